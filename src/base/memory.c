@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void out_of_memory(size_t bytes) {
+  fprintf(stderr, "farfault: the host is out of memory (%zu bytes wanted)\n", bytes);
+  exit(70);
+}
+
+void *ff_alloc(size_t bytes) {
+  void *memory = calloc(1, bytes ? bytes : 1);
+  if (!memory) out_of_memory(bytes);
+  return memory;
+}
+
+void *ff_alloc_aligned(size_t alignment, size_t bytes) {
+  size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
+  void *memory = aligned_alloc(alignment, rounded ? rounded : alignment);
+  if (!memory) out_of_memory(bytes);
+  memset(memory, 0, rounded ? rounded : alignment);
+  return memory;
+}
+
+void *ff_realloc(void *old, size_t bytes) {
+  void *memory = realloc(old, bytes ? bytes : 1);
+  if (!memory) out_of_memory(bytes);
+  return memory;
+}
+
+char *ff_strdup(const char *text) {
+  size_t length = strlen(text) + 1;
+  return memcpy(ff_alloc(length), text, length);
+}
+
+struct ff_arena_block {
+  struct ff_arena_block *next;
+  size_t used, size;
+  _Alignas(16) unsigned char data[];
+};
+
+void *ff_arena_alloc(ff_arena *arena, size_t bytes) {
+  bytes = (bytes + 15) & ~(size_t)15;
+  struct ff_arena_block *block = arena->blocks;
+  if (!block || block->size - block->used < bytes) {
+    size_t size = bytes > 65536 ? bytes : 65536;
+    block = ff_alloc(sizeof *block + size);
+    block->size = size;
+    block->next = arena->blocks;
+    arena->blocks = block;
+  }
+  void *memory = block->data + block->used;
+  block->used += bytes;
+  return memory;
+}
+
+char *ff_arena_strndup(ff_arena *arena, const char *text, size_t length) {
+  char *copy = ff_arena_alloc(arena, length + 1);
+  memcpy(copy, text, length);
+  return copy;
+}
+
+void ff_arena_free(ff_arena *arena) {
+  while (arena->blocks) {
+    struct ff_arena_block *next = arena->blocks->next;
+    free(arena->blocks);
+    arena->blocks = next;
+  }
+}
+
+void ff_vec_reserve(void **items, size_t *capacity, size_t wanted, size_t item_size) {
+  if (wanted <= *capacity) return;
+  size_t grown = *capacity ? *capacity * 2 : 8;
+  if (grown < wanted) grown = wanted;
+  *items = ff_realloc(*items, grown * item_size);
+  *capacity = grown;
+}

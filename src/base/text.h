@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text: a growable string, a string-keyed map, whole files, and numbers with units. */
+#ifndef FF_BASE_TEXT_H
+#define FF_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* A growable NUL-terminated string: `ff_text t = {0}; ff_text_add(&t, "%d", 3); free(t.chars);` */
+typedef struct ff_text {
+  char *chars; /* NULL until something was added */
+  size_t length, capacity;
+} ff_text;
+void ff_text_add(ff_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ff_text_add_bytes(ff_text *text, const void *bytes, size_t length);
+
+/* A map from strings to pointers (open addressing, FNV-1a). Keys are not copied and must outlive the map. */
+typedef struct ff_map {
+  struct ff_map_slot *slots;
+  size_t count, capacity;
+} ff_map;
+void *ff_map_get(const ff_map *map, const char *key); /* NULL: absent */
+void ff_map_set(ff_map *map, const char *key, void *value);
+void ff_map_free(ff_map *map);
+
+/* Reads a whole file. *data is NUL-terminated one past *size; the caller frees it. `limit` in bytes (0: 1 GiB). */
+ff_status ff_file_read(const char *path, size_t limit, char **data, size_t *size, ff_error *error);
+
+/* Writes path.tmp-PID, flushes it and renames it over `path`: a reader sees the old file or the new one, whole. */
+ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error);
+
+/* "8G", "512MiB", "75%" (of `whole`; whole == 0 refuses a percentage), "4096": bytes, units are powers of 1024. */
+ff_status ff_parse_bytes(const char *text, uint64_t whole, uint64_t *bytes, ff_error *error);
+
+/* 1536 -> "1.50 KiB", 0 -> "0 B". Writes at most `size` bytes; returns buffer. */
+const char *ff_format_bytes(uint64_t bytes, char *buffer, size_t size);
+
+#endif

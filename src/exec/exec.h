@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functional half of the virtual GPU: what every warp of a launch computes. It knows nothing of time.
+ *
+ * ptx_module (linked) --exec_program_create--> exec_program --exec_program_kernel--> exec_kernel --exec_launch--> results
+ * in memory, the access stream (trace/stream.h), statistics, or an exec_fault. */
+#ifndef FF_EXEC_EXEC_H
+#define FF_EXEC_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "exec/memory.h"
+#include "ptx/ir.h"
+#include "trace/stream.h"
+
+typedef struct exec_program exec_program; /* one linked module, its variables in memory, its kernels decoded on demand */
+
+typedef struct exec_param { uint32_t offset, size, align; } exec_param;
+
+typedef struct exec_kernel_info {
+  const char *name;           /* as in the PTX (mangled) */
+  const exec_param *params;
+  uint32_t param_count, param_bytes; /* param_bytes: packed size of the whole parameter block */
+  uint32_t static_shared;     /* bytes */
+  uint32_t local_bytes;       /* per thread, deepest known stack frame */
+  uint32_t registers;         /* per thread: an estimate */
+  uint32_t const_bytes;
+  uint32_t max_threads;       /* from .maxntid/.reqntid, else 1024 */
+  uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
+} exec_kernel_info;
+
+typedef struct exec_kernel exec_kernel;
+
+/* Puts the module's .global and .const variables into memory (with their initial values) and checks them. The module
+ * must outlive the program. Functions are decoded when first used: an unsupported instruction is an error of the
+ * kernel that reaches it, not of the module (FF_UNSUPPORTED, with the PTX line). */
+ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error);
+void exec_program_free(exec_program *program); /* releases the variables */
+ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error);
+const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel);
+/* FF_NOT_FOUND if there is no such .global/.const variable. */
+ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes, ff_error *error);
+/* How decoded code looks, for `farfault disasm -v` and debugging: one line per decoded instruction. */
+struct ff_text;
+void exec_kernel_print(const exec_kernel *kernel, struct ff_text *out);
+
+typedef enum exec_fault_kind { /* what ended a launch */
+  EXEC_FAULT_NONE,
+  EXEC_FAULT_ILLEGAL_ADDRESS, EXEC_FAULT_MISALIGNED, EXEC_FAULT_INVALID_SPACE, EXEC_FAULT_ASSERT, EXEC_FAULT_TRAP,
+  EXEC_FAULT_STACK, EXEC_FAULT_BARRIER, EXEC_FAULT_TIMEOUT, EXEC_FAULT_UNSUPPORTED, EXEC_FAULT_INTERNAL,
+  EXEC_FAULT_INVALID_PC, EXEC_FAULT_ILLEGAL_INSTRUCTION,
+} exec_fault_kind;
+
+typedef struct exec_fault {
+  exec_fault_kind kind;
+  uint32_t block[3], thread[3];
+  uint64_t address;
+  uint32_t line;              /* PTX line */
+  char message[2048];         /* everything: kernel, block, thread, PTX line and text, address, nearest allocation */
+} exec_fault;
+
+typedef struct exec_stats {
+  uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
+} exec_stats;
+
+typedef struct exec_config {
+  exec_memory *memory;
+  uint32_t threads;           /* worker threads; 0: all cores of the host */
+  uint32_t resident_blocks;   /* blocks that may be in progress at once (machine occupancy); bounds cooperative grids */
+  uint32_t sm_count;          /* %nsmid */
+  uint32_t max_shared;        /* bytes per block, for the check */
+  uint32_t stack_bytes;       /* local memory per thread before EXEC_FAULT_STACK (cudaLimitStackSize); 0: default */
+  uint64_t heap_bytes;        /* device malloc (cudaLimitMallocHeapSize) */
+  uint64_t max_instructions;  /* warp instructions of one launch before EXEC_FAULT_TIMEOUT; 0: none */
+  uint64_t clock_hz;          /* for %clock: one cycle per warp instruction; the report says that values depend on it */
+  void (*print)(void *context, const char *text, size_t length); /* kernel printf, in block order per launch end */
+  void *print_context;
+  const char *isa;            /* "baseline", "avx2", ... or NULL: the best this processor has */
+  volatile const bool *cancel; /* NULL, or set true to stop (becomes EXEC_FAULT_TIMEOUT) */
+  volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */
+} exec_config;
+
+typedef struct exec_launch_request {
+  exec_kernel *kernel;
+  uint32_t grid[3], block[3];
+  uint32_t dynamic_shared;
+  const void *params;         /* param_bytes bytes, laid out by exec_param */
+  bool cooperative;
+  uint64_t launch_id;         /* %gridid */
+  trace_launch *trace;        /* NULL: no access stream is wanted */
+} exec_launch_request;
+
+/* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps
+ * what was written). FF_INVALID: the configuration is impossible (message in *error). *stats is added to, not reset.
+ * Results do not depend on `threads`, but for the order of floating-point atomics (exact with threads == 1). */
+ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats, exec_fault *fault,
+                      ff_error *error);
+
+/* The instruction sets this build has and this processor can run, best first; NULL-ended. */
+const char *const *exec_isas(void);
+
+#endif

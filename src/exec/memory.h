@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual GPU's address space.
+ *
+ * A device address *is* a host address: the whole arena is one reserved range of the process at a fixed place, so that
+ * managed and pinned pointers work on both sides and the same program gets the same addresses in every run. A table
+ * with one entry per 4 KiB page of the arena finds the allocation of any address in O(1).
+ *
+ *   EXEC_ARENA_BASE ........ device, managed and pinned allocations ........ + EXEC_ARENA_BYTES
+ *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, never mapped)
+ *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, never mapped)
+ *   other host memory ...... known only if registered (cudaHostRegister)
+ *
+ * What always holds: allocations do not overlap; every allocation starts on a 4 KiB page of its own (2 MiB if it is
+ * that large) and ends where it was asked to end: the byte after `bytes` is out of bounds. Freed allocations are
+ * remembered (until their range is used again) so that a use after free can be named. */
+#ifndef FF_EXEC_MEMORY_H
+#define FF_EXEC_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define EXEC_ARENA_BASE UINT64_C(0x200000000000)
+#define EXEC_ARENA_BYTES (UINT64_C(1) << 40)
+#define EXEC_SHARED_WINDOW UINT64_C(0x1fff00000000)
+#define EXEC_LOCAL_WINDOW UINT64_C(0x1fff80000000)
+#define EXEC_WINDOW_BYTES (UINT64_C(1) << 24)
+#define EXEC_PAGE_BYTES 4096u
+
+typedef enum exec_memory_kind { EXEC_MEMORY_DEVICE, EXEC_MEMORY_MANAGED, EXEC_MEMORY_PINNED, EXEC_MEMORY_REGISTERED } exec_memory_kind;
+
+typedef struct exec_allocation {
+  uint64_t address, bytes;
+  exec_memory_kind kind;
+  uint32_t id;      /* from 1, in order of allocation, never reused */
+  bool freed;
+  bool read_only;   /* .const variables: a kernel's store is a fault */
+  char name[64];    /* "cudaMalloc #3 (4000 bytes)" or a variable's name */
+} exec_allocation;
+
+typedef struct exec_memory exec_memory;
+
+ff_status exec_memory_create(exec_memory **memory, ff_error *error);
+void exec_memory_free(exec_memory *memory);
+
+/* Zero-filled. Thread-safe (a lock); lookups never lock. *allocation stays valid until exec_memory_free. */
+ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
+                               const char *name, const exec_allocation **allocation, ff_error *error);
+/* FF_NOT_FOUND: no live allocation starts there. The pages go back to the host; the record stays as a tombstone. */
+ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error);
+/* Makes existing host memory visible to kernels (cudaHostRegister), and takes it back. */
+ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error);
+ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error);
+
+/* The allocation (live or freed) that holds `address`, else NULL. */
+const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address);
+/* The live allocation that ends nearest below or starts nearest above `address`, for messages; NULL: there is none. */
+const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t address);
+uint64_t exec_memory_bytes(const exec_memory *memory, exec_memory_kind kind); /* live bytes of that kind */
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One simulation: a reader of the access stream, a machine, a manager. Runs in its own thread; deterministic. */
+#ifndef FF_MACHINE_SIM_H
+#define FF_MACHINE_SIM_H
+
+#include "base/status.h"
+#include "machine/result.h"
+#include "machine/spec.h"
+#include "trace/stream.h"
+
+typedef struct sim sim;
+
+typedef struct sim_options {
+  const machine_spec *spec;   /* borrowed until sim_free */
+  const char *manager;        /* "copy", "demand", "replay", "ideal" */
+  uint64_t gpu_memory;        /* bytes; 0: the spec's */
+} sim_options;
+
+/* Before the first operation is appended to the program. FF_NOT_FOUND: no such manager (the message lists them). */
+ff_status sim_create(trace_program *program, const sim_options *options, sim **out, ff_error *error);
+/* Consumes operations until TRACE_OP_END; returns then. To be called by the thread that is this simulation's own. */
+void sim_run(sim *sim);
+/* From another thread: waits until the simulation has got past operation `sequence` and, for a recorded event, knows
+ * when it happened; returns picoseconds. The basis of cudaEventElapsedTime. */
+uint64_t sim_event_time(sim *sim, uint64_t sequence);
+/* The host's virtual clock after operation `sequence` (waits as above). */
+uint64_t sim_host_time(sim *sim, uint64_t sequence);
+/* A consistent copy of the numbers so far; any thread, any time. The caller frees it with sim_result_free. */
+void sim_snapshot(sim *sim, sim_result *result);
+void sim_free(sim *sim);
+
+typedef struct sim_manager { const char *name, *summary; } sim_manager;
+const sim_manager *sim_managers(uint32_t *count); /* for `list managers` and messages */
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wiring, in one place: one running program, its access stream, and a simulation per manager in its own thread.
+ *
+ * Lives in the process of the CUDA program (inside libfarfault-gpu). Results go to a file that `farfault run` reads: whole,
+ * written aside and renamed, about twice a second and at the end, so that a program that is killed leaves its last snapshot. */
+#ifndef FF_STUDY_SESSION_H
+#define FF_STUDY_SESSION_H
+
+#include "exec/exec.h"
+#include "machine/sim.h"
+
+typedef struct session_options { /* what `farfault run` passes through the environment */
+  char managers[512];      /* FARFAULT_MEMORY: "copy,demand"; empty: functional only */
+  char machine[256];       /* FARFAULT_MACHINE */
+  char set[1024];          /* FARFAULT_SET: "fault_us=50,..." overrides of machine values */
+  char gpu_memory[64];     /* FARFAULT_GPU_MEMORY: "8G", "75%" of the machine's memory */
+  char results[512];       /* FARFAULT_RESULTS: file to write; "%p" becomes the process number; empty: none */
+  char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
+  uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
+  uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
+  char isa[32];            /* FARFAULT_ISA */
+} session_options;
+
+typedef struct session_progress { /* shared memory, written by the program's process, read by `farfault run` */
+  volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
+  char kernel[128];
+} session_progress;
+
+typedef struct session session;
+
+void session_options_from_environment(session_options *options);
+ff_status session_create(const session_options *options, session **out, ff_error *error);
+const machine_spec *session_machine(const session *session);
+uint64_t session_gpu_memory(const session *session);    /* bytes */
+trace_program *session_program(session *session);       /* NULL when functional only */
+sim *session_primary(session *session);                 /* the first manager: answers questions of time; NULL: none */
+session_progress *session_progress_area(session *session); /* never NULL */
+void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
+void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
+/* Ends the stream (TRACE_OP_END), waits for the simulations, writes the final results. Idempotent. */
+void session_finish(session *session);
+
+#endif

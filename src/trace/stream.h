@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The access stream: the only thing the functional half (driver/, exec/) tells the timing half (machine/, paging/).
+ *
+ * A *program* is a list of operations (allocations, copies, launches, events, synchronisations) in the order in which
+ * the host made them. A launch has one *chunk* per thread block; a chunk has one record stream per warp. One writer
+ * side (any number of exec threads), any number of *readers* (one per simulated manager), each at its own pace.
+ *
+ *   host thread: trace_op_append()  -> list of trace_op    -> each reader: trace_reader_next_op()
+ *   exec thread: trace_chunk_begin(), trace_put_*(), trace_chunk_publish()
+ *                                   -> per launch, by block -> each reader: trace_reader_chunk(launch, block)
+ *
+ * What always holds
+ *   - a chunk is visible to readers only when its block has finished (published), complete and immutable;
+ *   - operations and chunks are freed when the last reader is past them;
+ *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
+ *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
+ *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle.
+ *
+ * Record words (uint64_t, in a warp's stream, in program order of that warp):
+ *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
+ *           n counts all instructions of the burst, sfu and fp64 say how many of them go to those units. The
+ *           instruction that makes an ACCESS is counted in an ISSUE too (before the ACCESS).
+ *   ACCESS  kind:4 | op:2 | log2 bytes per lane:3 | flags:7 | lines:8 | unused:8 | pc:32, then a word with the active
+ *           mask in the low 32 bits, then `lines` words: line number (address / 128) << 10 | lanes:6 << 4 | sectors:4.
+ *   WAIT    kind:4 | unused:28 | k:32: the k-th youngest load (0: the youngest) of this warp must have arrived.
+ *           Loads are the ACCESS records with op load, or atomic with flag RETURNS, numbered as they appear.
+ *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
+ *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
+ *           block, belong to this completion.
+ *   ENTER/LEAVE id:32 in the high half: offload candidate blocks.
+ *   EXIT    the last record of every warp. */
+#ifndef FF_TRACE_STREAM_H
+#define FF_TRACE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum trace_kind {
+  TRACE_END = 0, /* zero word: end of a page; readers never see it */
+  TRACE_ISSUE, TRACE_ACCESS, TRACE_WAIT, TRACE_BARRIER, TRACE_ENTER, TRACE_LEAVE, TRACE_EXIT,
+} trace_kind;
+
+typedef enum trace_access_op { TRACE_LOAD, TRACE_STORE, TRACE_ATOMIC, TRACE_PREFETCH } trace_access_op;
+enum { /* ACCESS flags */
+  TRACE_BYPASS_L1 = 1, /* .cg .cv volatile relaxed...: served by the L2 */
+  TRACE_READ_ONLY = 2, /* .nc */
+  TRACE_RETURNS = 4,   /* an atomic whose result is used: counts as a load */
+  TRACE_STREAMING = 8, /* .cs .lu */
+};
+
+#define TRACE_LINE_BYTES 128u
+#define TRACE_SECTOR_BYTES 32u
+
+static inline trace_kind trace_word_kind(uint64_t word) { return (trace_kind)(word & 15); }
+
+/* ---- decoding (readers) ---- */
+static inline uint32_t trace_issue_count(uint64_t w) { return w >> 4 & 0xffff; }
+static inline uint32_t trace_issue_memory(uint64_t w) { return w >> 20 & 0xffff; }
+static inline uint32_t trace_issue_sfu(uint64_t w) { return w >> 36 & 0x3fff; }
+static inline uint32_t trace_issue_fp64(uint64_t w) { return w >> 50 & 0x3fff; }
+static inline trace_access_op trace_access_operation(uint64_t w) { return (trace_access_op)(w >> 4 & 3); }
+static inline uint32_t trace_access_bytes(uint64_t w) { return 1u << (w >> 6 & 7); }
+static inline uint32_t trace_access_flags(uint64_t w) { return w >> 9 & 0x7f; }
+static inline uint32_t trace_access_lines(uint64_t w) { return w >> 16 & 0xff; }
+static inline uint32_t trace_access_pc(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline uint64_t trace_line_address(uint64_t l) { return (l >> 10) * TRACE_LINE_BYTES; }
+static inline uint32_t trace_line_lanes(uint64_t l) { return l >> 4 & 0x3f; }
+static inline uint32_t trace_line_sectors(uint64_t l) { return l & 15; }
+static inline uint32_t trace_wait_k(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline uint32_t trace_barrier_id(uint64_t w) { return w >> 4 & 0xff; }
+static inline bool trace_barrier_arrive_only(uint64_t w) { return w >> 12 & 1; }
+static inline uint32_t trace_barrier_expected(uint64_t w) { return w >> 16 & 0xffff; }
+
+/* ---- operations ---- */
+
+typedef enum trace_op_kind {
+  TRACE_OP_ALLOC, TRACE_OP_FREE, TRACE_OP_COPY, TRACE_OP_SET, TRACE_OP_LAUNCH,
+  TRACE_OP_STREAM_CREATE, TRACE_OP_STREAM_DESTROY,
+  TRACE_OP_EVENT_RECORD, TRACE_OP_STREAM_WAIT, /* stream waits for event */
+  TRACE_OP_SYNC_STREAM, TRACE_OP_SYNC_EVENT, TRACE_OP_SYNC_DEVICE, /* the host waits */
+  TRACE_OP_HOST,     /* an API call that only costs host time (a query, ...) */
+  TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory (recorded by the driver) */
+  TRACE_OP_ADVISE, TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
+  TRACE_OP_END,      /* the program is over */
+} trace_op_kind;
+
+typedef enum trace_memory_kind {
+  TRACE_MEMORY_DEVICE,  /* cudaMalloc, module variables */
+  TRACE_MEMORY_MANAGED, /* cudaMallocManaged, __managed__ */
+  TRACE_MEMORY_PINNED,  /* cudaHostAlloc, cudaHostRegister: the GPU reaches it over the link */
+  TRACE_MEMORY_HOST,    /* pageable host memory (copies only) */
+} trace_memory_kind;
+
+typedef enum trace_direction { TRACE_H2D, TRACE_D2H, TRACE_D2D, TRACE_H2H } trace_direction;
+
+#define TRACE_STREAM_LEGACY 0u /* the default stream: waits for all blocking streams and they for it */
+#define TRACE_STREAM_NON_BLOCKING 1u /* flag of TRACE_OP_STREAM_CREATE */
+
+typedef struct trace_launch trace_launch;
+
+typedef struct trace_op {
+  trace_op_kind kind;
+  uint32_t stream;      /* stream number; 0 is the legacy default stream; numbers are never reused */
+  uint64_t sequence;    /* position in the program, from 0; set by trace_op_append */
+  bool blocking;        /* the host call returns only when the operation is over (cudaMemcpy) */
+  union {
+    struct { uint64_t address, bytes; trace_memory_kind memory; uint32_t id; char name[64]; } alloc; /* name: "cudaMalloc #3" or a variable's */
+    struct { uint64_t address; uint32_t id; } free;
+    /* width/height/pitches in bytes: a 1D copy has height 1. Addresses of pageable host memory are the host's. */
+    struct { uint64_t to, from, width, height, to_pitch, from_pitch; trace_direction direction; bool pinned; } copy;
+    struct { uint64_t to, width, height, pitch; } set;
+    trace_launch *launch;
+    struct { uint32_t flags; } stream_create;
+    struct { uint32_t event; } event; /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
+    struct { uint64_t address, bytes; bool write; } touch;
+    struct { uint64_t address, bytes; int32_t advice, device; } hint; /* device -1: the CPU */
+  };
+} trace_op;
+
+struct trace_chunk;
+
+struct trace_launch { /* immutable once appended, but for the chunk table behind it */
+  char kernel[256];        /* demangled where possible */
+  uint64_t id;             /* launches from 0 */
+  uint32_t grid[3], block[3];
+  uint64_t blocks;         /* grid product */
+  uint32_t warps_per_block;
+  uint32_t shared_bytes;   /* static + dynamic, per block */
+  uint32_t registers;      /* per thread */
+  uint32_t kernel_index;   /* the same number for the same kernel */
+  bool cooperative;
+  struct trace_chunks *chunks; /* private to stream.c */
+};
+
+typedef struct trace_program trace_program;
+typedef struct trace_reader trace_reader;
+typedef struct trace_chunk trace_chunk;
+
+/* memory_budget: bytes of record pages kept in memory before they go to the temporary file (0: 256 MiB). */
+trace_program *trace_program_create(uint64_t memory_budget);
+void trace_program_free(trace_program *program); /* after all readers are gone */
+
+/* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
+ * trace_launch made by trace_launch_create; append the operation *before* running the kernel. */
+uint64_t trace_op_append(trace_program *program, const trace_op *op);
+trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block);
+/* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
+void trace_launch_finish(trace_launch *launch);
+
+/* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that and says whether. */
+bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds);
+
+typedef struct trace_writer { /* one per warp; the fields are for the inline functions only */
+  uint64_t *at, *end;        /* free words of the current page */
+  trace_chunk *chunk;
+  uint32_t warp;
+  uint32_t issue, memory, sfu, fp64; /* pending ISSUE, not written yet */
+} trace_writer;
+
+trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the thread that runs the block */
+void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer);
+void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
+void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
+
+static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
+  if (__builtin_expect(w->at + words > w->end, 0)) trace_writer_grow(w, words);
+  uint64_t *at = w->at;
+  w->at += words;
+  return at;
+}
+static inline void trace_flush_issue(trace_writer *w) {
+  if (!w->issue && !w->memory) return;
+  *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 |
+                      (uint64_t)w->fp64 << 50;
+  w->issue = w->memory = w->sfu = w->fp64 = 0;
+}
+/* n instructions, of which sfu and fp64 go to those units, and extra memory-pass cycles. n, memory < 8192 each call. */
+static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory, uint32_t sfu, uint32_t fp64) {
+  if (__builtin_expect(w->issue + n > 0x3fff || w->memory + memory > 0x3fff, 0)) trace_flush_issue(w);
+  w->issue += n;
+  w->memory += memory;
+  w->sfu += sfu;
+  w->fp64 += fp64;
+}
+/* Returns where the caller writes the `lines` line words (trace_line). lines is 1 to 64. */
+static inline uint64_t *trace_put_access(trace_writer *w, trace_access_op op, uint32_t log2_bytes, uint32_t flags,
+                                         uint32_t pc, uint32_t mask, uint32_t lines) {
+  trace_flush_issue(w);
+  uint64_t *at = trace_room(w, 2 + lines);
+  at[0] = TRACE_ACCESS | (uint64_t)op << 4 | (uint64_t)log2_bytes << 6 | (uint64_t)flags << 9 | (uint64_t)lines << 16 |
+          (uint64_t)pc << 32;
+  at[1] = mask;
+  return at + 2;
+}
+static inline uint64_t trace_line(uint64_t address, uint32_t lanes, uint32_t sectors) {
+  return address / TRACE_LINE_BYTES << 10 | (uint64_t)lanes << 4 | sectors;
+}
+static inline void trace_put_wait(trace_writer *w, uint32_t k) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_WAIT | (uint64_t)k << 32;
+}
+static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_only, uint32_t expected) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
+}
+static inline void trace_put_exit(trace_writer *w) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_EXIT;
+}
+
+/* ---- readers (one per simulated manager, each used by one thread) ---- */
+trace_reader *trace_reader_create(trace_program *program); /* before the first operation is appended */
+void trace_reader_free(trace_reader *reader);
+/* The next operation; waits for it. The pointer lives until the next call. NULL only after TRACE_OP_END. */
+const trace_op *trace_reader_next_op(trace_reader *reader);
+bool trace_reader_has_op(trace_reader *reader); /* true: next_op will not wait */
+
+typedef struct trace_cursor { /* a position in one warp's stream */
+  const uint64_t *at;
+  void *page;              /* private */
+  trace_chunk *chunk;
+  uint32_t warp;
+} trace_cursor;
+/* The chunk of `block`; waits until it is published. Each reader takes each block of a launch exactly once, in order. */
+trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
+void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
+/* The next record's first word (an ACCESS's further words follow it in memory). Never called again after EXIT. */
+const uint64_t *trace_cursor_next(trace_reader *reader, trace_cursor *cursor);
+/* The reader is done with the chunk (all its warps reached EXIT). */
+void trace_reader_release(trace_reader *reader, trace_chunk *chunk);
+
+typedef struct trace_usage { uint64_t memory_bytes, peak_memory_bytes, spilled_bytes, words; } trace_usage;
+trace_usage trace_program_usage(trace_program *program);
+
+#endif
