@@ -5,9 +5,10 @@
 
 #include "exec/warp.h"
 
-/* One per instruction set: exec_choose_baseline, exec_choose_avx2, exec_choose_avx512. */
-ff_status exec_choose_baseline(const ptx_instr *instr, exec_choice *choice, ff_error *error);
-ff_status exec_choose_avx2(const ptx_instr *instr, exec_choice *choice, ff_error *error);
-ff_status exec_choose_avx512(const ptx_instr *instr, exec_choice *choice, ff_error *error);
+/* One per instruction set. `func` tells the types of the registers (a destination register may be wider than the type
+ * of the instruction: cvt.s8.s32 into a 32-bit register sign-extends to 32 bits). */
+ff_status exec_choose_baseline(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
+ff_status exec_choose_avx2(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
+ff_status exec_choose_avx512(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
 
 #endif
