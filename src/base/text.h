@@ -38,4 +38,12 @@ ff_status ff_parse_bytes(const char *text, uint64_t whole, uint64_t *bytes, ff_e
 /* 1536 -> "1.50 KiB", 0 -> "0 B". Writes at most `size` bytes; returns buffer. */
 const char *ff_format_bytes(uint64_t bytes, char *buffer, size_t size);
 
+/* The message "file:line:column: what", then that line of `text` and a caret below the column. Lines and columns count
+ * from 1 (column in bytes; 0: no caret); long lines are cut around the column. Returns `status`. */
+ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, const char *text, size_t size,
+                          uint32_t line, uint32_t column, const char *format, ...) __attribute__((format(printf, 8, 9)));
+
+/* For "did you mean": the candidate (NULL-ended list) nearest to `word` by edit distance, or NULL if none is near. */
+const char *ff_closest(const char *word, const char *const *candidates);
+
 #endif

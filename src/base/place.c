@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages that show a place in a text, and the nearest word to a mistyped one.
+ *
+ * What always holds: the shown line is at most SHOWN_WIDTH characters and printable, whatever the text holds; the caret
+ * stands under the byte that line:column names. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_WIDTH = 100, SHOWN_BEFORE = 60, WORD_LIMIT = 63 };
+
+/* The first byte of line `line` (from 1), or NULL if the text has fewer lines. */
+static const char *find_line(const char *text, size_t size, uint32_t line) {
+  const char *end = text + size;
+  for (uint32_t at = 1; at < line; at++) {
+    const char *newline = memchr(text, '\n', (size_t)(end - text));
+    if (!newline) return NULL;
+    text = newline + 1;
+  }
+  return text;
+}
+
+/* Adds the line and the caret line below it to `out`. */
+static void show_line(ff_text *out, const char *start, size_t length, uint32_t column) {
+  size_t first = column > SHOWN_BEFORE ? column - SHOWN_BEFORE : 0;
+  if (first > length) first = length;
+  size_t shown = length - first < SHOWN_WIDTH ? length - first : SHOWN_WIDTH;
+  ff_text_add(out, "\n  ");
+  for (size_t i = 0; i < shown; i++) {
+    unsigned char c = (unsigned char)start[first + i];
+    ff_text_add(out, "%c", c == '\t' ? ' ' : c < 32 || c == 127 ? '?' : c);
+  }
+  if (column && column <= length + 1) ff_text_add(out, "\n  %*s^", (int)(column - 1 - first), "");
+}
+
+ff_status ff_fail_in_text(ff_error *error, ff_status status, const char *file, const char *text, size_t size,
+                          uint32_t line, uint32_t column, const char *format, ...) {
+  if (!error) return status;
+  ff_text out = {0};
+  if (column) ff_text_add(&out, "%s:%u:%u: ", file, line, column);
+  else ff_text_add(&out, "%s:%u: ", file, line);
+  char what[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  ff_text_add(&out, "%s", what);
+  const char *start = text ? find_line(text, size, line) : NULL;
+  if (start) {
+    size_t left = (size_t)(text + size - start);
+    const char *newline = memchr(start, '\n', left);
+    show_line(&out, start, newline ? (size_t)(newline - start) : left, column);
+  }
+  ff_fail(error, status, "%s", out.chars);
+  free(out.chars);
+  return status;
+}
+
+/* Edit distance of two words of at most WORD_LIMIT letters, a transposition counting as one edit. */
+static unsigned edit_distance(const char *a, const char *b) {
+  unsigned rows[3][WORD_LIMIT + 1];
+  size_t a_length = strlen(a), b_length = strlen(b);
+  for (size_t j = 0; j <= b_length; j++) rows[0][j] = (unsigned)j;
+  for (size_t i = 1; i <= a_length; i++) {
+    unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+    row[0] = (unsigned)i;
+    for (size_t j = 1; j <= b_length; j++) {
+      unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+      if (above[j] + 1 < best) best = above[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+        best = above2[j - 2] + 1;
+      row[j] = best;
+    }
+  }
+  return rows[a_length % 3][b_length];
+}
+
+const char *ff_closest(const char *word, const char *const *candidates) {
+  size_t length = strlen(word);
+  if (length > WORD_LIMIT) return NULL;
+  const char *closest = NULL;
+  unsigned best = (unsigned)(length < 3 ? 1 : length / 3 + 1) + 1;
+  for (; *candidates; candidates++) {
+    if (strlen(*candidates) > WORD_LIMIT) continue;
+    unsigned distance = edit_distance(word, *candidates);
+    if (distance < best) {
+      best = distance;
+      closest = *candidates;
+    }
+  }
+  return closest;
+}

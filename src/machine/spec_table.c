@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of a machine's parameters, and the checks of single values and of what must hold between them.
+ *
+ * What always holds: a machine_spec that passed these checks has every required value inside the limits of
+ * spec_limits.def, so that no user of it needs to guard against zero, infinity or absurd sizes. Numbers are read in the
+ * C locale, whatever locale the process has set. */
+#include "machine/spec_table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const struct { double low, high; } limits[SPEC_PARAM_COUNT] = {
+#define X(name, low, high) [SPEC_##name] = {low, high},
+#include "machine/spec_limits.def"
+#undef X
+};
+
+enum { LIMIT_COUNT = 0
+#define X(name, low, high) + 1
+#include "machine/spec_limits.def"
+#undef X
+};
+_Static_assert((int)LIMIT_COUNT == (int)SPEC_PARAM_COUNT, "every parameter of params.def has a line in spec_limits.def");
+
+#define TYPE_LETTER(type) (#type)[0]
+const spec_param spec_params[SPEC_PARAM_COUNT] = {
+#define X(group, name, type, unit, required, help) \
+  [SPEC_##name] = {#group, #name, TYPE_LETTER(type), unit, required, offsetof(machine_spec, name)},
+#include "machine/params.def"
+#undef X
+};
+
+const spec_param *spec_param_find(const char *name) {
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++)
+    if (!strcmp(spec_params[i].name, name)) return &spec_params[i];
+  return NULL;
+}
+
+bool spec_group_exists(const char *group) {
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++)
+    if (!strcmp(spec_params[i].group, group)) return true;
+  return false;
+}
+
+static ff_status range_check(const spec_param *param, double value, ff_error *error) {
+  double low = limits[param - spec_params].low, high = limits[param - spec_params].high;
+  if (value >= low && value <= high) return FF_OK;
+  return ff_fail(error, FF_INVALID, "%.16g is out of range: %.16g to %.16g%s%s", value, low, high, param->unit[0] ? " " : "",
+                 param->unit);
+}
+
+/* strtod in the C locale, of plain decimal numbers only (no hexadecimal, infinity, NaN or spaces). */
+static bool number_parse(const char *text, double *number) {
+  if (!isdigit((unsigned char)text[0]) && text[0] != '.' && text[0] != '-') return false;
+  if (strspn(text, "0123456789.eE+-") != strlen(text)) return false;
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  char *end;
+  errno = 0;
+  *number = strtod(text, &end);
+  bool good = end != text && !*end && errno != ERANGE;
+  uselocale(old);
+  freelocale(c);
+  return good;
+}
+
+static ff_status whole_number_parse(const spec_param *param, const char *text, uint64_t *number, ff_error *error) {
+  if (!strcmp(param->unit, "bytes")) return ff_parse_bytes(text, 0, number, error);
+  char *end;
+  errno = 0;
+  *number = strtoull(text, &end, 10);
+  if (!isdigit((unsigned char)text[0]) || *end || errno)
+    return ff_fail(error, FF_INVALID, "'%s' is not a whole number", text);
+  return FF_OK;
+}
+
+static ff_status text_store(const char *text, machine_spec *spec, size_t offset, ff_error *error) {
+  for (const char *c = text; *c; c++)
+    if ((unsigned char)*c < 32 || *c == 127) return ff_fail(error, FF_INVALID, "has a control character in it");
+  strcpy((char *)spec + offset, text); /* the length was checked against the limit, which is the array's */
+  return FF_OK;
+}
+
+ff_status spec_value_parse(const spec_param *param, const char *text, machine_spec *spec, ff_error *error) {
+  double number = 0;
+  uint64_t whole = 0;
+  ff_status status = FF_OK;
+  switch (param->type) {
+  case 'u':
+    if ((status = whole_number_parse(param, text, &whole, error)) || (status = range_check(param, (double)whole, error)))
+      return status;
+    memcpy((char *)spec + param->offset, &whole, sizeof whole);
+    return FF_OK;
+  case 'f':
+    if (!number_parse(text, &number)) return ff_fail(error, FF_INVALID, "'%s' is not a number", text);
+    if ((status = range_check(param, number, error))) return status;
+    memcpy((char *)spec + param->offset, &number, sizeof number);
+    return FF_OK;
+  case 's':
+    if ((double)strlen(text) > limits[param - spec_params].high || !text[0])
+      return ff_fail(error, FF_INVALID, "is %zu bytes of text: 1 to %.0f are allowed", strlen(text),
+                     limits[param - spec_params].high);
+    return text_store(text, spec, param->offset, error);
+  default: return ff_fail(error, FF_INVALID, "is a table, not a single value");
+  }
+}
+
+ff_status spec_point_add(machine_size_table *table, const char *bytes, const char *gbs, ff_error *error) {
+  machine_size_point point;
+  if (table->count == sizeof table->points / sizeof table->points[0])
+    return ff_fail(error, FF_INVALID, "more than %u points", table->count);
+  ff_status status = ff_parse_bytes(bytes, 0, &point.bytes, error);
+  if (status) return status;
+  if (!number_parse(gbs, &point.gbs)) return ff_fail(error, FF_INVALID, "'%s' is not a number", gbs);
+  if (!(point.gbs >= 0.001 && point.gbs <= 1e6))
+    return ff_fail(error, FF_INVALID, "%.16g is out of range: 0.001 to 1000000 GB/s", point.gbs);
+  if (point.bytes == 0) return ff_fail(error, FF_INVALID, "a transfer of 0 bytes has no bandwidth");
+  if (table->count && point.bytes <= table->points[table->count - 1].bytes)
+    return ff_fail(error, FF_INVALID, "sizes must grow from point to point");
+  table->points[table->count++] = point;
+  return FF_OK;
+}
+
+static bool power_of_two(uint64_t value) { return value && !(value & (value - 1)); }
+
+ff_status spec_check(const machine_spec *spec, ff_error *error) {
+  if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
+  if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
+  if (!power_of_two(spec->fault_page_bytes)) return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
+  if (spec->max_threads % 32) return ff_fail(error, FF_INVALID, "max_threads must be a multiple of the warp's 32 threads");
+  if (spec->shared_per_block > spec->shared_per_block_optin)
+    return ff_fail(error, FF_INVALID, "shared_per_block must not be above shared_per_block_optin");
+  if (spec->shared_per_block_optin > spec->shared_bytes)
+    return ff_fail(error, FF_INVALID, "shared_per_block_optin must not be above shared_bytes");
+  if (spec->l1_bytes < spec->l1_ways * 128)
+    return ff_fail(error, FF_INVALID, "l1_bytes must hold at least one line of 128 bytes per way (l1_ways)");
+  if (spec->l2_bytes / spec->l2_slices < spec->l2_ways * 128)
+    return ff_fail(error, FF_INVALID, "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
+  if (spec->memory_bytes < spec->fault_page_bytes)
+    return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
+  return FF_OK;
+}
