@@ -59,6 +59,8 @@ typedef struct ptx_place { /* where in the PTX text, from 1 */
   uint32_t line, column;
 } ptx_place;
 
+#define PTX_NO_REG UINT32_MAX
+
 struct ptx_func;
 struct ptx_var;
 
@@ -91,6 +93,7 @@ typedef struct ptx_var { /* .global, .const, .shared, .local, .param, .tex varia
   bool unsized;         /* declared with [] */
   bool managed;         /* .attribute(.managed) */
   bool pointer;         /* .param .ptr */
+  uint32_t reg;         /* a `.reg` parameter or result of a .func (space REG): its register; else PTX_NO_REG */
   const unsigned char *data; /* `size` bytes of initial value, or NULL: zero */
   ptx_init *inits;
   uint32_t init_count;
@@ -102,7 +105,7 @@ typedef struct ptx_var { /* .global, .const, .shared, .local, .param, .tex varia
 typedef struct ptx_reg {
   const char *name; /* as written; scoped names may repeat within a function */
   ptx_type type;
-  uint32_t vector;  /* 1 normally */
+  uint32_t vector;  /* always 1: `.reg .v4 .f32 v` becomes the four registers v.x, v.y, v.z, v.w, and v a VECTOR of them */
 } ptx_reg;
 
 typedef enum ptx_operand_kind {
@@ -118,11 +121,9 @@ typedef enum ptx_operand_kind {
   PTX_OPERAND_LABEL,    /* label: index of the instruction it stands before (may equal instr_count) */
   PTX_OPERAND_VECTOR,   /* {a, b, c, d}: elements */
   PTX_OPERAND_LIST,     /* (a, b): call arguments and results: elements */
-  PTX_OPERAND_LABELS,   /* a .branchtargets list (brx.idx): elements are labels */
+  PTX_OPERAND_LABELS,   /* a .branchtargets list (brx.idx): elements are labels; .calltargets: elements are symbols */
   PTX_OPERAND_PROTOTYPE,/* a .callprototype (indirect call) */
 } ptx_operand_kind;
-
-#define PTX_NO_REG UINT32_MAX
 
 typedef struct ptx_operand {
   ptx_operand_kind kind;
@@ -130,6 +131,8 @@ typedef struct ptx_operand {
   uint32_t reg, reg2;       /* REG, REG_PAIR; ADDRESS: base register or PTX_NO_REG */
   uint32_t label;           /* LABEL */
   ptx_sreg sreg;            /* SREG */
+  uint32_t selector;        /* video instructions, REG: .b0 .h1 .b3210 ...: 0xB or 0xA (h) in the top nibble, the number of
+                               digits in the next byte, the digits as nibbles below; 0: none */
   int64_t offset;           /* SYMBOL, ADDRESS */
   uint64_t bits;            /* INT, F32, F64 */
   const ptx_symbol *symbol; /* SYMBOL, ADDRESS: NULL without a symbol */
@@ -138,9 +141,9 @@ typedef struct ptx_operand {
   const struct ptx_prototype *prototype;
 } ptx_operand;
 
-#define PTX_MAX_OPERANDS 10
+#define PTX_MAX_OPERANDS 12
 #define PTX_MAX_MODS 16
-#define PTX_MAX_TYPES 4
+#define PTX_MAX_TYPES 6
 
 typedef struct ptx_instr {
   ptx_opcode opcode;
@@ -153,7 +156,9 @@ typedef struct ptx_instr {
   uint16_t mods[PTX_MAX_MODS];        /* ptx_mod, in order */
   ptx_type types[PTX_MAX_TYPES];      /* in order: cvt.rn.f32.s32 -> F32, S32 */
   uint64_t mod_set[(PTX_MODS + 63) / 64];
-  ptx_operand operands[PTX_MAX_OPERANDS]; /* in textual order, destination first where there is one */
+  ptx_operand *operands;  /* operand_count of them, in textual order, destination first where there is one; the parser has
+                             checked the count (ptx_operand_limits) */
+  const char *text;       /* PTX_OP_UNKNOWN: the whole statement as written; else NULL */
 } ptx_instr;
 
 static inline bool ptx_has(const ptx_instr *instr, ptx_mod mod) { return instr->mod_set[mod / 64] >> (mod % 64) & 1; }
@@ -185,8 +190,11 @@ typedef struct ptx_func {
   uint32_t label_count;
   uint32_t maxntid[3], reqntid[3]; /* 0: not given */
   uint32_t minnctapersm, maxnreg;  /* 0: not given */
+  uint32_t cluster[3];             /* .reqnctapercluster; 0: not given */
   uint32_t index;                  /* in module->funcs */
   struct ptx_module *module;
+  const struct ptx_module *source; /* whose text the places are in: == module, but for linked functions */
+  struct ptx_func *alias;          /* .alias name, target: symbol.func is the target then, and there is no body */
   ptx_symbol symbol;
 } ptx_func;
 
@@ -227,6 +235,15 @@ char ptx_type_class(ptx_type type);      /* 'U' 'S' 'F' 'B' 'P' 'O' */
 const char *ptx_opcode_text(ptx_opcode opcode);
 const char *ptx_mod_text(ptx_mod mod);
 const char *ptx_sreg_text(ptx_sreg sreg);
+
+/* The fewest and most operands the instruction may have; the parser refuses others ("add takes 3 operands"). */
+void ptx_operand_limits(const ptx_instr *instr, uint32_t *fewest, uint32_t *most);
+
+/* The parts of a call, NULL where absent: (results), callee, (arguments), prototype or target list. */
+typedef struct ptx_call {
+  const ptx_operand *results, *callee, *arguments, *targets;
+} ptx_call;
+ptx_call ptx_call_parts(const ptx_instr *instr);
 
 /* The space an ld/st/atom/cvta/... names; PTX_SPACE_GENERIC if none. */
 ptx_space ptx_instr_space(const ptx_instr *instr);
