@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One level of a breadth-first search. A thread takes one node of the frontier and looks at its edges; the thread that
+ * changes a neighbour's depth from "not seen" claims it for the next frontier. Neighbours are anywhere in memory: the
+ * loads scatter, and under demand paging nearly every page is wanted. */
+#include "device.h"
+
+extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned *edges, int *depth, const unsigned *frontier,
+                                     unsigned frontier_count, unsigned *next, unsigned *next_count, int level) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= frontier_count) return;
+  unsigned node = frontier[i];
+  for (unsigned edge = first_edge[node]; edge < first_edge[node + 1]; edge++) {
+    unsigned neighbour = edges[edge];
+    if (depth[neighbour] >= 0) continue;
+    if (atomicCAS(&depth[neighbour], -1, level) == -1) next[atomicAdd(next_count, 1u)] = neighbour;
+  }
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See gpu.h. The driver API's types are what its manual says they are: CUresult, CUdevice int; CUdeviceptr 64 bits;
+ * handles pointers to incomplete structures. The table below lists every driver function that the workloads call. */
+#include "gpu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int result;
+typedef struct CUctx_st *context;
+typedef struct CUmod_st *module;
+typedef struct CUstream_st *stream;
+
+/* X(name without cu, exported symbol, parameters) */
+#define DRIVER_CALLS(X)                                                                                                \
+  X(Init, "cuInit", (unsigned flags))                                                                                  \
+  X(GetErrorName, "cuGetErrorName", (result error, const char **text))                                                 \
+  X(DeviceGet, "cuDeviceGet", (int *device, int ordinal))                                                              \
+  X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (context * out, int device))                                   \
+  X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                             \
+  X(CtxSetCurrent, "cuCtxSetCurrent", (context current))                                                               \
+  X(CtxSynchronize, "cuCtxSynchronize", (void))                                                                        \
+  X(ModuleLoadData, "cuModuleLoadData", (module * out, const void *image))                                             \
+  X(ModuleUnload, "cuModuleUnload", (module unload))                                                                   \
+  X(ModuleGetFunction, "cuModuleGetFunction", (gpu_kernel * out, module from, const char *name))                       \
+  X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (gpu_pointer * out, size_t *bytes, module from, const char *name))        \
+  X(MemAlloc, "cuMemAlloc_v2", (gpu_pointer * out, size_t bytes))                                                      \
+  X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
+  X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
+  X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, gpu_pointer from, size_t bytes))                                         \
+  X(MemsetD32, "cuMemsetD32_v2", (gpu_pointer to, unsigned word, size_t words))                                        \
+  X(LaunchKernel, "cuLaunchKernel",                                                                                    \
+    (gpu_kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
+     unsigned block_z, unsigned shared_bytes, stream on, void **arguments, void **extra))
+
+static struct {
+#define X(name, symbol, parameters) result(*name) parameters;
+  DRIVER_CALLS(X)
+#undef X
+} driver;
+
+static void *library;
+static module loaded;
+static int device;
+
+static void load_driver(void) {
+  library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "no GPU driver here (%s)\nrun it on the virtual GPU: farfault run -- PROGRAM ARGUMENTS\n", dlerror());
+    exit(2);
+  }
+  static const struct {
+    const char *symbol;
+    void *slot;
+  } calls[] = {
+#define X(name, symbol, parameters) {symbol, &driver.name},
+      DRIVER_CALLS(X)
+#undef X
+  };
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    void *found = dlsym(library, calls[i].symbol);
+    if (!found) {
+      fprintf(stderr, "libcuda.so.1 has no %s\n", calls[i].symbol);
+      exit(2);
+    }
+    memcpy(calls[i].slot, &found, sizeof found);
+  }
+}
+
+static void check(result error, const char *call, const char *about) {
+  if (!error) return;
+  const char *name = "unknown error";
+  driver.GetErrorName(error, &name);
+  fprintf(stderr, "%s(%s): %s (%d)\n", call, about, name, error);
+  exit(2);
+}
+
+static void check_bytes(result error, const char *call, size_t bytes) {
+  char about[32];
+  snprintf(about, sizeof about, "%zu bytes", bytes);
+  check(error, call, about);
+}
+
+void gpu_open(const char *ptx) {
+  context primary;
+  load_driver();
+  check(driver.Init(0), "cuInit", "0");
+  check(driver.DeviceGet(&device, 0), "cuDeviceGet", "0");
+  check(driver.DevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain", "0");
+  check(driver.CtxSetCurrent(primary), "cuCtxSetCurrent", "primary");
+  check(driver.ModuleLoadData(&loaded, ptx), "cuModuleLoadData", "the workload's PTX");
+}
+
+void gpu_close(void) {
+  check(driver.ModuleUnload(loaded), "cuModuleUnload", "the workload's PTX");
+  check(driver.DevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease", "0");
+}
+
+gpu_kernel gpu_find_kernel(const char *name) {
+  gpu_kernel kernel;
+  check(driver.ModuleGetFunction(&kernel, loaded, name), "cuModuleGetFunction", name);
+  return kernel;
+}
+
+gpu_pointer gpu_find_variable(const char *name) {
+  gpu_pointer address;
+  size_t bytes;
+  check(driver.ModuleGetGlobal(&address, &bytes, loaded, name), "cuModuleGetGlobal", name);
+  return address;
+}
+
+gpu_pointer gpu_allocate(size_t bytes) {
+  gpu_pointer address;
+  check_bytes(driver.MemAlloc(&address, bytes), "cuMemAlloc", bytes);
+  return address;
+}
+
+void gpu_free(gpu_pointer address) { check(driver.MemFree(address), "cuMemFree", "address"); }
+
+void gpu_copy_to_device(gpu_pointer to, const void *from, size_t bytes) {
+  check_bytes(driver.MemcpyHtoD(to, from, bytes), "cuMemcpyHtoD", bytes);
+}
+
+void gpu_copy_to_host(void *to, gpu_pointer from, size_t bytes) {
+  check_bytes(driver.MemcpyDtoH(to, from, bytes), "cuMemcpyDtoH", bytes);
+}
+
+void gpu_set_words(gpu_pointer to, uint32_t word, size_t words) {
+  check_bytes(driver.MemsetD32(to, word, words), "cuMemsetD32", 4 * words);
+}
+
+gpu_pointer gpu_upload(const void *from, size_t bytes) {
+  gpu_pointer address = gpu_allocate(bytes);
+  gpu_copy_to_device(address, from, bytes);
+  return address;
+}
+
+void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) {
+  check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, 0, NULL, arguments, NULL),
+        "cuLaunchKernel", "kernel");
+}
+
+void gpu_wait(void) { check(driver.CtxSynchronize(), "cuCtxSynchronize", ""); }

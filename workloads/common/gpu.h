@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the CUDA driver API that the workloads use, as ten calls that end the program on an error.
+ *
+ * libcuda.so.1 is opened by name at start, so the workloads build without CUDA and run on whatever stands in front:
+ * `farfault run` puts its virtual GPU there, a machine with an NVIDIA driver has the real one. An error names the
+ * driver call, what it was about, and the driver's own name for the error; the exit status is then 2. */
+#ifndef WORKLOADS_COMMON_GPU_H
+#define WORKLOADS_COMMON_GPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t gpu_pointer;            /* CUdeviceptr */
+typedef struct CUfunc_st *gpu_kernel;    /* CUfunction */
+
+/* Device 0, its primary context, and the module of that PTX text (NUL-terminated). */
+void gpu_open(const char *ptx);
+void gpu_close(void);
+
+gpu_kernel gpu_find_kernel(const char *name);
+/* The address of a __device__ or __constant__ variable of the module. */
+gpu_pointer gpu_find_variable(const char *name);
+
+gpu_pointer gpu_allocate(size_t bytes);
+void gpu_free(gpu_pointer address);
+void gpu_copy_to_device(gpu_pointer to, const void *from, size_t bytes);
+void gpu_copy_to_host(void *to, gpu_pointer from, size_t bytes);
+void gpu_set_words(gpu_pointer to, uint32_t word, size_t words);
+/* gpu_allocate and gpu_copy_to_device at once. */
+gpu_pointer gpu_upload(const void *from, size_t bytes);
+
+typedef struct gpu_shape { /* of a launch: blocks in the grid, threads in a block */
+  unsigned grid_x, grid_y, block_x, block_y;
+} gpu_shape;
+
+/* arguments[i] points at the kernel's i-th argument, as in cuLaunchKernel. Does not wait. */
+void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments);
+void gpu_wait(void);
+
+/* GPU_LAUNCH(kernel, shape, argument, ...): the arguments are variables (their addresses are taken). */
+#define GPU_ADDRESSES_1(a) &(a)
+#define GPU_ADDRESSES_2(a, ...) &(a), GPU_ADDRESSES_1(__VA_ARGS__)
+#define GPU_ADDRESSES_3(a, ...) &(a), GPU_ADDRESSES_2(__VA_ARGS__)
+#define GPU_ADDRESSES_4(a, ...) &(a), GPU_ADDRESSES_3(__VA_ARGS__)
+#define GPU_ADDRESSES_5(a, ...) &(a), GPU_ADDRESSES_4(__VA_ARGS__)
+#define GPU_ADDRESSES_6(a, ...) &(a), GPU_ADDRESSES_5(__VA_ARGS__)
+#define GPU_ADDRESSES_7(a, ...) &(a), GPU_ADDRESSES_6(__VA_ARGS__)
+#define GPU_ADDRESSES_8(a, ...) &(a), GPU_ADDRESSES_7(__VA_ARGS__)
+#define GPU_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
+#define GPU_ADDRESSES(...)                                                                                             \
+  GPU_PICK(__VA_ARGS__, GPU_ADDRESSES_8, GPU_ADDRESSES_7, GPU_ADDRESSES_6, GPU_ADDRESSES_5, GPU_ADDRESSES_4,           \
+           GPU_ADDRESSES_3, GPU_ADDRESSES_2, GPU_ADDRESSES_1, )(__VA_ARGS__)
+#define GPU_LAUNCH(kernel, shape, ...) gpu_launch((kernel), (shape), (void *[]){GPU_ADDRESSES(__VA_ARGS__)})
+
+static inline unsigned gpu_divide_up(uint64_t a, unsigned b) { return (unsigned)((a + b - 1) / b); }
+
+#endif
