@@ -164,6 +164,7 @@ trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the 
 void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer);
 void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
 void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
+void trace_writer_close(trace_writer *writer); /* by trace_put_exit: the warp's stream is whole */
 
 static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
   if (__builtin_expect(w->at + words > w->end, 0)) trace_writer_grow(w, words);
@@ -209,26 +210,46 @@ static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_o
 static inline void trace_put_exit(trace_writer *w) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_EXIT;
+  trace_writer_close(w);
 }
 
 /* ---- readers (one per simulated manager, each used by one thread) ---- */
-trace_reader *trace_reader_create(trace_program *program); /* before the first operation is appended */
+#define TRACE_READERS_MAX 64u
+/* Before the first operation is appended. NULL: there are TRACE_READERS_MAX already. */
+trace_reader *trace_reader_create(trace_program *program);
+/* Any time (the chunks it took must have been released): the others go on without it. */
 void trace_reader_free(trace_reader *reader);
 /* The next operation; waits for it. The pointer lives until the next call. NULL only after TRACE_OP_END. */
 const trace_op *trace_reader_next_op(trace_reader *reader);
 bool trace_reader_has_op(trace_reader *reader); /* true: next_op will not wait */
+/* Waits until there is an operation (or the program has ended: true) or trace_reader_poke was called since the last
+ * return (false). For a reader that also answers questions of other threads. */
+bool trace_reader_wait(trace_reader *reader);
+void trace_reader_poke(trace_reader *reader); /* any thread */
+/* The reader wants no further block of this launch; those it has taken it still releases. */
+void trace_reader_skip(trace_reader *reader, trace_launch *launch);
 
 typedef struct trace_cursor { /* a position in one warp's stream */
   const uint64_t *at;
   void *page;              /* private */
   trace_chunk *chunk;
   uint32_t warp;
+  uint32_t loaded;         /* private: words of a spilled page that were read back so far */
+  void *buffer;            /* private: where they are */
 } trace_cursor;
 /* The chunk of `block`; waits until it is published. Each reader takes each block of a launch exactly once, in order. */
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block);
 void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor);
-/* The next record's first word (an ACCESS's further words follow it in memory). Never called again after EXIT. */
-const uint64_t *trace_cursor_next(trace_reader *reader, trace_cursor *cursor);
+const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor); /* to the next page (slow path) */
+/* The next record's first word (an ACCESS's further words follow it in memory); valid until the next call. Never called
+ * again after EXIT. */
+static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_cursor *cursor) {
+  const uint64_t *record = cursor->at;
+  if (__builtin_expect(trace_word_kind(*record) == TRACE_END, 0)) record = trace_cursor_turn(reader, cursor);
+  cursor->at = record + (trace_word_kind(*record) == TRACE_ACCESS ? 2 + trace_access_lines(*record) : 1);
+  return record;
+}
+void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives its buffer back; before the release */
 /* The reader is done with the chunk (all its warps reached EXIT). */
 void trace_reader_release(trace_reader *reader, trace_chunk *chunk);
 

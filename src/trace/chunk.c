@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks: the record streams of one block's warps, from the first word written to the last reader's release.
+ *
+ *                begin                publish                  last release
+ *   (nothing) ----------> begun ------------------> published --------------> (freed)
+ *                           |  no readers: freed at once        trace_reader_skip drops a reader's claim as well
+ *                           `-- trace_launch_finish: freed
+ *
+ * One thread writes a chunk. Begun and published chunks hang in stripes (by hash of launch and block), each with its
+ * own lock, so that threads meet only once per chunk, never per record. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "trace/private.h"
+
+/* ---- stripes ---- */
+
+static uint64_t chunk_hash(const trace_launch *launch, uint64_t block) {
+  uint64_t h = (block + launch->chunks->serial * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+  return h ^ h >> 32;
+}
+
+static chunk_stripe *stripe_of(const trace_launch *launch, uint64_t block) {
+  return &launch->chunks->program->stripes[chunk_hash(launch, block) % STRIPES];
+}
+
+void chunk_stripes_init(trace_program *program) {
+  for (int i = 0; i < STRIPES; i++) {
+    pthread_mutex_init(&program->stripes[i].mutex, NULL);
+    pthread_cond_init(&program->stripes[i].published, NULL);
+  }
+}
+
+static trace_chunk **bucket_of(chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
+  return &stripe->buckets[chunk_hash(launch, block) / STRIPES & (stripe->bucket_count - 1)];
+}
+
+static void list_insert(trace_chunk **list, trace_chunk *chunk) {
+  chunk->next = *list;
+  chunk->link = list;
+  if (chunk->next) chunk->next->link = &chunk->next;
+  *list = chunk;
+}
+
+static void list_remove(trace_chunk *chunk) {
+  *chunk->link = chunk->next;
+  if (chunk->next) chunk->next->link = chunk->link;
+}
+
+static void stripe_grow(chunk_stripe *stripe) {
+  uint32_t old_count = stripe->bucket_count;
+  trace_chunk **old = stripe->buckets;
+  stripe->bucket_count = old_count ? old_count * 2 : 16;
+  stripe->buckets = ff_alloc(stripe->bucket_count * sizeof *stripe->buckets);
+  for (uint32_t i = 0; i < old_count; i++)
+    while (old[i]) {
+      trace_chunk *chunk = old[i];
+      list_remove(chunk);
+      list_insert(bucket_of(stripe, chunk->launch, chunk->block), chunk);
+    }
+  free(old);
+}
+
+static trace_chunk *stripe_find(chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
+  if (!stripe->bucket_count) return NULL;
+  trace_chunk *chunk = *bucket_of(stripe, launch, block);
+  while (chunk && (chunk->launch != launch || chunk->block != block)) chunk = chunk->next;
+  return chunk;
+}
+
+/* ---- memory of a chunk ---- */
+
+static void memory_add(trace_program *program, uint64_t bytes) {
+  uint64_t now = atomic_fetch_add_explicit(&program->memory_bytes, bytes, memory_order_relaxed) + bytes;
+  uint64_t peak = program->peak_bytes;
+  while (now > peak && !atomic_compare_exchange_weak(&program->peak_bytes, &peak, now)) {}
+}
+
+/* Frees the chunk. The caller has unlinked it and holds no lock. */
+static void chunk_free(trace_program *program, trace_chunk *chunk) {
+  uint64_t bytes = 0;
+  trace_page *pages = NULL;
+  for (uint32_t w = 0; w < chunk->warps; w++)
+    for (trace_page *page = chunk->streams[w].first; page;) {
+      trace_page *next = page->next;
+      if (page->size_class == PAGE_SPILLED) {
+        free(page);
+      } else {
+        bytes += PAGE_BYTES(page->size_class);
+        page->next = pages;
+        pages = page;
+      }
+      page = next;
+    }
+  pool_give(&program->pool, pages);
+  for (size_t i = 0; i < chunk->extents.count; i++) spill_release(&program->spill, &chunk->extents.items[i]);
+  free(chunk->extents.items);
+  free(chunk);
+  atomic_fetch_sub_explicit(&program->memory_bytes, bytes, memory_order_relaxed);
+  program_signal_room(program);
+}
+
+void chunk_stripes_free(trace_program *program) {
+  for (int i = 0; i < STRIPES; i++) {
+    chunk_stripe *stripe = &program->stripes[i];
+    for (uint32_t b = 0; b <= stripe->bucket_count; b++) {
+      trace_chunk **list = b < stripe->bucket_count ? &stripe->buckets[b] : &stripe->begun;
+      while (*list) {
+        trace_chunk *chunk = *list;
+        list_remove(chunk);
+        chunk_free(program, chunk);
+      }
+    }
+    free(stripe->buckets);
+    pthread_mutex_destroy(&stripe->mutex);
+    pthread_cond_destroy(&stripe->published);
+  }
+}
+
+/* ---- writing ---- */
+
+trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block) {
+  trace_program *program = launch->chunks->program;
+  uint32_t warps = launch->warps_per_block;
+  trace_chunk *chunk = ff_alloc(sizeof *chunk + warps * sizeof chunk->streams[0]);
+  chunk->launch = launch;
+  chunk->block = block;
+  chunk->warps = warps;
+  trace_page *pages = pool_take(&program->pool, 0, warps);
+  memory_add(program, warps * PAGE_BYTES(0));
+  for (uint32_t w = 0; w < warps; w++) {
+    trace_page *page = pages;
+    pages = page->next;
+    page->next = NULL;
+    page->used = 1;
+    page->words[0] = TRACE_EXIT; /* what a warp without a writer did */
+    chunk->streams[w].first = chunk->streams[w].last = page;
+  }
+  chunk_stripe *stripe = stripe_of(launch, block);
+  pthread_mutex_lock(&stripe->mutex);
+  list_insert(&stripe->begun, chunk);
+  pthread_mutex_unlock(&stripe->mutex);
+  return chunk;
+}
+
+void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer) {
+  FF_ASSERT(warp < chunk->warps);
+  trace_warp *stream = &chunk->streams[warp];
+  *writer = (trace_writer){.chunk = chunk, .warp = warp, .at = stream->first->words};
+  writer->end = writer->at + PAGE_WORDS(stream->first->size_class) - 1; /* room for the terminator */
+  stream->first->used = UINT32_MAX;                                     /* open */
+}
+
+/* Moves the words of the chunk's closed pages in memory to the file; pages become headers. */
+static void chunk_spill(trace_program *program, trace_chunk *chunk) {
+  FF_VEC(spill_run) runs = {0};
+  for (uint32_t w = 0; w < chunk->warps; w++)
+    for (trace_page *page = chunk->streams[w].first; page; page = page->next)
+      if (page->size_class != PAGE_SPILLED) FF_PUSH(&runs, ((spill_run){page->words, page->used}));
+  spill_extent extent;
+  if (spill_write(&program->spill, runs.items, (uint32_t)runs.count, &extent)) {
+    uint64_t offset = extent.offset, bytes = 0;
+    trace_page *pages = NULL;
+    for (uint32_t w = 0; w < chunk->warps; w++)
+      for (trace_page **link = &chunk->streams[w].first; *link; link = &(*link)->next) {
+        trace_page *page = *link;
+        if (page->size_class == PAGE_SPILLED) continue;
+        trace_page *header = ff_alloc(sizeof *header);
+        *header = (trace_page){page->next, offset, page->used, PAGE_SPILLED};
+        offset += page->used * UINT64_C(8);
+        bytes += PAGE_BYTES(page->size_class);
+        *link = header;
+        page->next = pages;
+        pages = page;
+      }
+    pool_give(&program->pool, pages);
+    atomic_fetch_sub_explicit(&program->memory_bytes, bytes, memory_order_relaxed);
+    FF_PUSH(&chunk->extents, extent);
+  }
+  free(runs.items);
+}
+
+/* Moves one full page to the file while its block still runs. */
+static void page_spill(trace_program *program, trace_chunk *chunk, trace_warp *stream) {
+  trace_page *page = stream->last, **link = &stream->first;
+  spill_run run = {page->words, page->used};
+  spill_extent extent;
+  if (!spill_write(&program->spill, &run, 1, &extent)) return;
+  FF_PUSH(&chunk->extents, extent);
+  while (*link != page) link = &(*link)->next;
+  trace_page *header = ff_alloc(sizeof *header);
+  *header = (trace_page){NULL, extent.offset, page->used, PAGE_SPILLED};
+  *link = stream->last = header;
+  atomic_fetch_sub_explicit(&program->memory_bytes, PAGE_BYTES(page->size_class), memory_order_relaxed);
+  page->next = NULL;
+  pool_give(&program->pool, page);
+}
+
+void trace_writer_grow(trace_writer *writer, uint32_t words) {
+  trace_chunk *chunk = writer->chunk;
+  trace_program *program = chunk->launch->chunks->program;
+  trace_warp *stream = &chunk->streams[writer->warp];
+  trace_page *page = stream->last;
+  uint32_t size_class = page->size_class + 1 < PAGE_CLASSES ? page->size_class + 1 : PAGE_CLASSES - 1;
+  *writer->at = TRACE_END;
+  page->used = (uint32_t)(writer->at - page->words);
+  page->next = NULL;
+  if (size_class >= 2 && program->memory_bytes > program->budget) page_spill(program, chunk, stream);
+  while (words + 1 > PAGE_WORDS(size_class)) {
+    FF_ASSERT(size_class + 1 < PAGE_CLASSES);
+    size_class++;
+  }
+  page = pool_take(&program->pool, size_class, 1);
+  memory_add(program, PAGE_BYTES(size_class));
+  page->next = NULL;
+  page->used = UINT32_MAX;
+  stream->last->next = page;
+  stream->last = page;
+  writer->at = page->words;
+  writer->end = page->words + PAGE_WORDS(size_class) - 1;
+}
+
+void trace_writer_close(trace_writer *writer) {
+  trace_page *page = writer->chunk->streams[writer->warp].last;
+  page->used = (uint32_t)(writer->at - page->words);
+}
+
+static uint64_t chunk_words(const trace_chunk *chunk) {
+  uint64_t words = 0;
+  for (uint32_t w = 0; w < chunk->warps; w++)
+    for (const trace_page *page = chunk->streams[w].first; page; page = page->next) {
+      FF_ASSERT(page->used != UINT32_MAX); /* trace_put_exit on every writer comes first */
+      words += page->used;
+    }
+  return words;
+}
+
+void trace_chunk_publish(trace_chunk *chunk) {
+  trace_launch *launch = chunk->launch;
+  trace_program *program = launch->chunks->program;
+  chunk_stripe *stripe = stripe_of(launch, chunk->block);
+  atomic_fetch_add_explicit(&program->words, chunk_words(chunk), memory_order_relaxed);
+  uint64_t slowest = launch_slowest(launch);
+  if (slowest != UINT64_MAX && program->memory_bytes > program->budget && chunk->block > slowest + 1)
+    chunk_spill(program, chunk);
+  pthread_mutex_lock(&stripe->mutex);
+  list_remove(chunk);
+  chunk->pending = launch->chunks->wanting; /* a skip that comes later visits this stripe after us */
+  bool wanted = chunk->pending != 0;
+  if (wanted) {
+    if (stripe->count >= stripe->bucket_count) stripe_grow(stripe);
+    list_insert(bucket_of(stripe, launch, chunk->block), chunk);
+    stripe->count++;
+    if (stripe->waiting) pthread_cond_broadcast(&stripe->published);
+  }
+  pthread_mutex_unlock(&stripe->mutex);
+  if (!wanted) chunk_free(program, chunk);
+}
+
+void trace_launch_finish(trace_launch *launch) {
+  trace_program *program = launch->chunks->program;
+  launch->chunks->finished = true;
+  for (int i = 0; i < STRIPES; i++) {
+    chunk_stripe *stripe = &program->stripes[i];
+    trace_chunk *abandoned = NULL;
+    pthread_mutex_lock(&stripe->mutex);
+    for (trace_chunk *chunk = stripe->begun, *next; chunk; chunk = next) {
+      next = chunk->next;
+      if (chunk->launch != launch) continue;
+      list_remove(chunk);
+      list_insert(&abandoned, chunk);
+    }
+    if (stripe->waiting) pthread_cond_broadcast(&stripe->published);
+    pthread_mutex_unlock(&stripe->mutex);
+    while (abandoned) {
+      trace_chunk *chunk = abandoned;
+      list_remove(chunk);
+      chunk_free(program, chunk);
+    }
+  }
+  launch_unreference(launch);
+}
+
+/* ---- reading ---- */
+
+static trace_chunk *chunk_empty(trace_launch *launch, uint64_t block) {
+  trace_chunk *chunk = ff_alloc(sizeof *chunk);
+  chunk->launch = launch;
+  chunk->block = block;
+  chunk->empty = true;
+  return chunk;
+}
+
+trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block) {
+  struct trace_chunks *chunks = launch->chunks;
+  chunk_stripe *stripe = stripe_of(launch, block);
+  uint64_t bit = UINT64_C(1) << reader->index;
+  FF_ASSERT(block < launch->blocks && chunks->progress[reader->index].taken == block);
+  pthread_mutex_lock(&stripe->mutex);
+  trace_chunk *chunk;
+  while (!(chunk = stripe_find(stripe, launch, block)) && !chunks->finished) {
+    stripe->waiting++;
+    atomic_fetch_or(&reader->program->waiting_chunk, bit);
+    pthread_cond_wait(&stripe->published, &stripe->mutex);
+    atomic_fetch_and(&reader->program->waiting_chunk, ~bit);
+    stripe->waiting--;
+  }
+  if (chunk) chunk->taken |= bit;
+  pthread_mutex_unlock(&stripe->mutex);
+  if (!chunk) chunk = chunk_empty(launch, block);
+  atomic_fetch_add(&reader->program->activity, 1);
+  chunks->progress[reader->index].taken = block + 1;
+  if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
+  program_signal_room(reader->program);
+  return chunk;
+}
+
+/* Takes the reader's claim from the chunk; whether that was the last one (then it is unlinked). Under the lock. */
+static bool chunk_drop(chunk_stripe *stripe, trace_chunk *chunk, uint64_t bit) {
+  chunk->pending &= ~bit;
+  if (chunk->pending) return false;
+  list_remove(chunk);
+  stripe->count--;
+  return true;
+}
+
+void trace_reader_release(trace_reader *reader, trace_chunk *chunk) {
+  trace_launch *launch = chunk->launch;
+  struct trace_chunks *chunks = launch->chunks;
+  trace_program *program = reader->program;
+  uint64_t bit = UINT64_C(1) << reader->index;
+  bool last = chunk->empty;
+  if (!last) {
+    chunk_stripe *stripe = stripe_of(launch, chunk->block);
+    pthread_mutex_lock(&stripe->mutex);
+    last = chunk_drop(stripe, chunk, bit);
+    pthread_mutex_unlock(&stripe->mutex);
+  }
+  if (last) chunk_free(program, chunk);
+  atomic_fetch_add(&program->activity, 1);
+  uint64_t released = ++chunks->progress[reader->index].released;
+  if (released == chunks->progress[reader->index].taken && !(chunks->wanting & bit)) launch_unreference(launch);
+}
+
+void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch) {
+  uint64_t bit = UINT64_C(1) << reader;
+  for (int i = 0; i < STRIPES; i++) {
+    chunk_stripe *stripe = &program->stripes[i];
+    trace_chunk *dropped = NULL;
+    pthread_mutex_lock(&stripe->mutex);
+    for (uint32_t b = 0; b < stripe->bucket_count; b++)
+      for (trace_chunk *chunk = stripe->buckets[b], *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->launch != launch || !(chunk->pending & bit) || (chunk->taken & bit)) continue;
+        if (chunk_drop(stripe, chunk, bit)) list_insert(&dropped, chunk);
+      }
+    pthread_mutex_unlock(&stripe->mutex);
+    while (dropped) {
+      trace_chunk *chunk = dropped;
+      list_remove(chunk);
+      chunk_free(program, chunk);
+    }
+  }
+}
+
+/* ---- cursors ---- */
+
+enum { BUFFER_WORDS = 320 }; /* more than the longest record, 257 words */
+typedef struct cursor_buffer {
+  struct cursor_buffer *all_next;
+  struct cursor_buffer *free_next;
+  uint64_t words[BUFFER_WORDS + 1];
+} cursor_buffer;
+
+static const uint64_t only_exit[1] = {TRACE_EXIT};
+
+static cursor_buffer *buffer_take(trace_reader *reader) {
+  cursor_buffer *buffer = reader->free_buffers;
+  if (buffer) {
+    reader->free_buffers = buffer->free_next;
+    return buffer;
+  }
+  buffer = ff_realloc(NULL, sizeof *buffer);
+  buffer->all_next = reader->buffers;
+  reader->buffers = buffer;
+  return buffer;
+}
+
+static uint32_t record_words(uint64_t word) {
+  return trace_word_kind(word) == TRACE_ACCESS ? 2 + trace_access_lines(word) : 1;
+}
+
+/* Reads the next whole records of a spilled page into the cursor's buffer and ends them with a zero word. */
+static void cursor_load(trace_reader *reader, trace_cursor *cursor) {
+  const trace_page *page = cursor->page;
+  cursor_buffer *buffer = cursor->buffer ? cursor->buffer : buffer_take(reader);
+  uint32_t count = page->used - cursor->loaded, whole = 0;
+  if (count > BUFFER_WORDS) count = BUFFER_WORDS;
+  spill_read(&reader->program->spill, page->offset + cursor->loaded * UINT64_C(8), buffer->words, count);
+  while (whole < count && whole + record_words(buffer->words[whole]) <= count) whole += record_words(buffer->words[whole]);
+  FF_ASSERT(whole || !count);
+  buffer->words[whole] = TRACE_END;
+  cursor->loaded += whole;
+  cursor->buffer = buffer;
+  cursor->at = buffer->words;
+}
+
+static void cursor_enter(trace_reader *reader, trace_cursor *cursor, trace_page *page) {
+  cursor->page = page;
+  cursor->loaded = 0;
+  cursor->at = page->words;
+  if (page->size_class == PAGE_SPILLED) cursor_load(reader, cursor);
+}
+
+void trace_cursor_open(trace_reader *reader, trace_chunk *chunk, uint32_t warp, trace_cursor *cursor) {
+  *cursor = (trace_cursor){.chunk = chunk, .warp = warp, .at = only_exit};
+  if (!chunk->empty) cursor_enter(reader, cursor, chunk->streams[warp].first);
+}
+
+const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor) {
+  do {
+    trace_page *page = cursor->page;
+    if (page->size_class == PAGE_SPILLED && cursor->loaded < page->used) cursor_load(reader, cursor);
+    else cursor_enter(reader, cursor, page->next);
+  } while (trace_word_kind(*cursor->at) == TRACE_END);
+  return cursor->at;
+}
+
+void trace_cursor_close(trace_reader *reader, trace_cursor *cursor) {
+  cursor_buffer *buffer = cursor->buffer;
+  if (!buffer) return;
+  buffer->free_next = reader->free_buffers;
+  reader->free_buffers = buffer;
+  cursor->buffer = NULL;
+}
+
+void cursor_buffers_free(trace_reader *reader) {
+  while (reader->buffers) {
+    cursor_buffer *next = reader->buffers->all_next;
+    free(reader->buffers);
+    reader->buffers = next;
+  }
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of trace/ share: pages, chunks, the parts of a program. Nothing outside trace/ includes this.
+ *
+ * Locks, from the outside in (one may be taken while holding those to its left):
+ *     program.mutex (operations, readers, throttle)  -  stripe.mutex (chunks by hash)  -  pool and spill mutexes
+ * A chunk that is being written belongs to its writers; once published it is immutable and owned by the readers whose
+ * bits are in `pending`; whoever clears the last bit frees it.
+ *
+ *     bytes in memory == sum of the sizes of the unspilled pages of all chunks           (program.memory_bytes) */
+#ifndef FF_TRACE_PRIVATE_H
+#define FF_TRACE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "trace/stream.h"
+
+/* ---- pages: pool.c ---- */
+
+typedef struct trace_page {
+  struct trace_page *next; /* in the warp's stream, or in the pool */
+  uint64_t offset;         /* in the spill file */
+  uint32_t used;           /* words, without the terminating zero; known once the page is full or closed */
+  uint32_t size_class;     /* PAGE_SPILLED: this is only a header */
+  uint64_t words[];
+} trace_page;
+
+enum { PAGE_CLASSES = 4, PAGE_SPILLED = 255 };
+#define PAGE_BYTES(size_class) (UINT64_C(512) << 2 * (size_class)) /* 512 B, 2 KiB, 8 KiB, 32 KiB */
+#define PAGE_WORDS(size_class) ((uint32_t)((PAGE_BYTES(size_class) - sizeof(trace_page)) / 8))
+
+typedef struct page_pool {
+  struct {
+    pthread_mutex_t mutex;
+    trace_page *free;
+    uint64_t count;
+  } classes[PAGE_CLASSES];
+} page_pool;
+
+void pool_init(page_pool *pool);
+void pool_free(page_pool *pool);
+/* A list of `count` pages, linked by next. */
+trace_page *pool_take(page_pool *pool, uint32_t size_class, uint32_t count);
+void pool_give(page_pool *pool, trace_page *page);
+
+/* ---- the temporary file: spill.c ---- */
+
+enum { SPILL_CLASSES = 40 };
+typedef struct spill_file {
+  pthread_mutex_t mutex;
+  int descriptor;    /* -1: not opened yet */
+  bool failed;       /* no room or no place: everything stays in memory */
+  uint64_t end;      /* bytes handed out so far */
+  uint64_t written;  /* bytes ever written */
+  FF_VEC(uint64_t) free[SPILL_CLASSES]; /* offsets of freed extents of 512 << class bytes */
+} spill_file;
+
+typedef struct spill_extent { uint64_t offset, bytes; } spill_extent;
+
+void spill_init(spill_file *file);
+void spill_close(spill_file *file);
+/* Writes `count` runs of words behind each other into one extent. false: not possible (full disk): keep them. */
+typedef struct spill_run { const uint64_t *words; uint32_t count; } spill_run;
+bool spill_write(spill_file *file, const spill_run *runs, uint32_t count, spill_extent *extent);
+void spill_read(spill_file *file, uint64_t offset, uint64_t *words, uint32_t count);
+void spill_release(spill_file *file, const spill_extent *extent);
+
+/* ---- chunks: chunk.c ---- */
+
+typedef struct trace_warp {
+  trace_page *first, *last;
+} trace_warp;
+
+struct trace_chunk {
+  trace_launch *launch;
+  uint64_t block;
+  trace_chunk *next, **link; /* in its stripe: list of the begun ones, or bucket */
+  uint64_t pending;          /* readers that have not released it; under the stripe's mutex */
+  uint64_t taken;            /* readers that took it; under the stripe's mutex */
+  FF_VEC(spill_extent) extents;
+  uint32_t warps;
+  bool empty;                /* stands for a block that never finished: every warp only EXIT; belongs to one reader */
+  trace_warp streams[];
+};
+
+enum { STRIPES = 32 };
+typedef struct chunk_stripe {
+  _Alignas(64) pthread_mutex_t mutex;
+  pthread_cond_t published;
+  uint32_t waiting;
+  trace_chunk *begun;     /* being written */
+  trace_chunk **buckets;  /* published, by hash */
+  uint32_t bucket_count, count;
+} chunk_stripe;
+
+struct trace_chunks { /* the private part of a launch */
+  trace_program *program;
+  trace_launch *next, **link;  /* among the program's live launches; under its mutex */
+  uint64_t serial;
+  _Atomic uint32_t references; /* the producer, its operation, each reader that wants blocks */
+  _Atomic bool finished;
+  _Atomic uint64_t wanting;    /* readers that want further blocks */
+  uint32_t progress_count;
+  struct { _Atomic uint64_t taken; uint64_t released; } progress[]; /* by reader */
+};
+
+/* ---- programs, operations, readers: stream.c ---- */
+
+enum { OP_SEGMENT = 256, OPS_OUTSTANDING = 65536 };
+typedef struct op_segment {
+  struct op_segment *next;
+  uint64_t base;          /* sequence number of ops[0] */
+  trace_op ops[OP_SEGMENT];
+} op_segment;
+
+struct trace_reader {
+  trace_program *program;
+  uint32_t index;         /* its bit in the masks */
+  uint64_t next;          /* sequence number of the operation that next_op returns next */
+  op_segment *segment;    /* holds `next`; NULL: to be looked up */
+  bool holds;             /* the operation before `next` is still in the caller's hands */
+  bool ended;             /* END was handed out */
+  bool poked;             /* under program.mutex */
+  struct cursor_buffer *buffers; /* all of them, by all_next */
+  struct cursor_buffer *free_buffers;
+};
+
+struct trace_program {
+  uint64_t budget;
+  pthread_mutex_t mutex;
+  pthread_cond_t appended, consumed, room;
+  op_segment *first, *last;
+  uint64_t appended_count;     /* operations appended so far; under mutex */
+  uint64_t freed_count;        /* operations behind the slowest reader */
+  trace_reader *readers[TRACE_READERS_MAX];
+  _Atomic uint32_t reader_count;     /* slots ever used */
+  _Atomic uint64_t active;           /* readers that are there */
+  _Atomic uint64_t waiting_op;       /* readers that wait for an operation */
+  _Atomic uint64_t waiting_chunk;    /* readers that wait for a chunk */
+  _Atomic uint64_t activity;         /* grows with every step of a reader */
+  _Atomic uint32_t room_waiters;
+  _Atomic uint64_t memory_bytes, peak_bytes, words;
+  uint64_t next_launch;        /* under mutex */
+  trace_launch *launches;      /* under mutex */
+  page_pool pool;
+  spill_file spill;
+  chunk_stripe stripes[STRIPES];
+};
+
+void chunk_stripes_init(trace_program *program);
+void chunk_stripes_free(trace_program *program);
+/* The reader gives up its claim on the launch's published chunks that it has not taken. */
+void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch);
+void cursor_buffers_free(trace_reader *reader);
+void launch_unreference(trace_launch *launch);
+void program_signal_room(trace_program *program); /* after memory was given back or a reader went on */
+/* The first block that a reader has not taken yet; UINT64_MAX if none wants any. */
+uint64_t launch_slowest(const trace_launch *launch);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The temporary file for record pages beyond the memory budget. It has no name (O_TMPFILE, or unlinked at once), so it
+ * vanishes with the process. Extents are powers of two and are reused, so the file grows with the most bytes spilled at
+ * one time, not with the length of the run. A disk that is full only means that the pages stay in memory. */
+#define _GNU_SOURCE /* O_TMPFILE */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "trace/private.h"
+
+void spill_init(spill_file *file) {
+  memset(file, 0, sizeof *file);
+  pthread_mutex_init(&file->mutex, NULL);
+  file->descriptor = -1;
+}
+
+void spill_close(spill_file *file) {
+  if (file->descriptor >= 0) close(file->descriptor);
+  for (int c = 0; c < SPILL_CLASSES; c++) free(file->free[c].items);
+  pthread_mutex_destroy(&file->mutex);
+}
+
+/* An unlinked file in `folder`, or -1. */
+static int open_unlinked(const char *folder) {
+  int descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+  if (descriptor >= 0) return descriptor;
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/farfault-XXXXXX", folder) >= (int)sizeof path) return -1;
+  descriptor = mkostemp(path, O_CLOEXEC);
+  if (descriptor >= 0) unlink(path);
+  return descriptor;
+}
+
+static bool spill_open(spill_file *file) { /* under its mutex */
+  if (file->failed) return false;
+  if (file->descriptor >= 0) return true;
+  const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders && file->descriptor < 0; i++)
+    if (folders[i] && *folders[i]) file->descriptor = open_unlinked(folders[i]);
+  file->failed = file->descriptor < 0;
+  return !file->failed;
+}
+
+static uint32_t extent_class(uint64_t bytes) {
+  uint32_t c = 0;
+  while (UINT64_C(512) << c < bytes) c++;
+  FF_ASSERT(c < SPILL_CLASSES);
+  return c;
+}
+
+static bool extent_take(spill_file *file, uint64_t bytes, spill_extent *extent) {
+  uint32_t c = extent_class(bytes);
+  pthread_mutex_lock(&file->mutex);
+  bool ok = spill_open(file);
+  if (ok) {
+    extent->bytes = bytes;
+    extent->offset = file->free[c].count ? file->free[c].items[--file->free[c].count] : file->end;
+    if (extent->offset == file->end) file->end += UINT64_C(512) << c;
+    file->written += bytes;
+  }
+  pthread_mutex_unlock(&file->mutex);
+  return ok;
+}
+
+void spill_release(spill_file *file, const spill_extent *extent) {
+  uint32_t c = extent_class(extent->bytes);
+  pthread_mutex_lock(&file->mutex);
+  FF_PUSH(&file->free[c], extent->offset);
+  pthread_mutex_unlock(&file->mutex);
+}
+
+/* Writes all runs at `offset`, as often as the system call stops early. */
+static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, uint64_t offset) {
+  uint64_t done = 0; /* bytes of runs[0] that are written */
+  while (count) {
+    struct iovec vectors[64];
+    uint32_t n = count < 64 ? count : 64;
+    for (uint32_t i = 0; i < n; i++)
+      vectors[i] = (struct iovec){(char *)(uintptr_t)runs[i].words + (i ? 0 : done), runs[i].count * UINT64_C(8) - (i ? 0 : done)};
+    ssize_t written = pwritev(descriptor, vectors, (int)n, (off_t)offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    offset += (uint64_t)written;
+    done += (uint64_t)written;
+    while (count && done >= runs[0].count * UINT64_C(8)) {
+      done -= runs[0].count * UINT64_C(8);
+      runs++;
+      count--;
+    }
+  }
+  return true;
+}
+
+bool spill_write(spill_file *file, const spill_run *runs, uint32_t count, spill_extent *extent) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < count; i++) bytes += runs[i].count * UINT64_C(8);
+  if (!bytes || !extent_take(file, bytes, extent)) return false;
+  if (write_runs(file->descriptor, runs, count, extent->offset)) return true;
+  spill_release(file, extent);
+  pthread_mutex_lock(&file->mutex);
+  file->written -= bytes;
+  file->failed = true;
+  pthread_mutex_unlock(&file->mutex);
+  return false;
+}
+
+void spill_read(spill_file *file, uint64_t offset, uint64_t *words, uint32_t count) {
+  char *to = (char *)words;
+  size_t left = count * sizeof *words;
+  while (left) {
+    ssize_t got = pread(file->descriptor, to, left, (off_t)offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      fprintf(stderr, "farfault: the temporary file of the access stream cannot be read: %s\n", got ? strerror(errno) : "it ends too early");
+      exit(74);
+    }
+    to += got;
+    offset += (uint64_t)got;
+    left -= (size_t)got;
+  }
+}

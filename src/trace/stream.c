@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
+ *
+ *   appended_count - freed_count <= OPS_OUTSTANDING       (trace_op_append waits for it while there are readers)
+ *   freed_count == min over readers of operations they are past
+ *
+ * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
+ * readers are past that, and each reader until it has released every block (or skipped the launch). */
+#include "trace/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "trace/private.h"
+
+enum { BLOCK_WINDOW = 64 };         /* blocks beyond the slowest reader's next that may always start */
+enum { QUIET_MILLISECONDS = 2 };    /* readers that all wait for so long need another block to start */
+#define DEFAULT_BUDGET (UINT64_C(256) << 20)
+
+trace_program *trace_program_create(uint64_t memory_budget) {
+  trace_program *program = ff_alloc_aligned(64, sizeof *program);
+  program->budget = memory_budget ? memory_budget : DEFAULT_BUDGET;
+  pthread_mutex_init(&program->mutex, NULL);
+  pthread_cond_init(&program->appended, NULL);
+  pthread_cond_init(&program->consumed, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&program->room, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  pool_init(&program->pool);
+  spill_init(&program->spill);
+  chunk_stripes_init(program);
+  return program;
+}
+
+void trace_program_free(trace_program *program) {
+  if (!program) return;
+  FF_ASSERT(!program->active);
+  chunk_stripes_free(program);
+  while (program->launches) {
+    trace_launch *launch = program->launches;
+    program->launches = launch->chunks->next;
+    free(launch->chunks);
+    free(launch);
+  }
+  while (program->first) {
+    op_segment *next = program->first->next;
+    free(program->first);
+    program->first = next;
+  }
+  pool_free(&program->pool);
+  spill_close(&program->spill);
+  pthread_cond_destroy(&program->appended);
+  pthread_cond_destroy(&program->consumed);
+  pthread_cond_destroy(&program->room);
+  pthread_mutex_destroy(&program->mutex);
+  free(program);
+}
+
+trace_usage trace_program_usage(trace_program *program) {
+  pthread_mutex_lock(&program->spill.mutex);
+  uint64_t spilled = program->spill.written;
+  pthread_mutex_unlock(&program->spill.mutex);
+  return (trace_usage){program->memory_bytes, program->peak_bytes, spilled, program->words};
+}
+
+/* ---- launches ---- */
+
+trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block) {
+  trace_launch *launch = ff_alloc(sizeof *launch);
+  uint32_t readers = program->reader_count;
+  struct trace_chunks *chunks = ff_alloc(sizeof *chunks + readers * sizeof chunks->progress[0]);
+  launch->blocks = blocks;
+  launch->warps_per_block = warps_per_block;
+  launch->chunks = chunks;
+  chunks->program = program;
+  chunks->references = 1;
+  chunks->progress_count = readers;
+  pthread_mutex_lock(&program->mutex);
+  launch->id = chunks->serial = program->next_launch++;
+  chunks->next = program->launches;
+  chunks->link = &program->launches;
+  if (chunks->next) chunks->next->chunks->link = &chunks->next;
+  program->launches = launch;
+  pthread_mutex_unlock(&program->mutex);
+  return launch;
+}
+
+static void launch_unreference_locked(trace_launch *launch) {
+  struct trace_chunks *chunks = launch->chunks;
+  if (atomic_fetch_sub(&chunks->references, 1) != 1) return;
+  *chunks->link = chunks->next;
+  if (chunks->next) chunks->next->chunks->link = chunks->link;
+  free(chunks);
+  free(launch);
+}
+
+void launch_unreference(trace_launch *launch) {
+  trace_program *program = launch->chunks->program;
+  pthread_mutex_lock(&program->mutex);
+  launch_unreference_locked(launch);
+  pthread_mutex_unlock(&program->mutex);
+}
+
+uint64_t launch_slowest(const trace_launch *launch) {
+  const struct trace_chunks *chunks = launch->chunks;
+  uint64_t slowest = UINT64_MAX;
+  for (uint64_t wanting = chunks->wanting; wanting; wanting &= wanting - 1) {
+    uint64_t taken = chunks->progress[__builtin_ctzll(wanting)].taken;
+    if (taken < slowest) slowest = taken;
+  }
+  return slowest;
+}
+
+/* ---- the throttle ---- */
+
+void program_signal_room(trace_program *program) {
+  if (!program->room_waiters) return;
+  pthread_mutex_lock(&program->mutex);
+  pthread_cond_broadcast(&program->room);
+  pthread_mutex_unlock(&program->mutex);
+}
+
+/* Whether the block may start now. When all readers wait for operations, none will give memory back before this
+ * launch has ended (the host thread that would append one may be the one that runs it): then spilling must do. */
+static bool block_may_start(trace_program *program, const trace_launch *launch, uint64_t block) {
+  if (launch->cooperative || program->memory_bytes < program->budget) return true;
+  uint64_t slowest = launch_slowest(launch);
+  if (slowest == UINT64_MAX || block < slowest + BLOCK_WINDOW) return true;
+  uint64_t active = program->active;
+  return (program->waiting_op & active) == active;
+}
+
+static bool all_wait(trace_program *program) {
+  uint64_t active = program->active;
+  return ((program->waiting_op | program->waiting_chunk) & active) == active;
+}
+
+static struct timespec after_milliseconds(struct timespec t, int milliseconds) {
+  t.tv_nsec += milliseconds % 1000 * 1000000L;
+  t.tv_sec += milliseconds / 1000 + t.tv_nsec / 1000000000L;
+  t.tv_nsec %= 1000000000L;
+  return t;
+}
+
+bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds) {
+  trace_program *program = launch->chunks->program;
+  if (block_may_start(program, launch, block)) return true;
+  bool start = false;
+  atomic_fetch_add(&program->room_waiters, 1);
+  pthread_mutex_lock(&program->mutex);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t activity = program->activity;
+  while (!(start = block_may_start(program, launch, block)) && milliseconds > 0) {
+    int step = milliseconds < QUIET_MILLISECONDS ? milliseconds : QUIET_MILLISECONDS;
+    now = after_milliseconds(now, step);
+    if (pthread_cond_timedwait(&program->room, &program->mutex, &now) != ETIMEDOUT) {
+      clock_gettime(CLOCK_MONOTONIC, &now); /* woken: a new quiet time begins, the limit shrinks all the same */
+      milliseconds -= 1;
+      continue;
+    }
+    milliseconds -= step;
+    if (program->activity == activity && all_wait(program)) {
+      start = true; /* they wait for a block that waits for this one */
+      break;
+    }
+    activity = program->activity;
+  }
+  pthread_mutex_unlock(&program->mutex);
+  atomic_fetch_sub(&program->room_waiters, 1);
+  return start;
+}
+
+/* ---- operations ---- */
+
+static void append_launch(trace_program *program, trace_launch *launch) {
+  struct trace_chunks *chunks = launch->chunks;
+  uint64_t wanting = launch->blocks ? program->active : 0;
+  if (chunks->progress_count < 64) wanting &= (UINT64_C(1) << chunks->progress_count) - 1;
+  atomic_fetch_add(&chunks->references, (program->active ? 1 : 0) + (uint32_t)__builtin_popcountll(wanting));
+  chunks->wanting = wanting;
+}
+
+uint64_t trace_op_append(trace_program *program, const trace_op *op) {
+  pthread_mutex_lock(&program->mutex);
+  while (program->active && program->appended_count - program->freed_count >= OPS_OUTSTANDING)
+    pthread_cond_wait(&program->consumed, &program->mutex);
+  if (op->kind == TRACE_OP_LAUNCH) append_launch(program, op->launch);
+  uint64_t sequence = program->appended_count++;
+  if (!program->active) {
+    program->freed_count = program->appended_count;
+    pthread_mutex_unlock(&program->mutex);
+    return sequence;
+  }
+  op_segment *segment = program->last;
+  if (!segment || sequence >= segment->base + OP_SEGMENT) {
+    op_segment *fresh = ff_alloc(sizeof *fresh);
+    fresh->base = sequence;
+    *(segment ? &segment->next : &program->first) = fresh;
+    program->last = segment = fresh;
+  }
+  trace_op *slot = &segment->ops[sequence - segment->base];
+  *slot = *op;
+  slot->sequence = sequence;
+  pthread_cond_broadcast(&program->appended);
+  pthread_mutex_unlock(&program->mutex);
+  return sequence;
+}
+
+/* Frees what every reader is past; under the mutex. */
+static void free_passed(trace_program *program) {
+  uint64_t passed = program->appended_count;
+  for (uint64_t active = program->active; active; active &= active - 1) {
+    const trace_reader *reader = program->readers[__builtin_ctzll(active)];
+    if (reader->next - reader->holds < passed) passed = reader->next - reader->holds;
+  }
+  if (passed == program->freed_count) return;
+  for (; program->freed_count < passed; program->freed_count++) {
+    op_segment *segment = program->first;
+    uint64_t at = program->freed_count - segment->base;
+    if (segment->ops[at].kind == TRACE_OP_LAUNCH) launch_unreference_locked(segment->ops[at].launch);
+    if (at + 1 < OP_SEGMENT) continue;
+    program->first = segment->next;
+    if (!program->first) program->last = NULL;
+    free(segment);
+  }
+  pthread_cond_broadcast(&program->consumed);
+}
+
+/* ---- readers ---- */
+
+trace_reader *trace_reader_create(trace_program *program) {
+  pthread_mutex_lock(&program->mutex);
+  FF_ASSERT(program->appended_count == 0);
+  trace_reader *reader = NULL;
+  if (program->reader_count < TRACE_READERS_MAX) {
+    reader = ff_alloc(sizeof *reader);
+    reader->program = program;
+    reader->index = program->reader_count++;
+    program->readers[reader->index] = reader;
+    atomic_fetch_or(&program->active, UINT64_C(1) << reader->index);
+  }
+  pthread_mutex_unlock(&program->mutex);
+  return reader;
+}
+
+/* The live launches of which the reader wants blocks, each with a reference for the caller. */
+static size_t wanted_launches(trace_program *program, uint64_t bit, trace_launch ***out) {
+  FF_VEC(trace_launch *) wanted = {0};
+  for (trace_launch *launch = program->launches; launch; launch = launch->chunks->next) {
+    if (!(launch->chunks->wanting & bit)) continue;
+    atomic_fetch_add(&launch->chunks->references, 1);
+    FF_PUSH(&wanted, launch);
+  }
+  *out = wanted.items;
+  return wanted.count;
+}
+
+void trace_reader_free(trace_reader *reader) {
+  if (!reader) return;
+  trace_program *program = reader->program;
+  uint64_t bit = UINT64_C(1) << reader->index;
+  trace_launch **wanted;
+  pthread_mutex_lock(&program->mutex);
+  atomic_fetch_and(&program->active, ~bit);
+  program->readers[reader->index] = NULL;
+  size_t count = wanted_launches(program, bit, &wanted);
+  pthread_mutex_unlock(&program->mutex);
+  for (size_t i = 0; i < count; i++) {
+    trace_reader_skip(reader, wanted[i]);
+    launch_unreference(wanted[i]);
+  }
+  free(wanted);
+  pthread_mutex_lock(&program->mutex);
+  free_passed(program);
+  pthread_cond_broadcast(&program->consumed);
+  pthread_cond_broadcast(&program->room);
+  pthread_mutex_unlock(&program->mutex);
+  cursor_buffers_free(reader);
+  free(reader);
+}
+
+/* Waits for an operation, and for a poke too if `pokes`; under the mutex. */
+static void reader_wait(trace_reader *reader, bool pokes) {
+  trace_program *program = reader->program;
+  if (reader->next < program->appended_count || (pokes && reader->poked)) return;
+  atomic_fetch_or(&program->waiting_op, UINT64_C(1) << reader->index);
+  pthread_cond_broadcast(&program->room);
+  while (reader->next >= program->appended_count && !(pokes && reader->poked))
+    pthread_cond_wait(&program->appended, &program->mutex);
+  atomic_fetch_and(&program->waiting_op, ~(UINT64_C(1) << reader->index));
+}
+
+const trace_op *trace_reader_next_op(trace_reader *reader) {
+  trace_program *program = reader->program;
+  if (reader->ended) return NULL;
+  pthread_mutex_lock(&program->mutex);
+  atomic_fetch_add(&program->activity, 1);
+  if (reader->holds) {
+    reader->holds = false;
+    if (reader->segment && reader->next >= reader->segment->base + OP_SEGMENT) reader->segment = NULL;
+    free_passed(program);
+  }
+  reader_wait(reader, false);
+  if (!reader->segment)
+    for (reader->segment = program->first; reader->next >= reader->segment->base + OP_SEGMENT;)
+      reader->segment = reader->segment->next;
+  const trace_op *op = &reader->segment->ops[reader->next - reader->segment->base];
+  reader->next++;
+  reader->holds = true;
+  reader->ended = op->kind == TRACE_OP_END;
+  pthread_mutex_unlock(&program->mutex);
+  return op;
+}
+
+bool trace_reader_has_op(trace_reader *reader) {
+  if (reader->ended) return true;
+  pthread_mutex_lock(&reader->program->mutex);
+  bool has = reader->next < reader->program->appended_count;
+  pthread_mutex_unlock(&reader->program->mutex);
+  return has;
+}
+
+bool trace_reader_wait(trace_reader *reader) {
+  if (reader->ended) return true;
+  pthread_mutex_lock(&reader->program->mutex);
+  reader_wait(reader, true);
+  bool has = reader->next < reader->program->appended_count;
+  reader->poked = false;
+  pthread_mutex_unlock(&reader->program->mutex);
+  return has;
+}
+
+void trace_reader_poke(trace_reader *reader) {
+  pthread_mutex_lock(&reader->program->mutex);
+  reader->poked = true;
+  pthread_cond_broadcast(&reader->program->appended);
+  pthread_mutex_unlock(&reader->program->mutex);
+}
+
+void trace_reader_skip(trace_reader *reader, trace_launch *launch) {
+  struct trace_chunks *chunks = launch->chunks;
+  uint64_t bit = UINT64_C(1) << reader->index;
+  if (!(atomic_fetch_and(&chunks->wanting, ~bit) & bit)) return;
+  chunk_drop_reader(chunks->program, reader->index, launch);
+  program_signal_room(chunks->program);
+  if (chunks->progress[reader->index].released == chunks->progress[reader->index].taken) launch_unreference(launch);
+}
