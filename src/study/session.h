@@ -19,7 +19,12 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
+  char problem[256];       /* nonempty: what was wrong with the environment; session_create fails with it */
 } session_options;
+
+/* What `farfault run` chooses where nothing was said: the newest bundled machine, whose compute capability runs what
+ * today's nvcc makes without options. */
+#define SESSION_DEFAULT_MACHINE "h200"
 
 typedef struct session_progress { /* shared memory, written by the program's process, read by `farfault run` */
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
@@ -39,5 +44,7 @@ void session_add_exec(session *session, const exec_stats *stats); /* adds to the
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
 /* Ends the stream (TRACE_OP_END), waits for the simulations, writes the final results. Idempotent. */
 void session_finish(session *session);
+/* Finishes the session if that was not done, and frees everything of it. */
+void session_free(session *session);
 
 #endif

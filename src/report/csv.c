@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run as CSV: one row per manager, the columns in the order of the JSON (RFC 4180, lines end in a bare newline).
+ *
+ * What always holds: every row has as many fields as the header row; texts are quoted if they hold a quote, a comma or a
+ * line end, and a text that a spreadsheet would take for a formula is not produced by any name of ours. */
+#include <string.h>
+
+#include "report/columns.h"
+#include "report/report.h"
+
+static void add_field(ff_text *out, const char *text) {
+  if (!strpbrk(text, "\",\n\r")) {
+    ff_text_add(out, "%s", text);
+    return;
+  }
+  ff_text_add(out, "\"");
+  for (; *text; text++) ff_text_add(out, *text == '"' ? "\"\"" : "%c", *text);
+  ff_text_add(out, "\"");
+}
+
+static void add_header(ff_text *out) {
+  ff_text_add(out, "memory,machine,complete,error");
+#define X(key, value) ff_text_add(out, "," #key);
+  REPORT_DERIVED(X)
+#undef X
+#define X(name, unit, help) ff_text_add(out, "," #name);
+#include "machine/counters.def"
+#undef X
+  ff_text_add(out, "\n");
+}
+
+static void add_row(const report_run *run, const sim_result *result, ff_text *out) {
+  const sim_counters *c = &result->counters;
+  add_field(out, result->memory);
+  ff_text_add(out, ",");
+  add_field(out, result->machine);
+  ff_text_add(out, ",%d,", result->complete);
+  add_field(out, result->error);
+#define X(key, value) ff_text_add(out, ",%.12g", (double)(value));
+  REPORT_DERIVED(X)
+#undef X
+#define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)c->name);
+#include "machine/counters.def"
+#undef X
+  ff_text_add(out, "\n");
+}
+
+void report_csv_write(const report_run *run, bool header, ff_text *out) {
+  if (header) add_header(out);
+  for (uint32_t i = 0; i < run->result_count; i++) add_row(run, &run->results[i], out);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table for people: one line per manager; with -v what each kernel and each allocation did under each manager, and
+ * what the run cost the host.
+ *
+ * What always holds: the widest line of the first table is below 110 columns whatever the numbers; a manager that could
+ * not run is shown with its reason, never with zeros that look like a result. */
+#include <string.h>
+
+#include "report/report.h"
+#include "report/table.h"
+
+static void time_cell(table *t, uint64_t picoseconds) {
+  char text[32];
+  table_cell(t, "%s", report_format_time(picoseconds, text, sizeof text));
+}
+
+static void count_cell(table *t, uint64_t count) {
+  char text[32];
+  table_cell(t, "%s", report_format_count(count, text, sizeof text));
+}
+
+static void bytes_cell(table *t, uint64_t bytes) {
+  char text[32];
+  table_cell(t, "%s", ff_format_bytes(bytes, text, sizeof text));
+}
+
+/* A share of a whole in percent; "-" where there is no whole. */
+static void share_cell(table *t, uint64_t part, uint64_t whole) {
+  if (!whole) table_cell(t, "-");
+  else table_cell(t, "%.1f %%", 100 * (double)part / (double)whole);
+}
+
+static void header_cells(table *t, const char *const *names) {
+  for (; *names; names++) table_cell(t, "%s", *names);
+}
+
+static void manager_row(const report_run *run, const sim_result *result, table *t) {
+  const sim_counters *c = &result->counters;
+  double ratio = report_ratio(run, result);
+  table_cell(t, "%s", result->memory);
+  time_cell(t, c->time_ps);
+  if (ratio > 0) table_cell(t, ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
+  else table_cell(t, "-");
+  time_cell(t, c->kernel_ps);
+  time_cell(t, c->transfer_ps);
+  count_cell(t, c->faults);
+  bytes_cell(t, c->h2d_bytes);
+  bytes_cell(t, c->d2h_bytes);
+  table_cell(t, "%.1f %%", 100 * sim_link_utilisation(c));
+  table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
+}
+
+static void managers_write(const report_run *run, ff_text *out) {
+  static const char *const names[] = {"memory", "time", "ratio", "kernels", "transfers", "far-faults", "to GPU", "to CPU",
+                                      "link used", "TLB miss", NULL};
+  table t;
+  table_start(&t, "lrrrrrrrrr");
+  header_cells(&t, names);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (!run->results[i].error[0]) manager_row(run, &run->results[i], &t);
+  table_write(&t, 0, out);
+  table_free(&t);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].error[0]) ff_text_add(out, "%s: could not run it: %s\n", run->results[i].memory, run->results[i].error);
+}
+
+static void kernels_write(const sim_result *result, ff_text *out) {
+  static const char *const names[] = {"kernel", "launches", "blocks", "time", "warp instr.", "accesses", "sectors", "L1 hit",
+                                      "L2 hit", "TLB miss", "far-faults", "to GPU", NULL};
+  table t;
+  table_start(&t, "lrrrrrrrrrrr");
+  header_cells(&t, names);
+  for (uint32_t i = 0; i < result->kernel_count; i++) {
+    const sim_counters *c = &result->kernels[i].counters;
+    table_cell_cut(&t, result->kernels[i].name, 40);
+    count_cell(&t, c->launches);
+    count_cell(&t, c->blocks);
+    time_cell(&t, c->time_ps);
+    count_cell(&t, c->warp_instructions);
+    count_cell(&t, c->accesses);
+    count_cell(&t, c->sectors);
+    share_cell(&t, c->l1_hits, c->l1_hits + c->l1_misses);
+    share_cell(&t, c->l2_hits, c->l2_hits + c->l2_misses);
+    share_cell(&t, c->tlb_misses, c->tlb_lookups);
+    count_cell(&t, c->faults);
+    bytes_cell(&t, c->h2d_bytes);
+  }
+  table_write(&t, 2, out);
+  table_free(&t);
+}
+
+static const char *kind_of(const sim_allocation_result *allocation) {
+  return allocation->managed ? "managed" : allocation->pinned ? "pinned" : "device";
+}
+
+static void allocations_write(const sim_result *result, ff_text *out) {
+  static const char *const names[] = {"allocation", "kind", "bytes", "accesses", "sectors", "far-faults", "to GPU", "to CPU",
+                                      NULL};
+  table t;
+  table_start(&t, "llrrrrrr");
+  header_cells(&t, names);
+  for (uint32_t i = 0; i < result->allocation_count; i++) {
+    const sim_allocation_result *allocation = &result->allocations[i];
+    const sim_counters *c = &allocation->counters;
+    table_cell_cut(&t, allocation->name, 40);
+    table_cell(&t, "%s", kind_of(allocation));
+    bytes_cell(&t, allocation->bytes);
+    count_cell(&t, c->accesses);
+    count_cell(&t, c->sectors);
+    count_cell(&t, c->faults);
+    bytes_cell(&t, c->h2d_bytes);
+    bytes_cell(&t, c->d2h_bytes);
+  }
+  table_write(&t, 2, out);
+  table_free(&t);
+}
+
+static void details_write(const sim_result *result, ff_text *out) {
+  if (result->error[0]) return;
+  ff_text_add(out, "\n%s\n", result->memory);
+  if (result->kernel_count) kernels_write(result, out);
+  if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");
+  if (result->allocation_count) allocations_write(result, out);
+}
+
+static void host_write(const report_host *host, ff_text *out) {
+  char instructions[32], rate[32], accesses[32], memory[32];
+  double per_second = host->wall_s > 0 ? (double)host->warp_instructions / host->wall_s : 0;
+  ff_text_add(out, "\nhost: %.2f s (processor %.2f s), at most %s of memory\n", host->wall_s, host->cpu_s,
+              ff_format_bytes(host->peak_rss_bytes, memory, sizeof memory));
+  ff_text_add(out, "executed: %s warp instructions (%s per second), %s accesses of warps to global memory\n",
+              report_format_count(host->warp_instructions, instructions, sizeof instructions),
+              report_format_count((uint64_t)per_second, rate, sizeof rate),
+              report_format_count(host->warp_accesses, accesses, sizeof accesses));
+}
+
+void report_table_write(const report_run *run, const report_style *style, ff_text *out) {
+  ff_text_add(out, "farfault: %s", run->command ? run->command : "program");
+  if (run->result_count) ff_text_add(out, " on %s", run->results[0].machine);
+  ff_text_add(out, "%s\n", run->complete ? "" : " (incomplete)");
+  if (run->result_count) managers_write(run, out);
+  else ff_text_add(out, "no manager was asked for: the program was executed, not timed\n");
+  if (!run->complete)
+    ff_text_add(out, "incomplete: the program did not end by itself; the numbers are those of its last snapshot\n");
+  for (uint32_t i = 0; i < run->note_count; i++) ff_text_add(out, "note: %s\n", run->notes[i]);
+  if (!style->verbose) return;
+  for (uint32_t i = 0; i < run->result_count; i++) details_write(&run->results[i], out);
+  host_write(&run->host, out);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run as data: its lifetime, its notes, what the ratios are relative to, and how numbers are written for people.
+ *
+ * What always holds: three significant digits and a unit of thousand (time, counts) or 1024 (bytes) in the table; exact
+ * integers in JSON and CSV. */
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void report_free(report_run *run) {
+  free(run->command);
+  for (uint32_t i = 0; i < run->note_count; i++) free(run->notes[i]);
+  free(run->notes);
+  for (uint32_t i = 0; i < run->result_count; i++) sim_result_free(&run->results[i]);
+  free(run->results);
+  *run = (report_run){0};
+}
+
+void report_note(report_run *run, const char *text) {
+  for (uint32_t i = 0; i < run->note_count; i++)
+    if (!strcmp(run->notes[i], text)) return;
+  run->notes = ff_realloc(run->notes, (run->note_count + 1) * sizeof *run->notes);
+  run->notes[run->note_count++] = ff_strdup(text);
+}
+
+static bool has_time(const sim_result *result) { return !result->error[0] && result->counters.time_ps; }
+
+const sim_result *report_baseline(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (!strcmp(run->results[i].memory, "copy") && has_time(&run->results[i])) return &run->results[i];
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (has_time(&run->results[i])) return &run->results[i];
+  return NULL;
+}
+
+double report_ratio(const report_run *run, const sim_result *result) {
+  const sim_result *baseline = report_baseline(run);
+  if (!baseline || !has_time(result)) return 0;
+  return (double)result->counters.time_ps / (double)baseline->counters.time_ps;
+}
+
+/* value scaled down by `step` until it is below `limit`, with three significant digits. */
+static void format_scaled(double value, double step, double limit, const char *const *units, size_t unit_count, char *buffer,
+                          size_t size) {
+  size_t unit = 0;
+  while (value >= limit && unit + 1 < unit_count) {
+    value /= step;
+    unit++;
+  }
+  int digits = unit == 0 ? 0 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  snprintf(buffer, size, "%.*f%s%s", digits, value, units[unit][0] ? " " : "", units[unit]);
+}
+
+const char *report_format_time(uint64_t picoseconds, char *buffer, size_t size) {
+  static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
+  format_scaled((double)picoseconds, 1000, 999.5, units, 5, buffer, size);
+  return buffer;
+}
+
+const char *report_format_count(uint64_t count, char *buffer, size_t size) {
+  static const char *const units[] = {"", "k", "M", "G", "T", "P"};
+  if (count < 100000) snprintf(buffer, size, "%llu", (unsigned long long)count);
+  else format_scaled((double)count, 1000, 999.5, units, 6, buffer, size);
+  return buffer;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run and its reports: JSON (written and read back), CSV, and the table for people.
+ *
+ * report_run holds everything a report shows; session.c fills it in the program's process and writes it as JSON,
+ * `farfault run` and `farfault report` read that and print. docs/json.md is the schema's documentation.
+ *
+ * What always holds: reading what was written gives the same report_run; all simulated numbers come before the "host"
+ * section, and are the same bytes for the same run; the ratio is a run's time over that of the manager `copy`, or of
+ * the first run that has a time where `copy` is not among them. */
+#ifndef FF_REPORT_REPORT_H
+#define FF_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "machine/result.h"
+
+#define REPORT_SCHEMA 1
+
+typedef double report_type_f;
+typedef uint64_t report_type_u;
+
+typedef struct report_host {
+#define X(name, type, unit, help) report_type_##type name;
+#include "report/host.def"
+#undef X
+} report_host;
+
+typedef struct report_run { /* all pointers are owned: report_free */
+  char version[32];         /* of farfault */
+  char *command;            /* the program and its arguments, quoted for a shell; NULL: unknown */
+  bool complete;            /* the program ended and every simulation with it */
+  char **notes;             /* lines for the reader ("values depend on %clock") */
+  uint32_t note_count;
+  sim_result *results;      /* one per manager, in the order asked for; may be none (functional only) */
+  uint32_t result_count;
+  report_host host;
+} report_run;
+
+void report_free(report_run *run);
+void report_note(report_run *run, const char *text); /* copies the text; a text that is there already is not repeated */
+
+/* What the ratios are relative to: the run `copy`, else the first one without an error; NULL: none has a time. */
+const sim_result *report_baseline(const report_run *run);
+double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none */
+
+/* The JSON text of schema 1, ending in a newline, added to *out. */
+void report_json_write(const report_run *run, ff_text *out);
+/* Reads it back. Unknown keys are ignored (later versions may add some), a wrong type or another schema is FF_PARSE with
+ * `file` (a name for messages), line and column where the text is not JSON at all. */
+ff_status report_json_read(const char *file, const char *text, size_t size, report_run *run, ff_error *error);
+ff_status report_file_read(const char *path, report_run *run, ff_error *error);
+
+/* CSV by RFC 4180 but with bare newlines: a header row, then one row per manager: memory, machine, complete, error, the
+ * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file). */
+void report_csv_write(const report_run *run, bool header, ff_text *out);
+
+typedef struct report_style {
+  bool verbose; /* tables per kernel and per allocation, and the host's numbers */
+} report_style;
+/* The table, for a monospaced terminal of about 110 columns; plain text without escapes. */
+void report_table_write(const report_run *run, const report_style *style, ff_text *out);
+
+/* 1234567890 ps -> "1.23 ms": three significant digits, ps to s. Writes at most `size` bytes; returns buffer. */
+const char *report_format_time(uint64_t picoseconds, char *buffer, size_t size);
+/* 1234567 -> "1.23 M"; up to 99999 as it is. */
+const char *report_format_count(uint64_t count, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `farfault run` says to the virtual GPU inside the program's process: the FARFAULT_* variables.
+ *
+ * What always holds: an option that is too long or not a number is remembered in `problem`, so that session_create
+ * refuses it; it is never cut or taken for something else. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study/session.h"
+
+static void read_text(session_options *options, const char *name, char *to, size_t size) {
+  const char *value = getenv(name);
+  if (!value) return;
+  if (strlen(value) >= size) snprintf(options->problem, sizeof options->problem, "%s is longer than %zu characters", name, size - 1);
+  else strcpy(to, value);
+}
+
+static uint64_t read_number(session_options *options, const char *name, uint64_t limit) {
+  const char *value = getenv(name);
+  if (!value || !*value) return 0;
+  char *end;
+  errno = 0;
+  unsigned long long number = strtoull(value, &end, 10);
+  if (isdigit((unsigned char)value[0]) && !*end && !errno && number <= limit) return number;
+  snprintf(options->problem, sizeof options->problem, "%s is not a number from 0 to %llu: '%.60s'", name,
+           (unsigned long long)limit, value);
+  return 0;
+}
+
+void session_options_from_environment(session_options *options) {
+  *options = (session_options){0};
+  read_text(options, "FARFAULT_MEMORY", options->managers, sizeof options->managers);
+  read_text(options, "FARFAULT_MACHINE", options->machine, sizeof options->machine);
+  read_text(options, "FARFAULT_SET", options->set, sizeof options->set);
+  read_text(options, "FARFAULT_GPU_MEMORY", options->gpu_memory, sizeof options->gpu_memory);
+  read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
+  read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
+  read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);
+  options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
+  options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the session found, as a file that is whole at any time: collected, written aside, renamed; about twice a second.
+ *
+ * What always holds: everything here runs in the C locale, whatever the program has set, so that numbers have a point;
+ * the writer holds the session's lock only to copy small things, never while it waits for a simulation or a disk. */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "study/private.h"
+
+enum { PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
+
+/* Adds one argument, in quotes if a shell needs them. */
+static void add_argument(ff_text *out, const char *argument) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+  if (out->length) ff_text_add(out, " ");
+  if (*argument && strspn(argument, plain) == strlen(argument)) {
+    ff_text_add(out, "%s", argument);
+    return;
+  }
+  ff_text_add(out, "'");
+  for (; *argument; argument++) ff_text_add(out, *argument == '\'' ? "'\\''" : "%c", *argument);
+  ff_text_add(out, "'");
+}
+
+/* The command of this process as a shell would take it, at most COMMAND_LIMIT bytes of arguments. */
+static char *own_command(void) {
+  char *data;
+  size_t size;
+  if (ff_file_read("/proc/self/cmdline", 1 << 22, &data, &size, NULL)) return NULL;
+  ff_text out = {0};
+  for (size_t at = 0; at < size && at < COMMAND_LIMIT; at += strlen(data + at) + 1) add_argument(&out, data + at);
+  free(data);
+  return out.chars;
+}
+
+static double seconds_since(const struct timespec *start) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+static double seconds(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec / 1e6; }
+
+static void collect_host(session *session, report_host *host) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  host->wall_s = seconds_since(&session->started);
+  host->cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  host->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+  host->process = (uint64_t)session->process;
+  host->threads = session->options.threads;
+  pthread_mutex_lock(&session->lock);
+  exec_stats stats = session->stats;
+  pthread_mutex_unlock(&session->lock);
+  host->warp_instructions = stats.warp_instructions;
+  host->thread_instructions = stats.thread_instructions;
+  host->warp_accesses = stats.warp_accesses;
+  host->sectors = stats.sectors;
+  host->blocks = stats.blocks;
+  host->divergent_branches = stats.divergent_branches;
+  host->barriers = stats.barriers;
+  if (session->program) {
+    trace_usage stream = trace_program_usage(session->program);
+    host->stream_words = stream.words;
+    host->stream_peak_bytes = stream.peak_memory_bytes;
+    host->stream_spilled_bytes = stream.spilled_bytes;
+  }
+}
+
+static void collect_notes(session *session, report_run *run) {
+  pthread_mutex_lock(&session->lock);
+  for (uint32_t i = 0; i < session->notes.note_count; i++) report_note(run, session->notes.notes[i]);
+  pthread_mutex_unlock(&session->lock);
+}
+
+void session_collect(session *session, bool complete, report_run *run) {
+  *run = (report_run){.complete = complete, .command = own_command()};
+  snprintf(run->version, sizeof run->version, "%s", FARFAULT_VERSION);
+  run->results = ff_alloc(session->manager_count * sizeof *run->results);
+  run->result_count = session->manager_count;
+  for (uint32_t i = 0; i < session->manager_count; i++) {
+    sim_snapshot(session->managers[i].sim, &run->results[i]);
+    snprintf(run->results[i].machine, sizeof run->results[i].machine, "%s", session->machine);
+    if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
+  }
+  collect_notes(session, run);
+  collect_host(session, &run->host);
+}
+
+/* The file's name with "%p" replaced by the process number; the caller frees it. */
+static char *results_path(const session *session) {
+  ff_text path = {0};
+  for (const char *c = session->options.results; *c; c++) {
+    if (c[0] == '%' && c[1] == 'p') {
+      ff_text_add(&path, "%ld", (long)session->process);
+      c++;
+    } else {
+      ff_text_add(&path, "%c", *c);
+    }
+  }
+  return path.chars;
+}
+
+void session_write_results(session *session, bool complete) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  report_run run;
+  session_collect(session, complete, &run);
+  if (run.result_count) session->progress->simulated_ps = run.results[0].counters.time_ps;
+  if (session->options.results[0]) {
+    ff_text text = {0};
+    report_json_write(&run, &text);
+    char *path = results_path(session);
+    ff_file_write(path, text.chars, text.length, NULL);
+    free(path);
+    free(text.chars);
+  }
+  report_free(&run);
+  uselocale(old);
+  freelocale(c);
+}
+
+void *session_writer(void *argument) {
+  session *session = argument;
+  pthread_mutex_lock(&session->lock);
+  while (!session->stopping) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PERIOD_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&session->wake, &session->lock, &until);
+    if (session->stopping) break;
+    pthread_mutex_unlock(&session->lock);
+    session_write_results(session, false);
+    pthread_mutex_lock(&session->lock);
+  }
+  pthread_mutex_unlock(&session->lock);
+  return NULL;
+}

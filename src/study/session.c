@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wiring: machine, access stream, one simulation per manager in its own thread, the thread that writes results.
+ *
+ *   session_create --> program runs: trace_op_append, exec_launch, session_add_exec --> session_finish --> session_free
+ *
+ * What always holds: the simulations are made before the first operation can be appended; the session's threads take no
+ * signals, so that the program's handlers run where they would without us; a process that the program forked never
+ * touches the session of its parent. */
+#include "study/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "study/private.h"
+
+/* "machines/h200.yaml" -> "h200" */
+static void set_short_name(session *session) {
+  const char *slash = strrchr(session->options.machine, '/');
+  snprintf(session->machine, sizeof session->machine, "%.63s", slash ? slash + 1 : session->options.machine);
+  char *dot = strrchr(session->machine, '.');
+  if (dot && !strcmp(dot, ".yaml")) *dot = '\0';
+}
+
+/* Applies "NAME=VALUE,NAME=VALUE" to the machine. */
+static ff_status apply_settings(session *session, ff_error *error) {
+  char settings[sizeof session->options.set], *rest = NULL;
+  strcpy(settings, session->options.set);
+  for (char *one = strtok_r(settings, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+    ff_status status = machine_spec_set(&session->spec, one, error);
+    if (status) return status;
+  }
+  if (settings[0]) {
+    ff_text note = {0};
+    ff_text_add(&note, "machine %s with %s", session->machine, session->options.set);
+    report_note(&session->notes, note.chars);
+    free(note.chars);
+  }
+  return FF_OK;
+}
+
+static ff_status load_machine(session *session, ff_error *error) {
+  if (!session->options.machine[0]) strcpy(session->options.machine, SESSION_DEFAULT_MACHINE);
+  ff_status status = machine_spec_load(session->options.machine, &session->spec, error);
+  if (status) return status;
+  set_short_name(session);
+  if ((status = apply_settings(session, error))) return status;
+  session->gpu_memory = session->spec.memory_bytes;
+  if (!session->options.gpu_memory[0]) return FF_OK;
+  status = ff_parse_bytes(session->options.gpu_memory, session->spec.memory_bytes, &session->gpu_memory, error);
+  if (status) return ff_fail_at(error, status, "GPU memory");
+  if (session->gpu_memory < session->spec.fault_page_bytes)
+    return ff_fail(error, FF_INVALID, "GPU memory: '%s' is less than one page", session->options.gpu_memory);
+  return FF_OK;
+}
+
+/* Maps the file that `farfault run` made for the progress area; without one, the session's own memory serves. */
+static void map_progress(session *session) {
+  session->progress = &session->own_progress;
+  if (!session->options.progress[0]) return;
+  int fd = open(session->options.progress, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  void *area = MAP_FAILED;
+  if (ftruncate(fd, sizeof *session->progress) == 0)
+    area = mmap(NULL, sizeof *session->progress, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (area == MAP_FAILED) return;
+  session->progress = area;
+  session->progress_mapped = sizeof *session->progress;
+}
+
+static ff_status add_manager(session *session, const char *name, ff_error *error) {
+  if (session->manager_count == SESSION_MANAGER_LIMIT)
+    return ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
+  sim_options options = {.spec = &session->spec, .manager = name, .gpu_memory = session->gpu_memory};
+  ff_status status = sim_create(session->program, &options, &session->managers[session->manager_count].sim, error);
+  if (!status) session->manager_count++;
+  return status;
+}
+
+static ff_status add_managers(session *session, ff_error *error) {
+  char names[sizeof session->options.managers], *rest = NULL;
+  strcpy(names, session->options.managers);
+  for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+    if (!session->program) session->program = trace_program_create(0);
+    ff_status status = add_manager(session, name, error);
+    if (status) return status;
+  }
+  return FF_OK;
+}
+
+static void *run_manager(void *argument) {
+  sim_run(argument);
+  return NULL;
+}
+
+static ff_status start_thread(pthread_t *thread, void *(*run)(void *), void *argument, ff_error *error) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int failed = pthread_create(thread, NULL, run, argument);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return failed ? ff_fail(error, FF_IO, "cannot start a thread: %s", strerror(failed)) : FF_OK;
+}
+
+/* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. */
+static void end_simulations(session *session, uint32_t started) {
+  if (!session->program) return;
+  trace_op end = {.kind = TRACE_OP_END};
+  trace_op_append(session->program, &end);
+  for (uint32_t i = 0; i < started; i++) pthread_join(session->managers[i].thread, NULL);
+}
+
+static ff_status start_threads(session *session, ff_error *error) {
+  for (uint32_t i = 0; i < session->manager_count; i++) {
+    ff_status status = start_thread(&session->managers[i].thread, run_manager, session->managers[i].sim, error);
+    if (status) {
+      end_simulations(session, i);
+      return status;
+    }
+  }
+  ff_status status = start_thread(&session->writer, session_writer, session, error);
+  if (status) end_simulations(session, session->manager_count);
+
+  return status;
+}
+
+static void release(session *session) {
+  for (uint32_t i = 0; i < session->manager_count; i++) sim_free(session->managers[i].sim);
+  if (session->program) trace_program_free(session->program);
+  if (session->progress_mapped) munmap(session->progress, session->progress_mapped);
+  report_free(&session->notes);
+  pthread_cond_destroy(&session->wake);
+  pthread_mutex_destroy(&session->lock);
+  free(session);
+}
+
+static ff_status set_up(session *session, ff_error *error) {
+  if (session->options.problem[0]) return ff_fail(error, FF_INVALID, "%s", session->options.problem);
+  map_progress(session);
+  ff_status status = load_machine(session, error);
+  if (!status) status = add_managers(session, error);
+  if (status) return status;
+  session_write_results(session, false);
+  return start_threads(session, error);
+}
+
+ff_status session_create(const session_options *options, session **out, ff_error *error) {
+  session *session = ff_alloc(sizeof *session);
+  session->options = *options;
+  session->process = getpid();
+  clock_gettime(CLOCK_MONOTONIC, &session->started);
+  pthread_mutex_init(&session->lock, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&session->wake, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  ff_status status = set_up(session, error);
+  if (status) release(session);
+  else *out = session;
+  return status;
+}
+
+const machine_spec *session_machine(const session *session) { return &session->spec; }
+uint64_t session_gpu_memory(const session *session) { return session->gpu_memory; }
+trace_program *session_program(session *session) { return session->program; }
+sim *session_primary(session *session) { return session->manager_count ? session->managers[0].sim : NULL; }
+session_progress *session_progress_area(session *session) { return session->progress; }
+
+void session_add_exec(session *session, const exec_stats *stats) {
+  pthread_mutex_lock(&session->lock);
+  session->stats.warp_instructions += stats->warp_instructions;
+  session->stats.thread_instructions += stats->thread_instructions;
+  session->stats.warp_accesses += stats->warp_accesses;
+  session->stats.sectors += stats->sectors;
+  session->stats.blocks += stats->blocks;
+  session->stats.divergent_branches += stats->divergent_branches;
+  session->stats.barriers += stats->barriers;
+  pthread_mutex_unlock(&session->lock);
+}
+
+void session_note(session *session, const char *text) {
+  pthread_mutex_lock(&session->lock);
+  report_note(&session->notes, text);
+  pthread_mutex_unlock(&session->lock);
+}
+
+void session_finish(session *session) {
+  if (session->finished || getpid() != session->process) return;
+  session->finished = true;
+  end_simulations(session, session->manager_count);
+  pthread_mutex_lock(&session->lock);
+  session->stopping = true;
+  pthread_cond_signal(&session->wake);
+  pthread_mutex_unlock(&session->lock);
+  pthread_join(session->writer, NULL);
+  session_write_results(session, true);
+  session->progress->done = 1;
+}
+
+void session_free(session *session) {
+  if (getpid() != session->process) return;
+  session_finish(session);
+  release(session);
+}
