@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's life, its lock, its errors and its messages.
+ *
+ *            engine_enter            engine_finish (destructor, after the program's own exit handlers)
+ *     NEW ----------------> READY ------------------------------------------> FINISHED
+ *      |                      | after_fork (in the child)                         ^
+ *      | session_create fails v                                                   |
+ *      +-----> FAILED      FORKED ------------------------------------------------+
+ *
+ * In FAILED and FORKED every call is cudaErrorInitializationError, in FINISHED cudaErrorCudartUnloading. A child that
+ * was forked before the parent used the GPU starts its own engine. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/engine_internal.h"
+
+#define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
+
+engine_state ff_engine = {
+    .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+    .host_work = PTHREAD_COND_INITIALIZER,
+    .host_done = PTHREAD_COND_INITIALIZER,
+};
+
+static _Thread_local cudaError_t thread_error;        /* what cudaGetLastError says */
+static _Thread_local bool thread_in_callback;         /* a host function runs: no CUDA calls */
+static volatile bool sticky_seen;                     /* a call has returned the sticky error */
+
+/* ---- messages ---- */
+
+static void say(const char *format, va_list arguments) {
+  char line[2600];
+  int used = vsnprintf(line, sizeof line, format, arguments);
+  if (used < 0) return;
+  flockfile(stderr);
+  fprintf(stderr, "farfault: %s\n", line);
+  funlockfile(stderr);
+}
+
+void engine_say(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say(format, arguments);
+  va_end(arguments);
+}
+
+/* Keys that were said; its own lock, because it is used inside and outside the engine's. */
+static bool said_before(const char *key) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static ff_map said;
+  pthread_mutex_lock(&lock);
+  bool before = ff_map_get(&said, key) != NULL;
+  if (!before) {
+    char *copy = ff_strdup(key); /* lives as long as the process: the map borrows it */
+    ff_map_set(&said, copy, copy);
+  }
+  pthread_mutex_unlock(&lock);
+  return before;
+}
+
+void engine_say_once(const char *key, const char *format, ...) {
+  if (said_before(key)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  say(format, arguments);
+  va_end(arguments);
+}
+
+cudaError_t engine_unimplemented(const char *call) {
+  engine_say_once(call, "%s is not implemented by the virtual GPU; it returned 'not supported'", call);
+  return engine_return(cudaErrorNotSupported);
+}
+
+/* ---- errors ---- */
+
+cudaError_t engine_sticky(void) { return ff_engine.sticky; }
+
+cudaError_t engine_return(cudaError_t error) {
+  if (error) {
+    thread_error = error;
+    if (error == ff_engine.sticky) sticky_seen = true;
+  }
+  return error;
+}
+
+cudaError_t engine_last_error(bool clear) {
+  cudaError_t error = thread_error;
+  if (clear) thread_error = cudaSuccess;
+  return sticky_seen && ff_engine.sticky ? ff_engine.sticky : error;
+}
+
+/* The runtime's numbers below 100 that the driver has no word for. */
+int engine_driver_result(cudaError_t error) {
+  switch (error) {
+    case cudaErrorInvalidConfiguration: case cudaErrorInvalidPitchValue: case cudaErrorInvalidHostPointer:
+    case cudaErrorInvalidDevicePointer: case cudaErrorInvalidMemcpyDirection: case cudaErrorInvalidTexture:
+    case cudaErrorInvalidChannelDescriptor: case cudaErrorMissingConfiguration: return cudaErrorInvalidValue;
+    case cudaErrorInvalidSymbol: return cudaErrorSymbolNotFound;
+    case cudaErrorInvalidDeviceFunction: return cudaErrorInvalidResourceHandle;
+    default: return (int)error;
+  }
+}
+
+void engine_fault_locked(cudaError_t error) {
+  if (!ff_engine.sticky) ff_engine.sticky = error;
+}
+
+cudaError_t engine_status_error(ff_status status) {
+  switch (status) {
+    case FF_OK: return cudaSuccess;
+    case FF_NO_MEMORY: case FF_LIMIT: return cudaErrorMemoryAllocation;
+    case FF_INVALID: return cudaErrorInvalidValue;
+    case FF_PARSE: return cudaErrorInvalidPtx;
+    case FF_UNSUPPORTED: return cudaErrorNotSupported;
+    case FF_NOT_FOUND: return cudaErrorSymbolNotFound;
+    default: return cudaErrorUnknown;
+  }
+}
+
+/* ---- life ---- */
+
+static void after_fork(void) {
+  if (ff_engine.phase == ENGINE_READY) ff_engine.phase = ENGINE_FORKED;
+  ff_engine.host_thread_runs = false;
+  pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+  ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
+}
+
+static void set_default_limits(void) {
+  ff_engine.limits[cudaLimitStackSize] = 1024;
+  ff_engine.limits[cudaLimitPrintfFifoSize] = 1 << 20;
+  ff_engine.limits[cudaLimitMallocHeapSize] = 8 << 20;
+  ff_engine.limits[cudaLimitDevRuntimeSyncDepth] = 2;
+  ff_engine.limits[cudaLimitDevRuntimePendingLaunchCount] = 2048;
+  ff_engine.limits[cudaLimitMaxL2FetchGranularity] = 64;
+  ff_engine.limits[cudaLimitPersistingL2CacheSize] = 0;
+}
+
+static ff_status make(ff_error *error) {
+  static bool fork_watched;
+  if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
+  fork_watched = true;
+  session_options_from_environment(&ff_engine.options);
+  ff_status status = session_create(&ff_engine.options, &ff_engine.session, error);
+  if (status) return status;
+  status = exec_memory_create(&ff_engine.memory, error);
+  if (status) return status;
+  ff_engine.machine = session_machine(ff_engine.session);
+  ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
+  ff_engine.trace = session_program(ff_engine.session);
+  ff_engine.primary = session_primary(ff_engine.session);
+  ff_engine.progress = session_progress_area(ff_engine.session);
+  set_default_limits();
+  engine_streams_reset();
+  return FF_OK;
+}
+
+static cudaError_t enter(bool wait_for_host_functions) {
+  if (thread_in_callback) return cudaErrorNotPermitted;
+  if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
+  if (ff_engine.phase == ENGINE_NEW) {
+    ff_error error;
+    ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
+    if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
+  }
+  while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
+    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
+                      : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
+                                                           : cudaErrorInitializationError;
+  if (error) pthread_mutex_unlock(&ff_engine.lock);
+  return error;
+}
+
+cudaError_t engine_enter(void) { return enter(true); }
+cudaError_t engine_enter_now(void) { return enter(false); }
+void engine_leave(void) { pthread_mutex_unlock(&ff_engine.lock); }
+
+cudaError_t engine_start(void) {
+  cudaError_t error = engine_enter_now();
+  if (!error) engine_leave();
+  return error;
+}
+
+bool engine_started(void) { return ff_engine.phase == ENGINE_READY; }
+const machine_spec *engine_machine(void) { return ff_engine.machine; }
+uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
+
+cudaError_t engine_reset(void) {
+  cudaError_t error = engine_enter();
+  if (error && error != ff_engine.sticky) return error;
+  if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
+  engine_synchronize_device_locked();
+  engine_modules_reset();
+  engine_memory_reset();
+  engine_streams_reset();
+  set_default_limits();
+  ff_engine.sticky = cudaSuccess;
+  sticky_seen = false;
+  thread_error = cudaSuccess;
+  engine_leave();
+  return cudaSuccess;
+}
+
+/* Runs when the process ends, whoever ended it. Another thread may be inside a kernel: it is told to stop, and after a
+ * while the results are written without it. */
+__attribute__((destructor)) void engine_finish(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += FINISH_PATIENCE_SECONDS;
+  engine_phase before = ff_engine.phase;
+  if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells kernels and host functions */
+  int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
+  if (before == ENGINE_READY) session_finish(ff_engine.session);
+  ff_engine.phase = ENGINE_FINISHED;
+  pthread_cond_broadcast(&ff_engine.host_work);
+  pthread_cond_broadcast(&ff_engine.host_done);
+  if (!locked) pthread_mutex_unlock(&ff_engine.lock);
+}
+
+/* ---- host functions ---- */
+
+/* The engine's own thread: takes them in order, runs each without the lock. */
+static void *host_thread(void *unused) {
+  thread_in_callback = true;
+  pthread_mutex_lock(&ff_engine.lock);
+  while (ff_engine.phase == ENGINE_READY) {
+    engine_host_call *call = ff_engine.host_first;
+    if (!call) {
+      pthread_cond_wait(&ff_engine.host_work, &ff_engine.lock);
+      continue;
+    }
+    ff_engine.host_first = call->next;
+    if (!call->next) ff_engine.host_last = NULL;
+    pthread_mutex_unlock(&ff_engine.lock);
+    call->function(call->data);
+    pthread_mutex_lock(&ff_engine.lock);
+    if (call->stream) call->stream->pending--;
+    free(call);
+    if (!--ff_engine.host_pending) pthread_cond_broadcast(&ff_engine.host_done);
+  }
+  pthread_mutex_unlock(&ff_engine.lock);
+  return unused;
+}
+
+cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void *data) {
+  if (!function) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  if (!stream) error = cudaErrorInvalidResourceHandle;
+  if (!error && !ff_engine.host_thread_runs) {
+    ff_engine.host_thread_runs = !pthread_create(&ff_engine.host_thread, NULL, host_thread, NULL);
+    if (ff_engine.host_thread_runs) pthread_detach(ff_engine.host_thread);
+    else error = cudaErrorUnknown;
+  }
+  if (!error) {
+    engine_print_flush(); /* the manual: printed output is flushed before a callback */
+    engine_append_host();
+    engine_host_call *call = ff_alloc(sizeof *call);
+    *call = (engine_host_call){.function = function, .data = data, .stream = stream};
+    if (ff_engine.host_last) ff_engine.host_last->next = call;
+    else ff_engine.host_first = call;
+    ff_engine.host_last = call;
+    stream->pending++;
+    ff_engine.host_pending++;
+    pthread_cond_signal(&ff_engine.host_work);
+  }
+  engine_leave();
+  return error;
+}
+
+/* ---- the access stream ---- */
+
+uint64_t engine_append(const trace_op *op) {
+  ff_engine.last_sequence = ff_engine.trace ? trace_op_append(ff_engine.trace, op) : ff_engine.last_sequence + 1;
+  return ff_engine.last_sequence;
+}
+
+void engine_append_host(void) {
+  engine_append(&(trace_op){.kind = TRACE_OP_HOST});
+  engine_time_host(ff_engine.machine->api_us);
+}
+
+/* ---- limits ---- */
+
+cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {
+  if (!value) return cudaErrorInvalidValue;
+  if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  *value = ff_engine.limits[limit];
+  engine_leave();
+  return cudaSuccess;
+}
+
+cudaError_t engine_limit_set(cudaLimit limit, size_t value) {
+  if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const size_t stack_most = 512 << 10; /* local memory per thread on every device so far */
+  if (limit == cudaLimitStackSize && value > stack_most) error = cudaErrorInvalidValue;
+  else if (limit == cudaLimitMallocHeapSize && value > ff_engine.gpu_memory) error = cudaErrorMemoryAllocation;
+  else ff_engine.limits[limit] = limit == cudaLimitStackSize ? (value + 15) / 16 * 16 : value;
+  engine_leave();
+  return error;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the engine, for engine*.c only.
+ *
+ * Glossary: *enter* takes the lock, makes the engine if need be and refuses when an error is sticky; *leave* gives the
+ * lock back. A function named *_locked expects the lock. *Local clock*: the engine's own estimate of virtual time, used
+ * only when no simulation runs.
+ *
+ * What always holds while the lock is free:
+ *   - every stream, event, module and function that exists is in `handles`, nothing else is;
+ *   - allocations made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE;
+ *   - every operation that changed memory or time was appended to the access stream before it was carried out. */
+#ifndef FF_DRIVER_ENGINE_INTERNAL_H
+#define FF_DRIVER_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "driver/engine.h"
+#include "study/session.h"
+
+typedef enum engine_phase {
+  ENGINE_NEW,      /* nothing has needed it yet */
+  ENGINE_READY,
+  ENGINE_FAILED,   /* could not be made; said once */
+  ENGINE_FORKED,   /* this process is the child of one that had it */
+  ENGINE_FINISHED, /* the process is ending: results are written, calls are refused */
+} engine_phase;
+
+/* ---- handles ---- */
+
+typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
+                                  ENGINE_HANDLE_VARIABLE } engine_handle_kind;
+typedef struct engine_handles { /* open addressing by pointer; never follows one */
+  struct { const void *pointer; engine_handle_kind kind; } *slots;
+  size_t count, used, capacity; /* used: live ones and tombstones */
+} engine_handles;
+void engine_handles_add(engine_handles *handles, const void *pointer, engine_handle_kind kind);
+void engine_handles_remove(engine_handles *handles, const void *pointer);
+bool engine_handles_have(const engine_handles *handles, const void *pointer, engine_handle_kind kind);
+
+/* ---- streams, events ---- */
+
+typedef struct engine_stream {
+  uint32_t number;         /* in the access stream; 0: the legacy default stream */
+  unsigned flags;
+  int priority;
+  uint64_t end_ps;         /* local clock: when its last operation is over */
+  bool dirty;              /* something was appended since `marker` */
+  bool marked;
+  uint64_t marker;         /* sequence of the event record that stands behind its last operation */
+  uint32_t pending;        /* host functions that have not returned */
+  struct engine_stream *next;
+} engine_stream;
+
+typedef struct engine_event {
+  unsigned flags;
+  bool recorded;
+  uint32_t number;         /* of the latest recording */
+  uint64_t sequence;       /* of its operation */
+  uint64_t time_ps;        /* local clock */
+  engine_stream *stream;   /* recorded in; NULL once destroyed */
+  struct engine_event *next;
+} engine_event;
+
+typedef struct engine_host_call {
+  cudaHostFn_t function;
+  void *data;
+  engine_stream *stream;
+  struct engine_host_call *next;
+} engine_host_call;
+
+/* ---- modules ---- */
+
+struct engine_function {
+  char *name;
+  engine_module *module;
+  exec_kernel *kernel;     /* NULL until used */
+  char *title;             /* demangled */
+  uint32_t index;          /* kernel_index of the access stream */
+  int dynamic_shared;      /* as set; -1: not set */
+  int carveout;
+  unsigned cache;
+  engine_function *next;   /* in its module */
+};
+
+struct engine_variable {
+  char *name;
+  engine_module *module;
+  size_t bytes;            /* as registered; 0: unknown */
+  void **host_pointer;     /* __managed__ */
+  engine_variable *next;
+};
+
+typedef struct engine_source { char *name; char *text; size_t length; } engine_source; /* PTX, owned */
+
+struct engine_module {
+  uint32_t number;         /* from 1, in order of registration */
+  const void *binary;      /* registered: read when the module loads; NULL: `sources` are there from the start */
+  bool loaded, failed;
+  cudaError_t error;       /* why it failed */
+  FF_VEC(engine_source) sources;
+  FF_VEC(ptx_module *) parts;
+  ptx_module *linked;      /* NULL: the only part stands for itself */
+  exec_program *program;
+  engine_function *functions;
+  engine_variable *variables;
+  engine_module *next;
+};
+
+/* ---- everything ---- */
+
+typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
+typedef struct engine_note { /* beside an exec_allocation, by its id */
+  const exec_allocation *allocation;
+  unsigned flags;
+  engine_owner owner;
+} engine_note;
+
+typedef struct engine_state {
+  pthread_mutex_t lock;
+  engine_phase phase;
+  session_options options;
+  session *session;
+  const machine_spec *machine;
+  uint64_t gpu_memory;
+  trace_program *trace;    /* NULL: no simulation */
+  sim *primary;            /* NULL likewise */
+  session_progress *progress;
+  exec_memory *memory;
+
+  cudaError_t sticky;
+  engine_handles handles;
+  engine_stream legacy;
+  engine_stream *streams;
+  engine_event *events;
+  engine_module *modules;
+  FF_VEC(engine_note) notes;
+  uint32_t next_stream, next_event, next_module, next_kernel, generation;
+  uint64_t allocations, launches;
+  uint64_t last_sequence;  /* of the latest operation */
+
+  uint64_t host_ps, device_ps; /* local clock: the host; when the last kernel is over */
+  size_t limits[cudaLimitCount];
+
+  ff_text printed;         /* kernel printf, not yet given to stdout */
+
+  pthread_t host_thread;   /* runs host functions */
+  bool host_thread_runs;
+  pthread_cond_t host_work, host_done;
+  engine_host_call *host_first, *host_last;
+  uint32_t host_pending;
+} engine_state;
+
+extern engine_state ff_engine;
+
+/* With the lock held on cudaSuccess only. engine_enter waits for host functions; engine_enter_now does not (queries). */
+cudaError_t engine_enter(void);
+cudaError_t engine_enter_now(void);
+void engine_leave(void);
+void engine_fault_locked(cudaError_t error); /* makes it sticky */
+
+/* Appends to the access stream (if there is one); remembers and returns the sequence. */
+uint64_t engine_append(const trace_op *op);
+void engine_append_host(void); /* a call that only costs host time */
+
+engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream */
+void engine_streams_reset(void);
+cudaError_t engine_synchronize_stream_locked(engine_stream *stream);
+void engine_synchronize_device_locked(void);
+
+/* Local clock: the stream's next operation takes `ps`; blocking: the host waits for it. */
+void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking);
+uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
+uint64_t engine_time_kernel(const exec_stats *stats);
+void engine_time_host(double microseconds);
+
+void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
+                            trace_memory_kind memory);
+void engine_forget_allocation(const exec_allocation *allocation);
+engine_pointer engine_pointer_find_locked(uint64_t address);
+void engine_memory_reset(void);
+
+cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
+cudaError_t engine_function_load_locked(engine_function *function);
+void engine_modules_reset(void);
+void engine_function_info_locked(engine_function *function, engine_function_info *info);
+cudaError_t engine_status_error(ff_status status);
+
+void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
+
+void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
+
+#endif

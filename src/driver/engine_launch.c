@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel launches: checks, arguments, the operation, the run, and what a fault becomes.
+ *
+ * A launch that cannot start is the caller's error (CUDA Runtime API, cudaLaunchKernel) and leaves no trace. A launch
+ * that starts always succeeds as a call; a fault while it runs is sticky and is met by the next call, as on a real
+ * device, where the kernel runs after the call has returned. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/engine_internal.h"
+
+#define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
+
+/* ---- kernel printf ---- */
+
+void engine_print_flush(void) {
+  if (!ff_engine.printed.length) return;
+  fwrite(ff_engine.printed.chars, 1, ff_engine.printed.length, stdout);
+  ff_engine.printed.length = 0;
+}
+
+static void print(void *context, const char *text, size_t length) {
+  (void)context;
+  ff_text_add_bytes(&ff_engine.printed, text, length);
+  if (ff_engine.printed.length > PRINT_HELD_BYTES) engine_print_flush();
+}
+
+/* ---- checks ---- */
+
+static cudaError_t check_shape(const engine_launch *launch) {
+  static const uint64_t grid_most[3] = {INT32_MAX, 65535, 65535}, block_most[3] = {1024, 1024, 64};
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (!launch->grid[i] || launch->grid[i] > grid_most[i]) return cudaErrorInvalidConfiguration;
+    if (!launch->block[i] || launch->block[i] > block_most[i]) return cudaErrorInvalidConfiguration;
+    threads *= launch->block[i];
+  }
+  return threads <= 1024 ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+static uint32_t threads_of(const engine_launch *launch) { return launch->block[0] * launch->block[1] * launch->block[2]; }
+
+static cudaError_t check_resources(const engine_launch *launch, const engine_function_info *info) {
+  uint32_t threads = threads_of(launch);
+  if (threads > info->kernel.max_threads) return cudaErrorInvalidValue; /* more than .maxntid promises */
+  if (threads > info->max_threads) return cudaErrorLaunchOutOfResources;
+  return launch->dynamic_shared > info->max_dynamic_shared ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+static uint32_t resident_blocks(const engine_function_info *info, const engine_launch *launch) {
+  engine_occupancy occupancy;
+  engine_occupancy_of(info, threads_of(launch), launch->dynamic_shared, &occupancy);
+  uint64_t blocks = occupancy.blocks * ff_engine.machine->sm_count;
+  return blocks ? (uint32_t)blocks : 1;
+}
+
+static uint64_t grid_blocks(const engine_launch *launch) {
+  return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
+
+/* ---- arguments ---- */
+
+/* The parameter block, laid out as the PTX says; NULL with *error set if the caller gave too little. */
+static unsigned char *pack_arguments(const engine_launch *launch, const exec_kernel_info *kernel, cudaError_t *error) {
+  unsigned char *block = ff_alloc(kernel->param_bytes + 8); /* never empty */
+  *error = cudaSuccess;
+  if (launch->packed) {
+    memcpy(block, launch->packed, launch->packed_bytes < kernel->param_bytes ? launch->packed_bytes : kernel->param_bytes);
+    return block;
+  }
+  for (uint32_t i = 0; i < kernel->param_count; i++) {
+    const exec_param *param = &kernel->params[i];
+    if (launch->arguments && launch->arguments[i]) memcpy(block + param->offset, launch->arguments[i], param->size);
+    else *error = cudaErrorInvalidValue;
+    if (*error) break;
+  }
+  if (!*error) return block;
+  free(block);
+  return NULL;
+}
+
+/* ---- running ---- */
+
+static cudaError_t fault_error(exec_fault_kind kind) {
+  switch (kind) {
+    case EXEC_FAULT_ILLEGAL_ADDRESS: return cudaErrorIllegalAddress;
+    case EXEC_FAULT_MISALIGNED: return cudaErrorMisalignedAddress;
+    case EXEC_FAULT_INVALID_SPACE: return cudaErrorInvalidAddressSpace;
+    case EXEC_FAULT_ASSERT: return cudaErrorAssert;
+    case EXEC_FAULT_STACK: return cudaErrorHardwareStackError;
+    case EXEC_FAULT_BARRIER: case EXEC_FAULT_TIMEOUT: return cudaErrorLaunchTimeout;
+    case EXEC_FAULT_INVALID_PC: return cudaErrorInvalidPc;
+    case EXEC_FAULT_ILLEGAL_INSTRUCTION: return cudaErrorIllegalInstruction;
+    case EXEC_FAULT_UNSUPPORTED: return cudaErrorNotSupported;
+    case EXEC_FAULT_TRAP: case EXEC_FAULT_INTERNAL: case EXEC_FAULT_NONE: break;
+  }
+  return cudaErrorLaunchFailure;
+}
+
+static exec_config configuration(const engine_function_info *info, const engine_launch *launch) {
+  const machine_spec *m = ff_engine.machine;
+  return (exec_config){
+      .memory = ff_engine.memory,
+      .threads = ff_engine.options.threads,
+      .resident_blocks = resident_blocks(info, launch),
+      .sm_count = (uint32_t)m->sm_count,
+      .max_shared = (uint32_t)(m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block),
+      .stack_bytes = (uint32_t)ff_engine.limits[cudaLimitStackSize],
+      .heap_bytes = ff_engine.limits[cudaLimitMallocHeapSize],
+      .max_instructions = ff_engine.options.max_instructions,
+      .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
+      .print = print,
+      .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
+      .progress_blocks = &ff_engine.progress->blocks_done,
+  };
+}
+
+static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream) {
+  trace_launch *traced = NULL;
+  if (ff_engine.trace) {
+    uint32_t warps = (threads_of(launch) + 31) / 32;
+    traced = trace_launch_create(ff_engine.trace, grid_blocks(launch), warps);
+    snprintf(traced->kernel, sizeof traced->kernel, "%s", launch->function->title);
+    traced->id = ff_engine.launches;
+    memcpy(traced->grid, launch->grid, sizeof traced->grid);
+    memcpy(traced->block, launch->block, sizeof traced->block);
+    traced->shared_bytes = (uint32_t)(info->kernel.static_shared + launch->dynamic_shared);
+    traced->registers = info->kernel.registers;
+    traced->kernel_index = launch->function->index - 1;
+    traced->cooperative = launch->cooperative;
+  }
+  engine_append(&(trace_op){.kind = TRACE_OP_LAUNCH, .stream = stream->number, .launch = traced});
+  return traced;
+}
+
+static void show_progress(const engine_launch *launch) {
+  session_progress *progress = ff_engine.progress;
+  snprintf(progress->kernel, sizeof progress->kernel, "%s", launch->function->title);
+  progress->launches = ff_engine.launches + 1;
+  progress->blocks_done = 0;
+  progress->blocks_total = grid_blocks(launch);
+}
+
+static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
+  exec_config config = configuration(info, launch);
+  exec_stats stats = {0};
+  exec_fault fault = {.kind = EXEC_FAULT_NONE};
+  ff_error reason;
+  show_progress(launch);
+  exec_launch_request request = {
+      .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
+      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream)};
+  memcpy(request.grid, launch->grid, sizeof request.grid);
+  memcpy(request.block, launch->block, sizeof request.block);
+  ff_engine.launches++;
+  ff_status status = exec_launch(&config, &request, &stats, &fault, &reason);
+  if (request.trace) trace_launch_finish(request.trace);
+  ff_engine.progress->warp_instructions += stats.warp_instructions;
+  session_add_exec(ff_engine.session, &stats);
+  engine_time_spend(stream, engine_time_kernel(&stats), true, false);
+  if (status == FF_FAULT) {
+    engine_say("%s", fault.message);
+    engine_fault_locked(fault_error(fault.kind));
+  } else if (status) {
+    engine_say("%s", reason.message);
+    return status == FF_INVALID ? cudaErrorInvalidConfiguration : engine_status_error(status);
+  }
+  return cudaSuccess;
+}
+
+static cudaError_t launch_locked(const engine_launch *launch) {
+  if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
+  engine_stream *stream = engine_stream_find(launch->stream);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = check_shape(launch);
+  if (!error) error = engine_function_load_locked(launch->function);
+  if (error) return error;
+  engine_function_info info;
+  engine_function_info_locked(launch->function, &info);
+  error = check_resources(launch, &info);
+  if (error) return error;
+  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch)) return cudaErrorCooperativeLaunchTooLarge;
+  unsigned char *params = pack_arguments(launch, &info.kernel, &error);
+  if (error) return error;
+  engine_print_flush(); /* the manual: at the start of a launch */
+  error = run(launch, &info, stream, params);
+  free(params);
+  return error;
+}
+
+cudaError_t engine_launch_run(const engine_launch *launch) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  error = launch_locked(launch);
+  engine_leave();
+  return error;
+}

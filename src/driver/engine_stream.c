@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams, events and virtual time.
+ *
+ * The device works in the host's order, so a stream is only a number in the access stream; what it decides is time.
+ * Time comes from the first simulation (sim_event_time, sim_host_time). Without one a local clock stands in: every
+ * operation has a cost from the machine file, starts when its stream, the legacy stream's rule and (for a kernel) the
+ * device allow, and the host moves on by its own cost. Both are deterministic; neither reads a real clock.
+ *
+ *   query:  an event record is put behind the stream's last operation (once), the query itself costs host time, and
+ *           the two times are compared. Each further query moves the host on, so a polling loop always ends. */
+#include <stdlib.h>
+
+#include "driver/engine_internal.h"
+
+static _Thread_local engine_stream *own_stream;   /* this thread's default stream */
+static _Thread_local uint32_t own_generation;     /* of the engine it belongs to: a reset makes it stale */
+
+/* ---- local clock ---- */
+
+static uint64_t picoseconds(double microseconds) { return microseconds > 0 ? (uint64_t)(microseconds * 1e6 + 0.5) : 0; }
+
+void engine_time_host(double microseconds) { ff_engine.host_ps += picoseconds(microseconds); }
+
+static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* When everything that the legacy stream's rule puts before an operation of `stream` is over. */
+static uint64_t ready_time(const engine_stream *stream) {
+  uint64_t ready = latest(ff_engine.host_ps, stream->end_ps);
+  if (stream->flags & cudaStreamNonBlocking) return ready;
+  if (stream != &ff_engine.legacy) return latest(ready, ff_engine.legacy.end_ps);
+  for (engine_stream *s = ff_engine.streams; s; s = s->next)
+    if (!(s->flags & cudaStreamNonBlocking)) ready = latest(ready, s->end_ps);
+  return ready;
+}
+
+void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking) {
+  uint64_t start = ready_time(stream);
+  if (kernel) start = latest(start, ff_engine.device_ps);
+  stream->end_ps = start + ps;
+  stream->dirty = true;
+  if (kernel) ff_engine.device_ps = stream->end_ps;
+  if (blocking) ff_engine.host_ps = latest(ff_engine.host_ps, stream->end_ps);
+  else engine_time_host(kernel ? ff_engine.machine->launch_us : ff_engine.machine->api_us);
+}
+
+uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction) {
+  const machine_spec *m = ff_engine.machine;
+  double gbs = direction == TRACE_H2D ? m->link_h2d_gbs : direction == TRACE_D2H ? m->link_d2h_gbs
+               : direction == TRACE_H2H ? m->host_gbs : m->dram_gbs / 2; /* a device copy reads and writes */
+  double latency = direction == TRACE_D2D ? m->launch_latency_us : m->link_latency_us + m->link_copy_us;
+  return picoseconds(latency) + (uint64_t)((double)bytes * 1e3 / gbs);
+}
+
+/* Every scheduler busy all the time: a lower bound, but it grows with the work and is never zero. */
+uint64_t engine_time_kernel(const exec_stats *stats) {
+  const machine_spec *m = ff_engine.machine;
+  double cycles = (double)stats->warp_instructions / (double)(m->sm_count * m->schedulers) + 1;
+  return picoseconds(m->launch_latency_us + cycles / m->clock_mhz);
+}
+
+/* ---- streams ---- */
+
+static engine_stream *make_stream(unsigned flags, int priority) {
+  engine_stream *stream = ff_alloc(sizeof *stream);
+  *stream = (engine_stream){.number = ++ff_engine.next_stream, .flags = flags, .priority = priority, .next = ff_engine.streams};
+  ff_engine.streams = stream;
+  engine_handles_add(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
+  trace_op op = {.kind = TRACE_OP_STREAM_CREATE, .stream = stream->number};
+  op.stream_create.flags = flags & cudaStreamNonBlocking ? TRACE_STREAM_NON_BLOCKING : 0;
+  engine_append(&op);
+  engine_time_host(ff_engine.machine->api_us);
+  return stream;
+}
+
+static engine_stream *thread_stream(void) {
+  if (own_stream && own_generation == ff_engine.generation) return own_stream;
+  own_generation = ff_engine.generation;
+  return own_stream = make_stream(cudaStreamDefault, 0);
+}
+
+engine_stream *engine_stream_find(cudaStream_t handle) {
+  if (!handle || handle == cudaStreamLegacy) return &ff_engine.legacy;
+  if (handle == cudaStreamPerThread) return thread_stream();
+  return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
+}
+
+static void free_stream(engine_stream *stream) {
+  engine_stream **at = &ff_engine.streams;
+  while (*at != stream) at = &(*at)->next;
+  *at = stream->next;
+  for (engine_event *e = ff_engine.events; e; e = e->next)
+    if (e->stream == stream) e->stream = NULL;
+  for (engine_host_call *c = ff_engine.host_first; c; c = c->next)
+    if (c->stream == stream) c->stream = NULL;
+  engine_handles_remove(&ff_engine.handles, stream);
+  engine_append(&(trace_op){.kind = TRACE_OP_STREAM_DESTROY, .stream = stream->number});
+  free(stream);
+}
+
+static void free_event(engine_event *event) {
+  engine_event **at = &ff_engine.events;
+  while (*at != event) at = &(*at)->next;
+  *at = event->next;
+  engine_handles_remove(&ff_engine.handles, event);
+  free(event);
+}
+
+void engine_streams_reset(void) {
+  while (ff_engine.streams) free_stream(ff_engine.streams);
+  while (ff_engine.events) free_event(ff_engine.events);
+  uint64_t end = ff_engine.legacy.end_ps;
+  ff_engine.legacy = (engine_stream){.end_ps = end};
+  ff_engine.generation++;
+}
+
+cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
+  if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
+  if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
+  *stream = (cudaStream_t)make_stream(flags, priority);
+  engine_leave();
+  return cudaSuccess;
+}
+
+cudaError_t engine_stream_destroy(cudaStream_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_stream *stream = handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
+  if (stream) free_stream(stream);
+  else error = cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .id = stream->number + UINT64_C(1)};
+  else error = cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+/* ---- waiting ---- */
+
+cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
+  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
+  ff_engine.host_ps = latest(ff_engine.host_ps, ready_time(stream));
+  engine_time_host(ff_engine.machine->sync_us);
+  engine_print_flush();
+  return cudaSuccess;
+}
+
+void engine_synchronize_device_locked(void) {
+  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
+  ff_engine.host_ps = latest(ff_engine.host_ps, ff_engine.legacy.end_ps);
+  for (engine_stream *s = ff_engine.streams; s; s = s->next) ff_engine.host_ps = latest(ff_engine.host_ps, s->end_ps);
+  engine_time_host(ff_engine.machine->sync_us);
+  engine_print_flush();
+}
+
+cudaError_t engine_stream_synchronize(cudaStream_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  error = stream ? engine_synchronize_stream_locked(stream) : cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_device_synchronize(void) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_synchronize_device_locked();
+  engine_leave();
+  return cudaSuccess;
+}
+
+/* Has the operation recorded at `sequence` happened by the host's time? `local_ps`: its time on the local clock. */
+static bool happened(uint64_t sequence, uint64_t local_ps) {
+  engine_append_host();
+  if (ff_engine.primary) return sim_host_time(ff_engine.primary, ff_engine.last_sequence) >= sim_event_time(ff_engine.primary, sequence);
+  return ff_engine.host_ps >= local_ps;
+}
+
+static uint32_t append_record(engine_stream *stream) {
+  trace_op op = {.kind = TRACE_OP_EVENT_RECORD, .stream = stream->number};
+  op.event.event = ++ff_engine.next_event;
+  engine_append(&op);
+  return ff_engine.next_event;
+}
+
+static bool stream_idle(engine_stream *stream) {
+  if (stream->dirty) {
+    append_record(stream);
+    stream->marker = ff_engine.last_sequence;
+    stream->marked = true;
+    stream->dirty = false;
+  }
+  return !stream->pending && (!stream->marked || happened(stream->marker, ready_time(stream)));
+}
+
+cudaError_t engine_stream_query(cudaStream_t handle) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  if (!stream) error = cudaErrorInvalidResourceHandle;
+  else if (!stream_idle(stream)) error = cudaErrorNotReady;
+  engine_leave();
+  return error;
+}
+
+/* ---- events ---- */
+
+static engine_event *find_event(cudaEvent_t handle) {
+  return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_EVENT) ? (engine_event *)handle : NULL;
+}
+
+cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
+  const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+  if (!out || (flags & ~known)) return cudaErrorInvalidValue;
+  if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = ff_alloc(sizeof *event);
+  *event = (engine_event){.flags = flags, .next = ff_engine.events};
+  ff_engine.events = event;
+  engine_handles_add(&ff_engine.handles, event, ENGINE_HANDLE_EVENT);
+  *out = (cudaEvent_t)event;
+  engine_leave();
+  return cudaSuccess;
+}
+
+cudaError_t engine_event_destroy(cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = find_event(handle);
+  if (event) free_event(event);
+  else error = cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+static void record(engine_event *event, engine_stream *stream) {
+  event->number = append_record(stream);
+  event->sequence = ff_engine.last_sequence;
+  event->recorded = true;
+  event->stream = stream;
+  event->time_ps = ready_time(stream);
+  engine_time_host(ff_engine.machine->api_us);
+}
+
+cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = find_event(handle);
+  engine_stream *stream = engine_stream_find(stream_handle);
+  if (event && stream) record(event, stream);
+  else error = cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = find_event(handle);
+  engine_stream *stream = engine_stream_find(stream_handle);
+  if (!event || !stream) error = cudaErrorInvalidResourceHandle;
+  else if (event->recorded) {
+    trace_op op = {.kind = TRACE_OP_STREAM_WAIT, .stream = stream->number};
+    op.event.event = event->number;
+    engine_append(&op);
+    stream->end_ps = latest(stream->end_ps, event->time_ps);
+    stream->dirty = true;
+    engine_time_host(ff_engine.machine->api_us);
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_event_synchronize(cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = find_event(handle);
+  if (!event) error = cudaErrorInvalidResourceHandle;
+  else if (event->recorded) {
+    trace_op op = {.kind = TRACE_OP_SYNC_EVENT};
+    op.event.event = event->number;
+    engine_append(&op);
+    ff_engine.host_ps = latest(ff_engine.host_ps, event->time_ps);
+    engine_time_host(ff_engine.machine->sync_us);
+    engine_print_flush();
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_event_query(cudaEvent_t handle) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  engine_event *event = find_event(handle);
+  if (!event) error = cudaErrorInvalidResourceHandle;
+  else if (event->recorded) {
+    bool done = !(event->stream && event->stream->pending) && happened(event->sequence, event->time_ps);
+    if (!done) error = cudaErrorNotReady;
+  }
+  engine_leave();
+  return error;
+}
+
+static uint64_t event_time(const engine_event *event) {
+  return ff_engine.primary ? sim_event_time(ff_engine.primary, event->sequence) : event->time_ps;
+}
+
+static cudaError_t elapsed_locked(engine_event *start, engine_event *stop, float *milliseconds) {
+  if (!start || !stop || !start->recorded || !stop->recorded) return cudaErrorInvalidResourceHandle;
+  if ((start->flags | stop->flags) & cudaEventDisableTiming) return cudaErrorInvalidResourceHandle;
+  if (!happened(stop->sequence, stop->time_ps) || !happened(start->sequence, start->time_ps)) return cudaErrorNotReady;
+  int64_t difference = (int64_t)(event_time(stop) - event_time(start));
+  *milliseconds = (float)((double)difference / 1e9);
+  return cudaSuccess;
+}
+
+cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *milliseconds) {
+  if (!milliseconds) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  error = elapsed_locked(find_event(start), find_event(stop), milliseconds);
+  engine_leave();
+  return error;
+}
