@@ -1,0 +1,51 @@
+# The virtual GPU: ff_driver (everything in one static library, for unit tests) and the shared objects that stand in for
+# NVIDIA's, in build/lib/farfault:
+#
+#   libfarfault-gpu.so    the engine with all its state, once per process; exports engine_* only
+#   libcudart.so.11.0     the runtime API as of CUDA 11, 12 and 13: the same sources, compiled with CUDART_MAJOR = 11, 12
+#   libcudart.so.12       or 13 (struct layouts and signatures differ); every symbol has the version node that is named
+#   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
+#   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
+#
+# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, errors.c and properties.c
+# (tables without state) into all, stubs_cudart.c and stubs_libcuda.c beside them, all other files into the engine.
+# A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
+# A public function needs FARFAULT_EXPORT or visibility("default"); the version scripts *.map let only cuda* and cu* out.
+set(driver_dir ${CMAKE_SOURCE_DIR}/src/driver)
+file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/*.c)
+file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/cudart_*.c)
+file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/libcuda_*.c)
+set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
+set(driver_stubs ${driver_dir}/stubs_cudart.c ${driver_dir}/stubs_libcuda.c)
+list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs})
+
+set(driver_uses ff_study ff_report ff_machine ff_exec ff_ptx ff_trace ff_fatbin ff_base)
+add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
+target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
+
+# driver_shared(TARGET FILE MAP source...): the shared object FILE, whose soname is FILE too.
+function(driver_shared target file map)
+  add_library(${target} SHARED ${ARGN})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${file} NO_SONAME ON
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/farfault
+    BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
+    LINK_DEPENDS ${driver_dir}/${map})
+  target_link_options(${target} PRIVATE "LINKER:-soname,${file}" "LINKER:--version-script,${driver_dir}/${map}"
+    "LINKER:--enable-new-dtags")
+endfunction()
+
+if(driver_engine)
+  driver_shared(farfault-gpu libfarfault-gpu.so engine.map ${driver_engine} ${driver_tables})
+  target_link_libraries(farfault-gpu PRIVATE ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
+  foreach(version 11.0 12 13)
+    string(REGEX REPLACE "\\..*" "" major ${version})
+    driver_shared(cudart-${major} libcudart.so.${version} cudart_${major}.map
+      ${driver_cudart} ${driver_tables} ${driver_dir}/stubs_cudart.c)
+    target_compile_definitions(cudart-${major} PRIVATE CUDART_MAJOR=${major})
+    target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
+  endforeach()
+  driver_shared(cuda-1 libcuda.so.1 libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/stubs_libcuda.c)
+  target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base Threads::Threads m)
+endif()

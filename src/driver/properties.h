@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a machine looks like to a CUDA program: device attributes and cudaDeviceProp in its three layouts.
+ *
+ * attributes.def has the values, properties.def the layouts. What always holds: cudaDeviceProp_11 is a prefix of
+ * cudaDeviceProp_12 (the layout grew in CUDA 12, under a new symbol), and cudaDeviceProp_13 lacks what CUDA 13 removed. */
+#ifndef FF_DRIVER_PROPERTIES_H
+#define FF_DRIVER_PROPERTIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "machine/spec.h"
+
+#define PROPERTIES_MEMBER(type, field, dimension) type field dimension;
+#define PROPERTIES_ABSENT(type, field, dimension)
+
+#define PROPERTIES_11_13 PROPERTIES_MEMBER
+#define PROPERTIES_11_12 PROPERTIES_MEMBER
+#define PROPERTIES_12_13 PROPERTIES_ABSENT
+#define PROPERTIES_12_12 PROPERTIES_ABSENT
+#define PROPERTIES_13_13 PROPERTIES_ABSENT
+#define X(majors, type, field, dimension, ...) PROPERTIES_##majors(type, field, dimension)
+typedef struct cudaDeviceProp_11 { /* cudaGetDeviceProperties of libcudart.so.11.0 and .12 */
+#include "driver/properties.def"
+} cudaDeviceProp_11;
+#undef PROPERTIES_12_13
+#undef PROPERTIES_12_12
+#define PROPERTIES_12_13 PROPERTIES_MEMBER
+#define PROPERTIES_12_12 PROPERTIES_MEMBER
+typedef struct cudaDeviceProp_12 { /* cudaGetDeviceProperties_v2 of libcudart.so.12 */
+#include "driver/properties.def"
+} cudaDeviceProp_12;
+#undef PROPERTIES_11_12
+#undef PROPERTIES_12_12
+#undef PROPERTIES_13_13
+#define PROPERTIES_11_12 PROPERTIES_ABSENT
+#define PROPERTIES_12_12 PROPERTIES_ABSENT
+#define PROPERTIES_13_13 PROPERTIES_MEMBER
+typedef struct cudaDeviceProp_13 { /* cudaGetDeviceProperties of libcudart.so.13 */
+#include "driver/properties.def"
+} cudaDeviceProp_13;
+#undef X
+#undef PROPERTIES_11_13
+#undef PROPERTIES_11_12
+#undef PROPERTIES_12_13
+#undef PROPERTIES_12_12
+#undef PROPERTIES_13_13
+#undef PROPERTIES_MEMBER
+#undef PROPERTIES_ABSENT
+
+/* The value of a device attribute (cudaDeviceAttr or CUdevice_attribute); false: there is no such number. */
+bool properties_attribute(const machine_spec *machine, int attribute, int *value);
+
+/* Fill the whole struct. gpu_memory: bytes that the program sees as the device's. */
+void properties_fill_11(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_11 *out);
+void properties_fill_12(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_12 *out);
+void properties_fill_13(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_13 *out);
+
+/* 16 bytes that identify the machine: the same name, the same identifier. */
+void properties_uuid(const machine_spec *machine, char uuid[16]);
+
+#endif
