@@ -116,7 +116,7 @@ static void allocations_write(const sim_result *result, ff_text *out) {
 }
 
 static void details_write(const sim_result *result, ff_text *out) {
-  if (result->error[0]) return;
+  if (result->error[0] || (!result->kernel_count && !result->allocation_count)) return;
   ff_text_add(out, "\n%s\n", result->memory);
   if (result->kernel_count) kernels_write(result, out);
   if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of the program `farfault`, and what they share.
+ *
+ * What always holds: a command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr and
+ * start with "farfault: "; `farfault run` writes nothing to stdout, which is the program's. Exit statuses are those below
+ * for every command; `run` returns the program's own where it ran. */
+#ifndef FF_CLI_CLI_H
+#define FF_CLI_CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "report/report.h"
+
+enum {
+  CLI_DONE = 0,
+  CLI_FAILED = 1,       /* something of ours or the system's failed */
+  CLI_BAD_FILE = 2,     /* an input file is missing, broken or of no use */
+  CLI_USAGE = 64,       /* wrong arguments (EX_USAGE) */
+  CLI_NOT_EXECUTABLE = 126, /* as shells have it */
+  CLI_NO_PROGRAM = 127,
+};
+
+typedef struct cli_command {
+  const char *name, *summary;
+  /* argv[0] is "farfault NAME", for argp's messages. Returns the exit status. */
+  int (*run)(int argc, char **argv);
+} cli_command;
+
+#define X(name) extern const cli_command cli_##name;
+#include "cli/commands.def"
+#undef X
+
+/* "farfault: " and the message and a line end, to stderr; returns `status`. */
+int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Parses the command's arguments in order: everything from the first one that is no option is left to the parser as
+ * ARGP_KEY_ARGS. Prints help or a message and exits (CLI_USAGE) by itself where argp does. */
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
+#define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
+
+/* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed pipe. */
+int cli_print(const ff_text *text);
+
+/* ---- machine.c: what --machine, --set, --gpu-memory and --memory say ---- */
+
+typedef struct cli_setup {
+  char managers[512], machine[256], set[1024], gpu_memory[64]; /* as session_options wants them */
+  bool machine_chosen;  /* by the user, not by default */
+} cli_setup;
+
+/* Checks everything that can be known before the program runs, and fills in the defaults: managers exist and none is
+ * named twice, the machine's file is good, its overrides fit, the memory size is one. A machine's file gets its
+ * absolute path. */
+ff_status cli_setup_check(cli_setup *setup, ff_error *error);
+
+/* The folder of this executable ("/opt/farfault/bin"); the caller frees it. */
+char *cli_own_folder(void);
+
+#endif

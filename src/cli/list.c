@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault list managers|machines|workloads|counters`: what there is, from the tables that define it. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/cli.h"
+#include "machine/sim.h"
+#include "machine/spec.h"
+#include "report/table.h"
+
+enum { FIELDS = 3, FILE_LIMIT = 1 << 20 };
+
+/* A list: rows of up to FIELDS texts, named for --json. */
+typedef struct listing {
+  const char *names[FIELDS]; /* NULL: fewer fields */
+  FF_VEC(char *) cells;      /* owned, FIELDS per row, NULL beyond the named ones */
+} listing;
+
+static void add_row(listing *list, const char *a, const char *b, const char *c) {
+  FF_PUSH(&list->cells, ff_strdup(a));
+  FF_PUSH(&list->cells, b ? ff_strdup(b) : NULL);
+  FF_PUSH(&list->cells, c ? ff_strdup(c) : NULL);
+}
+
+static ff_status list_managers(listing *list, ff_error *error) {
+  *list = (listing){.names = {"name", "summary"}};
+  uint32_t count;
+  const sim_manager *managers = sim_managers(&count);
+  for (uint32_t i = 0; i < count; i++) add_row(list, managers[i].name, managers[i].summary, NULL);
+  return FF_OK;
+}
+
+/* A broken machine file is listed with what is wrong with it. */
+static ff_status list_machines(listing *list, ff_error *error) {
+  *list = (listing){.names = {"name", "title", "file"}};
+  char **names = machine_spec_list();
+  for (char **name = names; *name; name++) {
+    machine_spec spec;
+    ff_error broken;
+    if (machine_spec_load(*name, &spec, &broken)) {
+      broken.message[strcspn(broken.message, "\n")] = '\0';
+      add_row(list, *name, broken.message, "");
+    } else {
+      add_row(list, *name, spec.title, spec.file);
+    }
+    free(*name);
+  }
+  free(names);
+  return FF_OK;
+}
+
+static ff_status list_counters(listing *list, ff_error *error) {
+  *list = (listing){.names = {"name", "unit", "meaning"}};
+#define X(name, unit, help) add_row(list, #name, unit, help);
+#include "machine/counters.def"
+#undef X
+  return FF_OK;
+}
+
+/* The first of these paths under this executable's folder that exists; the caller frees it. NULL: none. */
+static char *find_beside(const char *const *paths) {
+  char *folder = cli_own_folder(), *found = NULL;
+  for (; *paths && !found; paths++) {
+    ff_text path = {0};
+    ff_text_add(&path, "%s/%s", folder, *paths);
+    if (access(path.chars, R_OK) == 0) found = realpath(path.chars, NULL);
+    free(path.chars);
+  }
+  free(folder);
+  return found;
+}
+
+/* One row of workloads.tsv (name, summary, default arguments, ...) as the command that runs it. */
+static void add_workload(listing *list, const char *folder, char *line) {
+  char *rest = NULL;
+  const char *name = strtok_r(line, "\t", &rest), *summary = strtok_r(NULL, "\t", &rest), *values = strtok_r(NULL, "\t", &rest);
+  if (!name || !summary || !values) return;
+  ff_text command = {0};
+  ff_text_add(&command, "%s/%s %s", folder, name, values);
+  add_row(list, name, summary, command.chars);
+  free(command.chars);
+}
+
+static ff_status list_workloads(listing *list, ff_error *error) {
+  *list = (listing){.names = {"name", "summary", "command"}};
+  char *table = find_beside((const char *const[]){"../share/farfault/workloads.tsv", NULL});
+  char *folder = find_beside((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL});
+  char *text = NULL, *rest = NULL;
+  size_t size;
+  ff_status status = FF_OK;
+  if (!table || !folder) status = ff_fail(error, FF_NOT_FOUND, "the bundled workloads are not part of this build (they need clang)");
+  else status = ff_file_read(table, FILE_LIMIT, &text, &size, error);
+  if (!status && strtok_r(text, "\n", &rest)) /* the header row */
+    for (char *line; (line = strtok_r(NULL, "\n", &rest));) add_workload(list, folder, line);
+  free(text);
+  free(table);
+  free(folder);
+  return status;
+}
+
+static const struct { const char *name; ff_status (*fill)(listing *, ff_error *); } kinds[] = {
+    {"managers", list_managers}, {"machines", list_machines}, {"workloads", list_workloads}, {"counters", list_counters}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void write_text(const listing *list, ff_text *out) {
+  table t;
+  table_start(&t, list->names[2] ? "lll" : "ll");
+  for (size_t i = 0; i < list->cells.count; i++)
+    if (list->names[i % FIELDS]) table_cell(&t, "%s", list->cells.items[i]);
+  table_write(&t, 0, out);
+  table_free(&t);
+}
+
+static void write_json(const listing *list, ff_text *out) {
+  json_t *array = json_array();
+  for (size_t row = 0; row + FIELDS <= list->cells.count; row += FIELDS) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < FIELDS; i++)
+      if (list->names[i]) json_object_set_new(object, list->names[i], json_string(list->cells.items[row + i]));
+    json_array_append_new(array, object);
+  }
+  char *text = json_dumps(array, JSON_INDENT(1));
+  ff_text_add(out, "%s\n", text);
+  free(text);
+  json_decref(array);
+}
+
+typedef struct arguments {
+  int kind; /* index into kinds, -1: none yet */
+  bool json;
+} arguments;
+
+static const struct argp_option options[] = {{"json", 'j', NULL, 0, "as JSON: a list of objects", 0}, {0}};
+
+static void parse_kind(arguments *a, const char *value, struct argp_state *state) {
+  const char *names[KINDS + 1] = {0};
+  if (a->kind >= 0) cli_refuse(state, "one list at a time");
+  for (int i = 0; i < KINDS; i++) {
+    names[i] = kinds[i].name;
+    if (!strcmp(value, kinds[i].name)) a->kind = i;
+  }
+  const char *near = ff_closest(value, names);
+  if (a->kind < 0 && near) cli_refuse(state, "no list '%s': did you mean '%s'?", value, near);
+  if (a->kind < 0) cli_refuse(state, "no list '%s': there are managers, machines, workloads, counters", value);
+}
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case 'j': a->json = true; return 0;
+  case ARGP_KEY_ARG: parse_kind(a, value, state); return 0;
+  case ARGP_KEY_END:
+    if (a->kind < 0) cli_refuse(state, "which list? managers, machines, workloads or counters");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static int list(int argc, char **argv) {
+  static const struct argp argp = {options, parse, "managers|machines|workloads|counters",
+                                   "Lists the memory managers, machines, bundled workloads, or what a simulation counts.\v"
+                                   "Example:\n  farfault list machines",
+                                   NULL, NULL, NULL};
+  arguments a = {.kind = -1};
+  cli_parse(&argp, argc, argv, &a);
+  listing rows;
+  ff_error error;
+  int status = CLI_FAILED;
+  if (kinds[a.kind].fill(&rows, &error)) cli_fail(CLI_FAILED, "%s", error.message);
+  else {
+    ff_text out = {0};
+    (a.json ? write_json : write_text)(&rows, &out);
+    status = cli_print(&out);
+    free(out.chars);
+  }
+  for (size_t i = 0; i < rows.cells.count; i++) free(rows.cells.items[i]);
+  free(rows.cells.items);
+  return status;
+}
+
+const cli_command cli_list = {"list", "list memory managers, machines, workloads or counters", list};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault report FILE`: the table of a saved run again. */
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+typedef struct arguments {
+  const char *file, *csv;
+  bool verbose;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
+    {"csv", 'C', "FILE", 0, "write the run as CSV, one row per memory manager", 0},
+    {0}};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case 'v': a->verbose = true; return 0;
+  case 'C': a->csv = value; return 0;
+  case ARGP_KEY_ARG:
+    if (a->file) cli_refuse(state, "one file at a time");
+    a->file = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->file) cli_refuse(state, "which file? (one that `farfault run -o FILE` wrote)");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static int report(int argc, char **argv) {
+  static const struct argp argp = {options, parse, "FILE",
+                                   "Prints the table of a run that `farfault run -o FILE` saved.\v"
+                                   "Example:\n  farfault run -o saxpy.ffr ./saxpy 1000000\n  farfault report -v saxpy.ffr",
+                                   NULL, NULL, NULL};
+  arguments a = {0};
+  cli_parse(&argp, argc, argv, &a);
+  report_run run;
+  ff_error error;
+  if (report_file_read(a.file, &run, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  ff_text table = {0}, csv = {0};
+  report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
+  int status = cli_print(&table);
+  report_csv_write(&run, true, &csv);
+  if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  free(table.chars);
+  free(csv.chars);
+  report_free(&run);
+  return status;
+}
+
+const cli_command cli_report = {"report", "print the table of a saved run again", report};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `farfault run`: program.c (may this file be run?), child.c (runs it), progress.c (the line on a terminal),
+ * results.c (what it left). */
+#ifndef FF_CLI_RUN_H
+#define FF_CLI_RUN_H
+
+#include <sys/types.h>
+
+#include "cli/cli.h"
+
+typedef struct run_program {
+  char *path;           /* of the executable, found on PATH if need be; owned */
+  char *preload;        /* names of our libraries to put into LD_PRELOAD, NULL: LD_LIBRARY_PATH is enough; owned */
+  int status;           /* after a failure: the exit status that goes with it */
+} run_program;
+
+/* Finds the program and looks whether it can run on the virtual GPU: not there, not executable, CUDA machine code
+ * without PTX, the static CUDA runtime. Scripts and files without CUDA code pass: they may start or load some.
+ * `libraries` is the folder of the virtual GPU's libraries. After FF_OK the caller frees with run_program_free. */
+ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
+void run_program_free(run_program *program);
+
+/* The folder of the virtual GPU's libraries, beside this executable; the caller frees it. NULL: not there. */
+char *run_libraries(void);
+
+typedef struct run_child {
+  char **argv;              /* the program and its arguments */
+  const run_program *program;
+  const char *libraries;
+  const char *folder;       /* temporary folder for results and progress */
+  const cli_setup *setup;
+  const char *max_instructions, *threads; /* numbers as text, NULL: not given */
+} run_child;
+
+typedef struct run_end {
+  int status;               /* exit status as a shell has it: 128 + signal if one ended it */
+  int signal;               /* that signal, 0: none */
+} run_end;
+
+/* Starts the program with the virtual GPU in front and waits for it; signals that others sent to us go to it, signals
+ * from the terminal reach it by themselves. Shows progress if stderr is a terminal. */
+ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error);
+
+/* The progress line. `area` is the mapped file that the virtual GPU updates. */
+struct session_progress;
+typedef struct run_progress {
+  const struct session_progress *area;
+  double started, last;     /* seconds of the monotonic clock */
+  uint64_t last_instructions;
+  double rate;              /* warp instructions per second, smoothed */
+  bool shown;
+} run_progress;
+void run_progress_show(run_progress *progress);  /* about five times a second */
+void run_progress_clear(run_progress *progress);
+
+/* All result files in `folder`, in the order of their process numbers. */
+typedef struct run_results { report_run *runs; uint32_t count; } run_results;
+void run_results_read(const char *folder, run_results *results);
+void run_results_free(run_results *results);
+
+#endif
