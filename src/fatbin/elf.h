@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executables, shared objects and object files with CUDA code inside, looked at without running them.
+ *
+ * What always holds: nothing of the file is trusted. Every offset is checked against the file's size before it is read,
+ * a part is read only as far as the file goes, and a field that makes no sense leaves the fact it would give unset. */
+#ifndef FF_FATBIN_ELF_H
+#define FF_FATBIN_ELF_H
+
+#include "fatbin/fatbin.h"
+
+typedef enum fatbin_file_kind {
+  FATBIN_FILE_OTHER,      /* none of the below */
+  FATBIN_FILE_ELF,        /* 64-bit little-endian ELF: executable, shared object or object file */
+  FATBIN_FILE_ELF_OTHER,  /* ELF of another class or byte order */
+  FATBIN_FILE_SCRIPT,     /* starts with #! */
+  FATBIN_FILE_FATBIN,     /* a fat binary by itself (nvcc -fatbin) */
+} fatbin_file_kind;
+
+typedef enum fatbin_runtime { /* how the CUDA runtime gets into the program */
+  FATBIN_RUNTIME_NONE,    /* no CUDA code registers itself here, and no libcudart is needed */
+  FATBIN_RUNTIME_SHARED,  /* imports it: libcudart can be replaced */
+  FATBIN_RUNTIME_STATIC,  /* contains it: nvcc's default; -cudart shared makes it the other */
+} fatbin_runtime;
+
+typedef struct fatbin_report {
+  fatbin_file_kind kind;
+  bool executable;        /* the user may execute it */
+  bool foreign;           /* ELF of another processor than this program's */
+  bool no_sections;       /* ELF without a section table: whether it has CUDA code cannot be seen */
+  char **needed;          /* NEEDED libraries, in order */
+  uint32_t needed_count;
+  char *interpreter;      /* ELF: the dynamic loader; script: the words after #!. NULL: none, as in a static executable */
+  char *rpath, *runpath, *soname; /* NULL: none */
+  fatbin_runtime runtime;
+  char *cudart;           /* the libcudart it needs: "libcudart.so.13"; NULL: none of its own */
+  bool needs_libcuda;     /* libcuda.so.1 is among `needed` */
+  uint32_t images;        /* fat binaries */
+  uint32_t ptx, machine_code; /* entries in them */
+  uint32_t ptx_lowest, ptx_highest;   /* architectures, 75: compute_75; 0: none */
+  uint32_t code_lowest, code_highest; /* the same of machine code, 75: sm_75 */
+  bool relocatable;       /* has relocatable device code (nvcc -rdc=true) */
+  bool damaged;           /* a fat binary in it is broken; `damage` says how, the counts leave it out */
+  ff_error damage;
+} fatbin_report;
+
+/* Looks at the file. FF_IO, FF_NOT_FOUND: it cannot be read. A file that is no program is no error: see `kind`. */
+ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_error *error);
+void fatbin_report_free(fatbin_report *report);
+
+typedef struct fatbin_ptx_text {
+  char *text;             /* NUL-terminated */
+  size_t length;
+  char *name;             /* of the source file; "" if the fat binary does not say */
+  uint32_t arch;
+  char suffix;            /* 'a', 'f' or 0 */
+  uint32_t image;         /* number of its fat binary in the file, from 0 */
+} fatbin_ptx_text;
+
+typedef struct fatbin_ptx_texts {
+  fatbin_ptx_text *items;
+  uint32_t count;
+} fatbin_ptx_texts;
+
+/* Every PTX text in the file's fat binaries, in order. FF_NOT_FOUND: it has none (the message says what it has instead);
+ * FF_PARSE: one is broken. The caller frees the list with fatbin_ptx_texts_free. */
+ff_status fatbin_extract_ptx(const char *path, fatbin_ptx_texts *texts, ff_error *error);
+void fatbin_ptx_texts_free(fatbin_ptx_texts *texts);
+
+#endif
