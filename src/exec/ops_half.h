@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* f16 and bf16: exact widening to f32, correctly rounded narrowing in every mode. Integer operations and exact
+ * floating-point steps only, so that every instruction set gives the same bits.
+ *
+ * The narrowing functions take an f32. A wider number is first rounded to odd to 24 bits (ops_odd32): 24 >= 11 + 2, so
+ * the second rounding is the only one that counts. Results are 16 bits; NaN becomes 0x7fff. */
+#ifndef FF_EXEC_OPS_HALF_H
+#define FF_EXEC_OPS_HALF_H
+
+#include "exec/ops_math.h"
+
+#define OPS_NAN16 0x7fffu
+#define OPS_INF_F16 0x7c00u
+#define OPS_INF_BF16 0x7f80u
+
+/* --- Widening. --- */
+
+OPS_INLINE float ops_of_f16(uint32_t h) {
+  uint32_t m = h & 0x7fffu;
+  uint32_t normal = (m << 13) + (112u << 23);
+  uint32_t small = ops_u32_of((float)(int32_t)m * 0x1p-24f); /* subnormals: an integer times 2^-24 */
+  uint32_t bits = m >= 0x7c00u ? (m == 0x7c00u ? 0x7f800000u : 0x7fffffffu) : m >= 0x400u ? normal : small;
+  return ops_f32_of(bits | (m > 0x7c00u ? 0 : (h & 0x8000u) << 16));
+}
+OPS_INLINE float ops_of_bf16(uint32_t h) {
+  uint32_t bits = h << 16;
+  return ops_f32_of((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits);
+}
+
+/* --- Narrowing. `up` is what the mode decides: does the magnitude grow, given the last bit kept and what was cut? --- */
+
+/* A double as an f32 whose last bit says that something was lost. */
+OPS_INLINE float ops_odd32(double x) {
+  float r = (float)x;
+  double m = __builtin_fabs(x), n = __builtin_fabs((double)r);
+  uint32_t bits = ops_u32_of(r);
+  bits -= n > m; /* overflow: infinity becomes the largest number, which is odd */
+  bits |= (n > m) | (n < m);
+  return ops_f32_of(bits);
+}
+
+#define OPS_UP_rn(sign, odd, cut, half) (((cut) > (half)) | (((cut) == (half)) & (odd)))
+#define OPS_UP_rz(sign, odd, cut, half) 0u
+#define OPS_UP_rm(sign, odd, cut, half) (((sign) != 0) & ((cut) != 0))
+#define OPS_UP_rp(sign, odd, cut, half) (((sign) == 0) & ((cut) != 0))
+/* What a finite number beyond the largest becomes: infinity if the mode rounds its magnitude up. */
+#define OPS_OVER_rn(sign) 1u
+#define OPS_OVER_rz(sign) 0u
+#define OPS_OVER_rm(sign) ((sign) != 0)
+#define OPS_OVER_rp(sign) ((sign) == 0)
+
+#define OPS_DEFINE_F16(mode)                                                                                        \
+  OPS_INLINE uint32_t ops_f16_##mode(float x) {                                                                     \
+    uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                             \
+    /* normal: cut 13 bits off, and take 112 off the exponent */                                                    \
+    uint32_t normal = (m >> 13) - (112u << 10);                                                                     \
+    normal += OPS_UP_##mode(sign, (m >> 13) & 1u, m & 0x1fffu, 0x1000u);                                            \
+    /* subnormal: count 2^-24ths, the rest is exact */                                                              \
+    float scaled = ops_f32_of(m) * 0x1p24f;                                                                         \
+    int32_t whole = (int32_t)(m < 0x38800000u ? scaled : 0.0f);                                                     \
+    uint32_t small = (uint32_t)whole;                                                                               \
+    small += OPS_UP_##mode(sign, small & 1u, scaled - (float)whole, 0.5f);                                          \
+    uint32_t large = OPS_OVER_##mode(sign) ? OPS_INF_F16 : OPS_INF_F16 - 1;                                         \
+    uint32_t r = m < 0x38800000u ? small : m < 0x47800000u ? normal : m < 0x7f800000u ? large : OPS_INF_F16;        \
+    return m > 0x7f800000u ? OPS_NAN16 : r | sign;                                                                  \
+  }                                                                                                                 \
+  OPS_INLINE uint32_t ops_bf16_##mode(float x) {                                                                    \
+    uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                             \
+    uint32_t r = m >> 16;                                                                                           \
+    r += OPS_UP_##mode(sign, r & 1u, m & 0xffffu, 0x8000u);                                                         \
+    return m > 0x7f800000u ? OPS_NAN16 : r | sign;                                                                  \
+  }
+OPS_DEFINE_F16(rn)
+OPS_DEFINE_F16(rz)
+OPS_DEFINE_F16(rm)
+OPS_DEFINE_F16(rp)
+
+/* --- What follows: .sat, .relu, .satfinite on the 16 bits. --- */
+
+OPS_INLINE uint32_t ops_f16_sat(uint32_t h) {
+  return h & 0x8000u ? 0 : h > 0x7c00u ? 0 : h > 0x3c00u ? 0x3c00u : h; /* NaN is 0x7fff here */
+}
+OPS_INLINE uint32_t ops_bf16_sat(uint32_t h) { return h & 0x8000u ? 0 : h > 0x7f80u ? 0 : h > 0x3f80u ? 0x3f80u : h; }
+OPS_INLINE uint32_t ops_relu16(uint32_t h) { return h & 0x8000u ? 0 : h; }
+OPS_INLINE uint32_t ops_f16_finite(uint32_t h) { return (h & 0x7fffu) == OPS_INF_F16 ? h - 1 : h; }
+OPS_INLINE uint32_t ops_bf16_finite(uint32_t h) { return (h & 0x7fffu) == OPS_INF_BF16 ? h - 1 : h; }
+
+/* Halves as kinds: the lane is a float. */
+#define CELL_h16 uint32_t
+#define LANE_h16 float
+#define DEC_h16(x) ops_of_f16((x) & 0xffffu)
+#define TYPE_h16 PTX_F16
+#define CELL_h16b uint32_t
+#define LANE_h16b float
+#define DEC_h16b(x) ops_of_bf16((x) & 0xffffu)
+#define TYPE_h16b PTX_BF16
+
+#endif
