@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/status.h, check.h, and the messages of place.c: what is written where, and that nothing overruns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/status.h"
+#include "base/text.h"
+
+static void every_status_has_a_text(void **state) {
+#define X(name, text) assert_string_equal(ff_status_text(FF_##name), text);
+#include "base/status.def"
+#undef X
+  assert_string_equal(ff_status_text((ff_status)999), "unknown status");
+}
+
+static void a_failure_writes_status_and_message(void **state) {
+  ff_error error = {0};
+  assert_int_equal(ff_fail(&error, FF_LIMIT, "%s has %d", "it", 3), FF_LIMIT);
+  assert_int_equal(error.status, FF_LIMIT);
+  assert_string_equal(error.message, "it has 3");
+  assert_int_equal(ff_fail(NULL, FF_IO, "nobody asks"), FF_IO);
+}
+
+static void a_long_message_is_cut(void **state) {
+  static char text[5000];
+  memset(text, 'x', sizeof text - 1);
+  ff_error error;
+  ff_fail(&error, FF_IO, "%s", text);
+  assert_int_equal(strlen(error.message), sizeof error.message - 1);
+  ff_fail_at(&error, FF_IO, "place");
+  assert_int_equal(strlen(error.message), sizeof error.message - 1);
+  assert_memory_equal(error.message, "place: xxx", 10);
+  ff_fail_at(&error, FF_IO, text);
+  assert_int_equal(strlen(error.message), sizeof error.message - 1);
+}
+
+static void a_place_is_put_in_front(void **state) {
+  ff_error error;
+  ff_fail(&error, FF_PARSE, "wrong");
+  assert_int_equal(ff_fail_at(&error, FF_PARSE, "file"), FF_PARSE);
+  assert_string_equal(error.message, "file: wrong");
+  assert_int_equal(ff_fail_at(NULL, FF_PARSE, "file"), FF_PARSE);
+}
+
+static const char sample[] = "first\nse\tcond line\n\nlast";
+
+static const char *shown(uint32_t line, uint32_t column) {
+  static ff_error error;
+  assert_int_equal(ff_fail_in_text(&error, FF_PARSE, "f.x", sample, sizeof sample - 1, line, column, "bad %d", 7), FF_PARSE);
+  return error.message;
+}
+
+static void the_caret_stands_under_the_column(void **state) {
+  assert_string_equal(shown(1, 1), "f.x:1:1: bad 7\n  first\n  ^");
+  assert_string_equal(shown(2, 4), "f.x:2:4: bad 7\n  se cond line\n     ^");
+  assert_string_equal(shown(3, 1), "f.x:3:1: bad 7\n  \n  ^");
+  assert_string_equal(shown(4, 5), "f.x:4:5: bad 7\n  last\n      ^");
+}
+
+static void places_outside_the_text_show_what_there_is(void **state) {
+  assert_string_equal(shown(5, 1), "f.x:5:1: bad 7");
+  assert_string_equal(shown(4, 6), "f.x:4:6: bad 7\n  last");
+  assert_string_equal(shown(1, 0), "f.x:1: bad 7\n  first");
+  ff_error error;
+  ff_fail_in_text(&error, FF_PARSE, "f.x", NULL, 0, 3, 2, "bad");
+  assert_string_equal(error.message, "f.x:3:2: bad");
+  assert_int_equal(ff_fail_in_text(NULL, FF_PARSE, "f.x", sample, 3, 1, 1, "bad"), FF_PARSE);
+}
+
+static void long_lines_are_cut_around_the_column(void **state) {
+  static char line[1000];
+  memset(line, '.', sizeof line);
+  line[500] = '!';
+  ff_error error;
+  ff_fail_in_text(&error, FF_PARSE, "f", line, sizeof line, 1, 501, "here");
+  const char *first = strchr(error.message, '\n') + 1, *second = strchr(first, '\n') + 1;
+  assert_true(second - first < 110);
+  assert_int_equal(first[strchr(second, '^') - second], '!');
+}
+
+static void control_characters_do_not_reach_the_terminal(void **state) {
+  ff_error error;
+  ff_fail_in_text(&error, FF_PARSE, "f", "a\033[2Jb\177", 7, 1, 1, "here");
+  assert_string_equal(error.message, "f:1:1: here\n  a?[2Jb?\n  ^");
+}
+
+static void the_nearest_word_is_found(void **state) {
+  static const char *const words[] = {"copy", "demand", "replay", "ideal", NULL};
+  assert_string_equal(ff_closest("cpoy", words), "copy");
+  assert_string_equal(ff_closest("demnd", words), "demand");
+  assert_string_equal(ff_closest("replays", words), "replay");
+  assert_string_equal(ff_closest("copy", words), "copy");
+  assert_null(ff_closest("xyzzy", words));
+  assert_null(ff_closest("", words));
+  static char long_word[200];
+  memset(long_word, 'c', sizeof long_word - 1);
+  assert_null(ff_closest(long_word, words));
+}
+
+static int status_of_child(const char *level, void (*act)(void)) {
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("FARFAULT_CHECK", level, 1);
+    ff_check_level_read();
+    close(STDERR_FILENO);
+    signal(SIGABRT, SIG_DFL);
+    act();
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void assert_false_thing(void) { FF_ASSERT(1 == 2); }
+static void check_false_thing(void) { FF_CHECK(1 == 2); }
+static void check_deep_false_thing(void) { FF_CHECK_DEEP(1 == 2); }
+
+static void checks_abort_from_their_level_on(void **state) {
+  assert_int_equal(status_of_child("0", assert_false_thing), -SIGABRT);
+  assert_int_equal(status_of_child("0", check_false_thing), 0);
+  assert_int_equal(status_of_child("1", check_false_thing), -SIGABRT);
+  assert_int_equal(status_of_child("1", check_deep_false_thing), 0);
+  assert_int_equal(status_of_child("2", check_deep_false_thing), -SIGABRT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_status_has_a_text), cmocka_unit_test(a_failure_writes_status_and_message),
+      cmocka_unit_test(a_long_message_is_cut), cmocka_unit_test(a_place_is_put_in_front),
+      cmocka_unit_test(the_caret_stands_under_the_column), cmocka_unit_test(places_outside_the_text_show_what_there_is),
+      cmocka_unit_test(long_lines_are_cut_around_the_column), cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+      cmocka_unit_test(the_nearest_word_is_found), cmocka_unit_test(checks_abort_from_their_level_on)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine files: the bundled ones load, and every way to get one wrong is refused with its place.
+ *
+ * Each error case edits a good file (machines/gtx480.yaml) in one place, so that the message is about that edit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "machine/spec.h"
+
+static char *good;      /* the text of gtx480.yaml */
+static char path[] = "/tmp/ff-test-spec-XXXXXX.yaml";
+
+static int set_up(void **state) {
+  size_t size;
+  int fd = mkstemps(path, 5);
+  if (fd < 0) return -1;
+  close(fd);
+  return ff_file_read(FF_SOURCE_DIR "/machines/gtx480.yaml", 0, &good, &size, NULL);
+}
+
+static int tear_down(void **state) {
+  free(good);
+  return unlink(path);
+}
+
+static ff_status load_text(const char *text, machine_spec *spec, ff_error *error) {
+  assert_int_equal(ff_file_write(path, text, strlen(text), NULL), FF_OK);
+  return machine_spec_load(path, spec, error);
+}
+
+/* The good file with the first `from` replaced by `to`. The caller frees it. */
+static char *edited(const char *from, const char *to) {
+  const char *at = strstr(good, from);
+  assert_non_null(at);
+  ff_text text = {0};
+  ff_text_add(&text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+  return text.chars;
+}
+
+/* The line on which `needle` stands in `text`, from 1. */
+static unsigned line_of(const char *text, const char *needle) {
+  unsigned line = 1;
+  const char *end = strstr(text, needle);
+  assert_non_null(end);
+  for (; text < end; text++) line += *text == '\n';
+  return line;
+}
+
+/* The edit must be refused with a message that has `expected` in it and, if `place` is given, points at its line. */
+static void refused(const char *from, const char *to, const char *place, const char *expected) {
+  machine_spec spec;
+  ff_error error = {0};
+  char *text = edited(from, to);
+  assert_int_not_equal(load_text(text, &spec, &error), FF_OK);
+  if (!strstr(error.message, expected)) fail_msg("expected '%s' in '%s'", expected, error.message);
+  if (place) {
+    char start[300];
+    snprintf(start, sizeof start, "%s:%u:", path, line_of(text, place));
+    if (strncmp(error.message, start, strlen(start))) fail_msg("expected the place %s in '%s'", start, error.message);
+    assert_non_null(strstr(error.message, "^"));
+  }
+  free(text);
+}
+
+static void the_bundled_machines_load(void **state) {
+  static const char *const expected[] = {"gtx480", "h200", "v100"};
+  char **names = machine_spec_list();
+  size_t found = 0;
+  for (char **name = names; *name; name++) {
+    machine_spec spec;
+    ff_error error = {0};
+    if (machine_spec_load(*name, &spec, &error)) fail_msg("%s", error.message);
+    assert_true(spec.title[0] && spec.name[0]);
+    for (size_t i = 0; i < 3; i++) found += !strcmp(*name, expected[i]);
+    if (name[1]) assert_true(strcmp(name[0], name[1]) < 0);
+    free(*name);
+  }
+  free(names);
+  assert_int_equal(found, 3);
+}
+
+/* Zheng et al., HPCA 2016, Table 1. */
+static void gtx480_is_the_papers_table(void **state) {
+  machine_spec spec;
+  assert_int_equal(machine_spec_load("gtx480", &spec, NULL), FF_OK);
+  assert_int_equal(spec.sm_count, 15);
+  assert_true(spec.clock_mhz == 1400);
+  assert_int_equal(spec.l1_bytes, 16384);
+  assert_int_equal(spec.l2_bytes, 12 * 131072);
+  assert_int_equal(spec.l2_mshrs, 128);
+  assert_int_equal(spec.tlb_entries, 128);
+  assert_int_equal(spec.tlb_ports, 4);
+  assert_int_equal(spec.walk_cache_bytes, 8192);
+  assert_true(spec.walk_cache_latency == 20);
+  assert_int_equal(spec.channels, 12);
+  assert_true(spec.dram_gbs == 384);
+  assert_true(spec.t_rcd == 12 && spec.t_rp == 12 && spec.t_rc == 40 && spec.t_cl == 12 && spec.t_wr == 12);
+  assert_true(spec.link_h2d_gbs == 16 && spec.link_d2h_gbs == 16);
+  assert_true(spec.fault_us == 20);
+  assert_int_equal(spec.fault_page_bytes, 4096);
+}
+
+static void a_file_is_found_by_its_path_too(void **state) {
+  machine_spec spec;
+  assert_int_equal(load_text(good, &spec, NULL), FF_OK);
+  assert_string_equal(spec.file, path);
+}
+
+static void an_unknown_machine_is_told_what_there_is(void **state) {
+  machine_spec spec;
+  ff_error error;
+  assert_int_equal(machine_spec_load("gtx48", &spec, &error), FF_NOT_FOUND);
+  assert_non_null(strstr(error.message, "did you mean 'gtx480'?"));
+  assert_int_equal(machine_spec_load("frobnicator", &spec, &error), FF_NOT_FOUND);
+  assert_non_null(strstr(error.message, "h200"));
+  assert_int_equal(machine_spec_load("/no/such/file.yaml", &spec, &error), FF_IO);
+}
+
+static void unknown_names_are_refused(void **state) {
+  refused("sm_count:", "sm_cuont:", "sm_cuont", "unknown value 'sm_cuont' in group 'core': did you mean 'sm_count'?");
+  refused("sm_count:", "frobs:", "frobs", "unknown value 'frobs' in group 'core'");
+  refused("\ncore:", "\ncoer:", "coer:", "unknown group 'coer': did you mean 'core'?");
+  refused("\ncore:", "\nxyzzy:", "xyzzy:", "unknown group 'xyzzy'");
+  refused("  sm_count:", "  l1_bytes:", "l1_bytes", "'l1_bytes' belongs to group 'l1', not 'core'");
+}
+
+static void what_is_given_twice_is_refused(void **state) {
+  refused("  schedulers:", "  sm_count: {value: 15, source: \"x\"}\n  schedulers:", "  sm_count: {value: 15, source: \"x\"}",
+          "'sm_count' is given twice, first on line");
+  refused("\nhost:", "\ncore: {}\nhost:", "core: {}", "group 'core' is given twice");
+  refused("\ntitle:", "\ntitle: \"a\"\ntitle:", "title: \"GTX", "'title' is given twice");
+  refused("{value: 15,", "{value: 15, value: 15,", "sm_count", "'value' is given twice");
+}
+
+static void what_is_missing_is_named(void **state) {
+  refused("  sm_count: {value: 15, source: \"Zheng 2016, Table 1\"}\n", "", NULL, "the value 'sm_count' is missing from group 'core'");
+  refused("\ntitle:", "\n#title:", NULL, "has no title");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{source: \"Zheng 2016, Table 1\"}", "sm_count", "'sm_count' has no value");
+}
+
+static void every_value_needs_a_source(void **state) {
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15}", "sm_count", "'sm_count' has no source");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: \" \"}", "sm_count", "the source of 'sm_count' is empty");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: [a]}", "sm_count", "the source of 'sm_count' must be a text");
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "15", "sm_count", "write 'sm_count: {value: ..., source:");
+  refused("{value: 15, source:", "{value: 15, from:", "sm_count", "'sm_count' has only 'value' and 'source'");
+}
+
+static void wrong_types_are_refused(void **state) {
+  refused("{value: 15,", "{value: fifteen,", "sm_count", "sm_count: 'fifteen' is not a whole number");
+  refused("{value: 15,", "{value: 15.5,", "sm_count", "sm_count: '15.5' is not a whole number");
+  refused("{value: 15,", "{value: -15,", "sm_count", "sm_count: '-15' is not a whole number");
+  refused("{value: 15,", "{value: [15],", "sm_count", "the value of 'sm_count' must be a single one");
+  refused("{value: 1400,", "{value: fast,", "clock_mhz", "clock_mhz: 'fast' is not a number");
+  refused("{value: 1400,", "{value: inf,", "clock_mhz", "clock_mhz: 'inf' is not a number");
+  refused("{value: 1400,", "{value: 0x10,", "clock_mhz", "clock_mhz: '0x10' is not a number");
+  refused("{value: 1536M,", "{value: 1536Q,", "memory_bytes", "is not a size");
+  refused("{value: \"GeForce GTX 480 (Zheng 2016)\",", "{value: \"\",", "  name:", "name: is 0 bytes of text: 1 to 63 are allowed");
+  refused("{value: \"GeForce GTX 480 (Zheng 2016)\",", "{value: \"a\\nb\",", "  name:", "control character");
+}
+
+static void values_out_of_range_are_refused(void **state) {
+  refused("{value: 15,", "{value: 0,", "sm_count", "sm_count: 0 is out of range: 1 to 4096");
+  refused("{value: 15,", "{value: 4097,", "sm_count", "sm_count: 4097 is out of range: 1 to 4096");
+  refused("{value: 15,", "{value: 99999999999999999999999,", "sm_count", "is not a whole number");
+  refused("{value: 1400,", "{value: 0,", "clock_mhz", "clock_mhz: 0 is out of range: 1 to 100000 MHz");
+  refused("{value: 384,", "{value: 1e300,", "dram_gbs", "out of range");
+  refused("{value: 20, source: \"Zheng 2016, Table 1\"}\n  fault_mshrs", "{value: -20, source: \"x\"}\n  fault_mshrs", "fault_us",
+          "fault_us: -20 is out of range");
+}
+
+static void values_that_contradict_each_other_are_refused(void **state) {
+  refused("page_bytes: {value: 4K", "page_bytes: {value: 5000", NULL, "page_bytes must be a power of two");
+  refused("shared_per_block: {value: 48K", "shared_per_block: {value: 64K", NULL, "shared_per_block must not be above");
+  refused("max_threads: {value: 1536", "max_threads: {value: 1537", NULL, "max_threads must be a multiple");
+  refused("l1_ways: {value: 4", "l1_ways: {value: 400", NULL, "l1_bytes must hold");
+}
+
+static void what_is_no_machine_file_is_refused(void **state) {
+  static const struct { const char *text, *expected; } rows[] = {
+      {"", "is empty"}, {"# nothing\n", "is empty"}, {"just text", "is not a machine file"}, {"[1, 2]", "is not a machine file"},
+      {"core: 5", "group 'core' must hold values"}, {"core: [1]", "group 'core' must hold values"}, {"core:", "group 'core' must hold values"},
+      {"{: 1", "not YAML"}, {"core: {", "not YAML"}, {"\tcore: 1", "not YAML"},
+      {"a: &x 1\nb: *x", "unknown group"}, {"? [a]\n: b", "plain word"}, {"title: *nothing", "title"}, {"title: \"\"", "the title must be"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    machine_spec spec;
+    ff_error error = {0};
+    assert_int_not_equal(load_text(rows[i].text, &spec, &error), FF_OK);
+    if (!strstr(error.message, rows[i].expected)) fail_msg("'%s': expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
+  }
+  refused("{value: 15, source: \"Zheng 2016, Table 1\"}", "{value: 15, source: \"x\"", "  clock_mhz", "not YAML");
+  refused("{value: 15, source: \"Zheng", "{value: &a 15, source: *a, x: \"Zheng", NULL, "sm_count");
+}
+
+static void a_second_document_is_refused(void **state) {
+  ff_text text = {0};
+  ff_text_add(&text, "%s\n---\ntitle: \"second\"\n", good);
+  machine_spec spec;
+  ff_error error;
+  assert_int_equal(load_text(text.chars, &spec, &error), FF_PARSE);
+  assert_non_null(strstr(error.message, "more than one document"));
+  free(text.chars);
+}
+
+static void nesting_is_bounded(void **state) {
+  static char deep[200001];
+  memset(deep, '[', sizeof deep - 1);
+  machine_spec spec;
+  assert_int_not_equal(load_text(deep, &spec, NULL), FF_OK);
+}
+
+static void a_nul_in_the_file_is_refused(void **state) {
+  assert_int_equal(ff_file_write(path, "title: \"a\"\n\0core: 1", 19, NULL), FF_OK);
+  machine_spec spec;
+  ff_error error;
+  assert_int_equal(machine_spec_load(path, &spec, &error), FF_PARSE);
+  assert_non_null(strstr(error.message, "is not a text file"));
+}
+
+#define LINK_TABLE(t) "  copy_engines: {value: 2, source: \"x\"}\n  link_table: {value: " t ", source: \"x\"}\n"
+static ff_status load_with_table(const char *lines, machine_spec *spec, ff_error *error) {
+  char *at = strstr(good, "  copy_engines:");
+  ff_text text = {0};
+  ff_text_add(&text, "%.*s%s%s", (int)(at - good), good, lines, strchr(at, '\n') + 1);
+  ff_status status = load_text(text.chars, spec, error);
+  free(text.chars);
+  return status;
+}
+
+static void size_tables_are_read(void **state) {
+  machine_spec spec;
+  ff_error error;
+  assert_int_equal(load_with_table(LINK_TABLE("[[4K, 3.22], [64K, 8.48], [1M, 11.22]]"), &spec, &error), FF_OK);
+  assert_int_equal(spec.link_table.count, 3);
+  assert_int_equal(spec.link_table.points[1].bytes, 65536);
+  assert_true(spec.link_table.points[2].gbs == 11.22);
+}
+
+static void broken_size_tables_are_refused(void **state) {
+  static const struct { const char *lines, *expected; } rows[] = {
+      {LINK_TABLE("[]"), "is a table"}, {LINK_TABLE("4K"), "is a table"}, {LINK_TABLE("[4K, 3]"), "each point"},
+      {LINK_TABLE("[[4K]]"), "each point"}, {LINK_TABLE("[[4K, 1], [4K, 2]]"), "sizes must grow"},
+      {LINK_TABLE("[[4K, 0]]"), "out of range"}, {LINK_TABLE("[[0, 1]]"), "0 bytes"}, {LINK_TABLE("[[4K, x]]"), "is not a number"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    machine_spec spec;
+    ff_error error = {0};
+    assert_int_not_equal(load_with_table(rows[i].lines, &spec, &error), FF_OK);
+    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].lines, rows[i].expected, error.message);
+  }
+}
+
+static void values_can_be_set(void **state) {
+  machine_spec spec;
+  assert_int_equal(machine_spec_load("gtx480", &spec, NULL), FF_OK);
+  assert_int_equal(machine_spec_set(&spec, "fault_us=50", NULL), FF_OK);
+  assert_true(spec.fault_us == 50);
+  assert_int_equal(machine_spec_set(&spec, "memory_bytes=2G", NULL), FF_OK);
+  assert_int_equal(spec.memory_bytes, UINT64_C(2) << 30);
+  assert_int_equal(machine_spec_set(&spec, "name=some = text", NULL), FF_OK);
+  assert_string_equal(spec.name, "some = text");
+  assert_int_equal(machine_spec_set(&spec, "link_table=4K:3.5 64K:8", NULL), FF_OK);
+  assert_int_equal(spec.link_table.count, 2);
+  assert_int_equal(machine_spec_set(&spec, "link_table=none", NULL), FF_OK);
+  assert_int_equal(spec.link_table.count, 0);
+}
+
+static void a_failed_setting_changes_nothing(void **state) {
+  static const struct { const char *setting, *expected; } rows[] = {
+      {"fault_us", "is not NAME=VALUE"}, {"=5", "is not NAME=VALUE"}, {"falt_us=5", "did you mean 'fault_us'"},
+      {"xyzzyxyzzy=5", "has no value 'xyzzyxyzzy'"}, {"fault_us=", "is not a number"}, {"fault_us=-1", "out of range"},
+      {"page_bytes=5000", "power of two"}, {"link_table=4K", "is not a point"}, {"link_table=", "no points"},
+      {"link_table=8K:1 4K:2", "sizes must grow"}, {"sm_count= 5", "is not a whole number"}};
+  machine_spec spec, before;
+  assert_int_equal(machine_spec_load("gtx480", &spec, NULL), FF_OK);
+  before = spec;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    ff_error error = {0};
+    assert_int_not_equal(machine_spec_set(&spec, rows[i].setting, &error), FF_OK);
+    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].setting, rows[i].expected, error.message);
+    assert_memory_equal(&spec, &before, sizeof spec);
+  }
+}
+
+static void folders_of_the_variable_come_first(void **state) {
+  char folder[] = "/tmp/ff-test-machines-XXXXXX", file[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(file, sizeof file, "%s/mine.yaml", folder);
+  assert_int_equal(ff_file_write(file, good, strlen(good), NULL), FF_OK);
+  char *old = strdup(getenv("FARFAULT_MACHINES") ? getenv("FARFAULT_MACHINES") : "");
+  ff_text value = {0};
+  ff_text_add(&value, "/no/such/folder::%s:%s", folder, old);
+  setenv("FARFAULT_MACHINES", value.chars, 1);
+  machine_spec spec;
+  assert_int_equal(machine_spec_load("mine", &spec, NULL), FF_OK);
+  assert_string_equal(spec.file, file);
+  char **names = machine_spec_list();
+  size_t found = 0;
+  for (char **name = names; *name; name++) {
+    found += !strcmp(*name, "mine");
+    free(*name);
+  }
+  free(names);
+  assert_int_equal(found, 1);
+  setenv("FARFAULT_MACHINES", old, 1);
+  free(old);
+  free(value.chars);
+  unlink(file);
+  rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_bundled_machines_load), cmocka_unit_test(gtx480_is_the_papers_table),
+      cmocka_unit_test(a_file_is_found_by_its_path_too), cmocka_unit_test(an_unknown_machine_is_told_what_there_is),
+      cmocka_unit_test(unknown_names_are_refused), cmocka_unit_test(what_is_given_twice_is_refused),
+      cmocka_unit_test(what_is_missing_is_named), cmocka_unit_test(every_value_needs_a_source),
+      cmocka_unit_test(wrong_types_are_refused), cmocka_unit_test(values_out_of_range_are_refused),
+      cmocka_unit_test(values_that_contradict_each_other_are_refused), cmocka_unit_test(what_is_no_machine_file_is_refused),
+      cmocka_unit_test(a_second_document_is_refused), cmocka_unit_test(nesting_is_bounded),
+      cmocka_unit_test(a_nul_in_the_file_is_refused), cmocka_unit_test(size_tables_are_read),
+      cmocka_unit_test(broken_size_tables_are_refused), cmocka_unit_test(values_can_be_set),
+      cmocka_unit_test(a_failed_setting_changes_nothing), cmocka_unit_test(folders_of_the_variable_come_first)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports: the same run as JSON, CSV and table against golden texts, what is read back, and broken files.
+ *
+ * The golden texts lie in tests/unit/report/golden/; after an intended change, FARFAULT_GOLDEN=write rewrites them and the
+ * difference is reviewed like code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "report/report.h"
+
+/* Every counter gets a number of its own, so that a swapped or forgotten one shows. */
+static void number_counters(sim_counters *c, uint64_t start) {
+#define X(name, unit, help) c->name = start++;
+#include "machine/counters.def"
+#undef X
+}
+
+static void fill_result(sim_result *result, const char *memory, uint64_t time_ps) {
+  strcpy(result->memory, memory);
+  strcpy(result->machine, "gtx480");
+  result->complete = true;
+  number_counters(&result->counters, 1000);
+  result->counters.time_ps = time_ps;
+  result->counters.h2d_busy_ps = time_ps / 4;
+  result->counters.d2h_busy_ps = time_ps / 8;
+  result->counters.tlb_lookups = 4000;
+  result->counters.tlb_misses = 100;
+}
+
+static void add_details(sim_result *result) {
+  result->kernels = ff_alloc(2 * sizeof *result->kernels);
+  result->kernel_count = 2;
+  strcpy(result->kernels[0].name, "saxpy(int, float, float const*, float*)");
+  number_counters(&result->kernels[0].counters, 50);
+  strcpy(result->kernels[1].name, "void a::very::long_name<with<nested, arguments>, and_more>(int*, int*)");
+  result->kernels[1].counters.launches = 3;
+  result->allocations = ff_alloc(2 * sizeof *result->allocations);
+  result->allocation_count = 2;
+  result->allocations[0] = (sim_allocation_result){.name = "cudaMalloc #1", .id = 1, .address = UINT64_C(0x200000000000), .bytes = 4000000};
+  result->allocations[0].counters.accesses = 31250;
+  result->allocations[1] = (sim_allocation_result){.name = "table \"x\"", .id = 2, .address = UINT64_C(0x200000400000), .bytes = 12, .managed = true};
+}
+
+static report_run sample(void) {
+  report_run run = {.version = "0.1.0", .command = ff_strdup("./saxpy 1000000 'two words'"), .complete = true};
+  report_note(&run, "values depend on %clock");
+  report_note(&run, "values depend on %clock");
+  run.results = ff_alloc(3 * sizeof *run.results);
+  run.result_count = 3;
+  fill_result(&run.results[0], "demand", 3000000007);
+  fill_result(&run.results[1], "copy", 2000000000);
+  add_details(&run.results[1]);
+  strcpy(run.results[2].memory, "ideal");
+  strcpy(run.results[2].machine, "gtx480");
+  strcpy(run.results[2].error, "the program needs 9.00 GiB, the GPU has 8.00 GiB, \"and\" no eviction");
+  uint64_t value = 1;
+#define X(name, type, unit, help) run.host.name = (report_type_##type)(value *= 3);
+#include "report/host.def"
+#undef X
+  run.host.wall_s = 1.25;
+  return run;
+}
+
+static void compare_golden(const char *name, ff_text *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/unit/report/golden/%s", FF_SOURCE_DIR, name);
+  if (getenv("FARFAULT_GOLDEN")) assert_int_equal(ff_file_write(path, text->chars, text->length, NULL), FF_OK);
+  char *expected;
+  size_t size;
+  ff_error error;
+  if (ff_file_read(path, 0, &expected, &size, &error)) fail_msg("%s", error.message);
+  assert_string_equal(text->chars, expected);
+  free(expected);
+  free(text->chars);
+}
+
+static void json_is_as_documented(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  report_json_write(&run, &text);
+  compare_golden("sample.json", &text);
+  report_free(&run);
+}
+
+static void csv_is_as_documented(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  report_csv_write(&run, true, &text);
+  report_csv_write(&run, false, &text);
+  compare_golden("sample.csv", &text);
+  report_free(&run);
+}
+
+static void the_table_is_as_documented(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  report_table_write(&run, &(report_style){.verbose = true}, &text);
+  compare_golden("sample.txt", &text);
+  report_free(&run);
+}
+
+/* A row's fields, quotes respected. */
+static unsigned fields_of(const char *row) {
+  unsigned count = 1;
+  bool quoted = false;
+  for (; *row && (quoted || *row != '\n'); row++) {
+    if (*row == '"') quoted = !quoted;
+    count += *row == ',' && !quoted;
+  }
+  return count;
+}
+
+static void every_csv_row_has_the_headers_fields(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  report_csv_write(&run, true, &text);
+  unsigned header = fields_of(text.chars), rows = 0;
+  assert_true(header > 40);
+  for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++) assert_int_equal(fields_of(row), header);
+  assert_int_equal(rows, 4);
+  free(text.chars);
+  report_free(&run);
+}
+
+static void what_is_written_is_read_back(void **state) {
+  report_run run = sample(), back;
+  ff_text text = {0}, again = {0};
+  report_json_write(&run, &text);
+  ff_error error;
+  if (report_json_read("run", text.chars, text.length, &back, &error)) fail_msg("%s", error.message);
+  assert_string_equal(back.command, run.command);
+  assert_int_equal(back.note_count, 1);
+  assert_int_equal(back.result_count, 3);
+  assert_memory_equal(&back.results[1].counters, &run.results[1].counters, sizeof(sim_counters));
+  assert_memory_equal(&back.results[1].kernels[0].counters, &run.results[1].kernels[0].counters, sizeof(sim_counters));
+  assert_int_equal(back.results[1].allocations[1].address, UINT64_C(0x200000400000));
+  assert_true(back.results[1].allocations[1].managed);
+  assert_string_equal(back.results[2].error, run.results[2].error);
+  assert_memory_equal(&back.host, &run.host, sizeof run.host);
+  report_json_write(&back, &again);
+  assert_string_equal(again.chars, text.chars);
+  free(text.chars);
+  free(again.chars);
+  report_free(&run);
+  report_free(&back);
+}
+
+static void names_that_are_no_utf8_are_written_all_the_same(void **state) {
+  report_run run = {.command = ff_strdup("./a \xff\xfe"), .complete = true}, back;
+  ff_text text = {0};
+  report_json_write(&run, &text);
+  assert_int_equal(report_json_read("run", text.chars, text.length, &back, NULL), FF_OK);
+  assert_string_equal(back.command, "./a ??");
+  free(text.chars);
+  report_free(&run);
+  report_free(&back);
+}
+
+static void the_ratio_is_to_copy_or_to_the_first(void **state) {
+  report_run run = sample();
+  assert_ptr_equal(report_baseline(&run), &run.results[1]);
+  assert_true(report_ratio(&run, &run.results[0]) == 3000000007.0 / 2000000000.0);
+  assert_true(report_ratio(&run, &run.results[1]) == 1);
+  assert_true(report_ratio(&run, &run.results[2]) == 0);
+  strcpy(run.results[1].error, "no");
+  assert_ptr_equal(report_baseline(&run), &run.results[0]);
+  strcpy(run.results[0].error, "no");
+  assert_null(report_baseline(&run));
+  assert_true(report_ratio(&run, &run.results[0]) == 0);
+  report_free(&run);
+}
+
+static void times_and_counts_have_three_digits(void **state) {
+  static const struct { uint64_t value; const char *time, *count; } rows[] = {
+      {0, "0 ps", "0"}, {999, "999 ps", "999"}, {1000, "1.00 ns", "1000"}, {12345, "12.3 ns", "12345"}, {99999, "100 ns", "99999"},
+      {100000, "100 ns", "100 k"}, {999499, "999 ns", "999 k"}, {999500, "1.00 us", "1.00 M"}, {9994999, "9.99 us", "9.99 M"},
+      {1234567890, "1.23 ms", "1.23 G"}, {UINT64_C(7200000000000000), "7200 s", "7.20 P"}};
+  char text[32];
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    assert_string_equal(report_format_time(rows[i].value, text, sizeof text), rows[i].time);
+    assert_string_equal(report_format_count(rows[i].value, text, sizeof text), rows[i].count);
+  }
+}
+
+static void an_incomplete_run_says_so(void **state) {
+  report_run run = sample();
+  run.complete = false;
+  ff_text text = {0};
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "(incomplete)"));
+  assert_non_null(strstr(text.chars, "did not end by itself"));
+  free(text.chars);
+  report_free(&run);
+}
+
+static void a_run_without_managers_says_so(void **state) {
+  report_run run = {.complete = true};
+  ff_text text = {0};
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "executed, not timed"));
+  free(text.chars);
+}
+
+static void the_widest_table_fits(void **state) {
+  report_run run = sample();
+  memset(&run.results[1].counters, 0x3f, sizeof(sim_counters));
+  ff_text text = {0};
+  report_table_write(&run, &(report_style){0}, &text);
+  for (char *line = text.chars; line && *line; line = strchr(line, '\n') + 1)
+    if (strncmp(line, "ideal:", 6) && strncmp(line, "farfault:", 9)) assert_true(strcspn(line, "\n") <= 110);
+  free(text.chars);
+  report_free(&run);
+}
+
+static void broken_files_are_refused(void **state) {
+#define RUN(x) "{\"schema\":1,\"host\":{},\"runs\":[{\"memory\":\"copy\",\"machine\":\"m\"" x "}]}"
+  static const struct { const char *text, *expected; } rows[] = {
+      {"", "r:1"}, {"{", "not JSON"}, {"{\"schema\":1,}", "r:1:"}, {"[]", "an object is expected"}, {"{}", "it has no \"schema\""},
+      {"{\"schema\":\"1\"}", "it has no \"schema\""}, {"{\"schema\":2}", "has schema 2; this version reads schema 1"},
+      {"{\"schema\":1}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":{}}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":[]}", "\"host\" is not an object"},
+      {"{\"schema\":1,\"runs\":[3],\"host\":{}}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":[{}],\"host\":{}}", "\"memory\" is not"},
+      {"{\"schema\":1,\"schema\":1,\"runs\":[],\"host\":{}}", "duplicate"}, {"{\"schema\":1,\"runs\":[],\"host\":{\"wall_s\":\"x\"}}", "\"wall_s\" is not a number"},
+      {"{\"schema\":1,\"runs\":[],\"host\":{},\"notes\":[1]}", "\"notes\" is not"}, {"{\"schema\":1,\"runs\":[],\"host\":{},\"command\":1}", "\"command\" is not"},
+      {RUN(",\"faults\":-1"), "\"faults\" is not"}, {RUN(",\"faults\":1.5"), "\"faults\" is not"}, {RUN(",\"complete\":1"), "\"complete\" is not"},
+      {RUN(",\"kernels\":5"), "\"kernels\" is not"}, {RUN(",\"kernels\":[5]"), "\"name\" is not"}, {RUN(",\"kernels\":[{\"name\":\"k\",\"faults\":\"x\"}]"), "\"faults\" is not"},
+      {RUN(",\"allocations\":[{\"name\":\"a\",\"id\":4294967296}]"), "\"id\" is not"}, {RUN(",\"allocations\":[{\"name\":\"a\",\"managed\":3}]"), "\"managed\" is not"},
+      {RUN(",\"allocations\":[{\"name\":\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]"), "\"name\" is not"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    report_run run;
+    ff_error error = {0};
+    assert_int_not_equal(report_json_read("r", rows[i].text, strlen(rows[i].text), &run, &error), FF_OK);
+    if (!strstr(error.message, rows[i].expected)) fail_msg("%s: expected '%s' in '%s'", rows[i].text, rows[i].expected, error.message);
+  }
+}
+
+static void what_later_versions_may_add_is_ignored(void **state) {
+  static const char text[] = RUN(",\"a_new_counter\":{\"x\":1}");
+  report_run run;
+  assert_int_equal(report_json_read("r", text, sizeof text - 1, &run, NULL), FF_OK);
+  assert_int_equal(run.result_count, 1);
+  report_free(&run);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(json_is_as_documented), cmocka_unit_test(csv_is_as_documented), cmocka_unit_test(the_table_is_as_documented),
+      cmocka_unit_test(every_csv_row_has_the_headers_fields), cmocka_unit_test(what_is_written_is_read_back),
+      cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same), cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
+      cmocka_unit_test(times_and_counts_have_three_digits), cmocka_unit_test(an_incomplete_run_says_so),
+      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(the_widest_table_fits),
+      cmocka_unit_test(broken_files_are_refused), cmocka_unit_test(what_later_versions_may_add_is_ignored)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
