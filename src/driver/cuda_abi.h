@@ -239,45 +239,9 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, vo
 
 typedef struct cudaUUID_t { char bytes[16]; } cudaUUID_t;
 
-/* X(name, number): the device attributes that are answered (cudaDeviceGetAttribute, cuDeviceGetAttribute). */
-#define CUDA_DEVICE_ATTRIBUTES(X)                                                                                      \
-  X(MaxThreadsPerBlock, 1) X(MaxBlockDimX, 2) X(MaxBlockDimY, 3) X(MaxBlockDimZ, 4) X(MaxGridDimX, 5)                    \
-  X(MaxGridDimY, 6) X(MaxGridDimZ, 7) X(MaxSharedMemoryPerBlock, 8) X(TotalConstantMemory, 9) X(WarpSize, 10)            \
-  X(MaxPitch, 11) X(MaxRegistersPerBlock, 12) X(ClockRate, 13) X(TextureAlignment, 14) X(GpuOverlap, 15)                 \
-  X(MultiProcessorCount, 16) X(KernelExecTimeout, 17) X(Integrated, 18) X(CanMapHostMemory, 19) X(ComputeMode, 20)       \
-  X(MaxTexture1DWidth, 21) X(MaxTexture2DWidth, 22) X(MaxTexture2DHeight, 23) X(MaxTexture3DWidth, 24)                   \
-  X(MaxTexture3DHeight, 25) X(MaxTexture3DDepth, 26) X(MaxTexture2DLayeredWidth, 27)                                     \
-  X(MaxTexture2DLayeredHeight, 28) X(MaxTexture2DLayeredLayers, 29) X(SurfaceAlignment, 30) X(ConcurrentKernels, 31)     \
-  X(EccEnabled, 32) X(PciBusId, 33) X(PciDeviceId, 34) X(TccDriver, 35) X(MemoryClockRate, 36)                           \
-  X(GlobalMemoryBusWidth, 37) X(L2CacheSize, 38) X(MaxThreadsPerMultiProcessor, 39) X(AsyncEngineCount, 40)              \
-  X(UnifiedAddressing, 41) X(MaxTexture1DLayeredWidth, 42) X(MaxTexture1DLayeredLayers, 43)                              \
-  X(MaxTexture2DGatherWidth, 45) X(MaxTexture2DGatherHeight, 46) X(MaxTexture3DWidthAlt, 47)                             \
-  X(MaxTexture3DHeightAlt, 48) X(MaxTexture3DDepthAlt, 49) X(PciDomainId, 50) X(TexturePitchAlignment, 51)               \
-  X(MaxTextureCubemapWidth, 52) X(MaxTextureCubemapLayeredWidth, 53) X(MaxTextureCubemapLayeredLayers, 54)               \
-  X(MaxSurface1DWidth, 55) X(MaxSurface2DWidth, 56) X(MaxSurface2DHeight, 57) X(MaxSurface3DWidth, 58)                   \
-  X(MaxSurface3DHeight, 59) X(MaxSurface3DDepth, 60) X(MaxSurface1DLayeredWidth, 61) X(MaxSurface1DLayeredLayers, 62)    \
-  X(MaxSurface2DLayeredWidth, 63) X(MaxSurface2DLayeredHeight, 64) X(MaxSurface2DLayeredLayers, 65)                      \
-  X(MaxSurfaceCubemapWidth, 66) X(MaxSurfaceCubemapLayeredWidth, 67) X(MaxSurfaceCubemapLayeredLayers, 68)               \
-  X(MaxTexture1DLinearWidth, 69) X(MaxTexture2DLinearWidth, 70) X(MaxTexture2DLinearHeight, 71)                          \
-  X(MaxTexture2DLinearPitch, 72) X(MaxTexture2DMipmappedWidth, 73) X(MaxTexture2DMipmappedHeight, 74)                    \
-  X(ComputeCapabilityMajor, 75) X(ComputeCapabilityMinor, 76) X(MaxTexture1DMipmappedWidth, 77)                          \
-  X(StreamPrioritiesSupported, 78) X(GlobalL1CacheSupported, 79) X(LocalL1CacheSupported, 80)                            \
-  X(MaxSharedMemoryPerMultiprocessor, 81) X(MaxRegistersPerMultiprocessor, 82) X(ManagedMemory, 83)                      \
-  X(IsMultiGpuBoard, 84) X(MultiGpuBoardGroupID, 85) X(HostNativeAtomicSupported, 86)                                    \
-  X(SingleToDoublePrecisionPerfRatio, 87) X(PageableMemoryAccess, 88) X(ConcurrentManagedAccess, 89)                     \
-  X(ComputePreemptionSupported, 90) X(CanUseHostPointerForRegisteredMem, 91) X(CooperativeLaunch, 95)                    \
-  X(CooperativeMultiDeviceLaunch, 96) X(MaxSharedMemoryPerBlockOptin, 97) X(CanFlushRemoteWrites, 98)                    \
-  X(HostRegisterSupported, 99) X(PageableMemoryAccessUsesHostPageTables, 100) X(DirectManagedMemAccessFromHost, 101)     \
-  X(MaxBlocksPerMultiprocessor, 106) X(MaxPersistingL2CacheSize, 108) X(MaxAccessPolicyWindowSize, 109)                  \
-  X(ReservedSharedMemoryPerBlock, 111) X(SparseCudaArraySupported, 112) X(HostRegisterReadOnlySupported, 113)            \
-  X(TimelineSemaphoreInteropSupported, 114) X(MemoryPoolsSupported, 115) X(GPUDirectRDMASupported, 116)                  \
-  X(GPUDirectRDMAFlushWritesOptions, 117) X(GPUDirectRDMAWritesOrdering, 118) X(MemoryPoolSupportedHandleTypes, 119)     \
-  X(ClusterLaunch, 120) X(DeferredMappingCudaArraySupported, 121) X(IpcEventSupport, 125) X(MemSyncDomainCount, 126)     \
-  X(NumaConfig, 130) X(NumaId, 131) X(MpsEnabled, 133) X(HostNumaId, 134)
-
-typedef enum cudaDeviceAttr {
-#define X(name, number) cudaDevAttr##name = number,
-  CUDA_DEVICE_ATTRIBUTES(X)
+typedef enum cudaDeviceAttr { /* CUdevice_attribute has the same numbers */
+#define X(number, name, value) cudaDevAttr##name = number,
+#include "driver/attributes.def"
 #undef X
 } cudaDeviceAttr;
 

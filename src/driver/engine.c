@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "driver/engine_internal.h"
+#include "driver/errors.h"
 
 #define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
 
@@ -95,17 +96,7 @@ cudaError_t engine_last_error(bool clear) {
   return sticky_seen && ff_engine.sticky ? ff_engine.sticky : error;
 }
 
-/* The runtime's numbers below 100 that the driver has no word for. */
-int engine_driver_result(cudaError_t error) {
-  switch (error) {
-    case cudaErrorInvalidConfiguration: case cudaErrorInvalidPitchValue: case cudaErrorInvalidHostPointer:
-    case cudaErrorInvalidDevicePointer: case cudaErrorInvalidMemcpyDirection: case cudaErrorInvalidTexture:
-    case cudaErrorInvalidChannelDescriptor: case cudaErrorMissingConfiguration: return cudaErrorInvalidValue;
-    case cudaErrorInvalidSymbol: return cudaErrorSymbolNotFound;
-    case cudaErrorInvalidDeviceFunction: return cudaErrorInvalidResourceHandle;
-    default: return (int)error;
-  }
-}
+int engine_driver_result(cudaError_t error) { return cuda_error_to_result((int)error); }
 
 void engine_fault_locked(cudaError_t error) {
   if (!ff_engine.sticky) ff_engine.sticky = error;
@@ -193,6 +184,7 @@ const machine_spec *engine_machine(void) { return ff_engine.machine; }
 uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
 
 cudaError_t engine_reset(void) {
+  if (ff_engine.phase == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
   cudaError_t error = engine_enter();
   if (error && error != ff_engine.sticky) return error;
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */

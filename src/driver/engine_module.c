@@ -259,11 +259,13 @@ cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **
   return engine_module_link(&image, &bytes, NULL, 1, module, error);
 }
 
-/* Registered modules are unregistered after main, when the engine may be finished: only the handles go then. */
+/* Also at the end of the process, when the engine may never have started, or be broken: it is not started for this, and
+ * a finished one is left as it is. */
 cudaError_t engine_module_unload(engine_module *module) {
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
+  if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;
+  cudaError_t error = cudaSuccess;
+  if (ff_engine.phase == ENGINE_FINISHED) error = cudaErrorCudartUnloading;
+  else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   else free_module(module);
   engine_print_flush();
   engine_leave();
