@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "cli/run.h"
+#include "fatbin/elf.h"
 
 char *run_libraries(void) {
   char *folder = cli_own_folder();
@@ -63,9 +64,61 @@ static ff_status find(const char *name, run_program *program, ff_error *error) {
   return FF_OK;
 }
 
+/* "libraries/name" exists. */
+static bool have_library(const char *libraries, const char *name) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", libraries, name);
+  bool there = access(path.chars, R_OK) == 0;
+  free(path.chars);
+  return there;
+}
+
+static ff_status check_code(const char *name, const fatbin_report *report, ff_error *error) {
+  if (report->runtime == FATBIN_RUNTIME_STATIC)
+    return ff_fail(error, FF_UNSUPPORTED,
+                   "%s: has the CUDA runtime linked in statically, so that nothing can stand in for it: link it with `nvcc -cudart "
+                   "shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)",
+                   name);
+  if (report->ptx || !report->images) return FF_OK;
+  if (report->damaged) return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
+  if (!report->machine_code) return FF_OK;
+  return ff_fail(error, FF_UNSUPPORTED,
+                 "%s: has GPU machine code (sm_%u) but no PTX, which the virtual GPU needs: `nvcc -gencode "
+                 "arch=compute_%u,code=compute_%u` embeds it, beside the machine code or alone",
+                 name, report->code_highest, report->code_highest, report->code_highest);
+}
+
+static ff_status check_runtime(const char *name, const char *libraries, const fatbin_report *report, ff_error *error) {
+  if (!report->cudart || have_library(libraries, report->cudart)) return FF_OK;
+  return ff_fail(error, FF_UNSUPPORTED, "%s: needs %s; the virtual GPU stands in for CUDA 11, 12 and 13", name, report->cudart);
+}
+
+/* An RPATH goes before LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
+static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
+  if (!report->rpath || report->runpath) return;
+  ff_text preload = {0};
+  for (uint32_t i = 0; i < report->needed_count; i++) {
+    const char *needed = report->needed[i];
+    bool ours = !strncmp(needed, "libcudart.so.", 13) || !strcmp(needed, "libcuda.so.1");
+    if (ours && have_library(libraries, needed)) ff_text_add(&preload, "%s%s/%s", preload.length ? " " : "", libraries, needed);
+  }
+  program->preload = preload.chars;
+}
+
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error) {
   *program = (run_program){0};
-  return find(name, program, error);
+  ff_status status = find(name, program, error);
+  if (status) return status;
+  fatbin_report report;
+  program->status = CLI_BAD_FILE;
+  status = fatbin_check_executable(program->path, &report, error);
+  if (status == FF_IO) return FF_OK; /* may be executed without being readable */
+  if (status) return status;
+  status = check_code(name, &report, error);
+  if (!status) status = check_runtime(name, libraries, &report, error);
+  if (!status) choose_preload(libraries, &report, program);
+  fatbin_report_free(&report);
+  return status;
 }
 
 void run_program_free(run_program *program) {
