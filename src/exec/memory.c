@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual GPU's address space: who owns which byte of the arena.
+ *
+ * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
+ * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
+ *
+ * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
+ * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
+ *
+ * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
+ * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
+ *
+ * What always holds: every page of the arena below `high` belongs to exactly one of: a live allocation, a tombstone,
+ * a free range; readable == 0 exactly for records that are not live. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "exec/space.h"
+
+#define LARGE_BYTES (UINT64_C(2) << 20)
+#define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
+#define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
+#define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
+#define TOMBSTONES 4096u
+#define REGISTERED_LIMIT 4096u
+
+typedef struct free_range { uint64_t start, bytes; } free_range;
+
+struct exec_memory {
+  pthread_mutex_t lock;
+  uintptr_t *top;              /* TOP_ENTRIES entries */
+  uint64_t high, writable;     /* offsets into the arena: first never used byte, first byte that is not writable */
+  FF_VEC(free_range) free;     /* sorted, never adjacent */
+  FF_VEC(exec_record *) records;
+  FF_VEC(exec_record *) spare;
+  exec_record *tombstone[TOMBSTONES];
+  uint32_t tombstone_first, tombstone_count;
+  exec_record *registered[REGISTERED_LIMIT];
+  uint32_t registered_count;   /* slots in use or once in use; read without the lock */
+  uint64_t live[EXEC_MEMORY_REGISTERED + 1];
+  uint32_t next_id;
+  exec_heap *heap;
+};
+
+/* ---- lookup ---- */
+
+static exec_record *lookup_registered(const exec_memory *memory, uint64_t address) {
+  uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; i++) {
+    exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (record && address - record->info.address < record->info.bytes) return record;
+  }
+  return NULL;
+}
+
+exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
+  uint64_t offset = address - EXEC_ARENA_BASE;
+  if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
+  uintptr_t entry = __atomic_load_n(&memory->top[offset / LARGE_BYTES], __ATOMIC_ACQUIRE);
+  if (entry & 1) {
+    exec_record **leaf = (exec_record **)(entry - 1);
+    entry = (uintptr_t)__atomic_load_n(&leaf[offset / EXEC_PAGE_BYTES % LEAF_PAGES], __ATOMIC_ACQUIRE);
+  }
+  exec_record *record = (exec_record *)entry;
+  return record && address - record->info.address < record->info.bytes ? record : NULL;
+}
+
+const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address) {
+  exec_record *record = exec_memory_record(memory, address);
+  return record ? &record->info : NULL;
+}
+
+/* Enters `record` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the arena. */
+static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_record *record) {
+  for (uint64_t at = start, end = start + bytes; at < end;) {
+    uintptr_t *top = &memory->top[at / LARGE_BYTES];
+    uint64_t next = (at / LARGE_BYTES + 1) * LARGE_BYTES;
+    if (at % LARGE_BYTES == 0 && next <= end && !(*top & 1)) {
+      __atomic_store_n(top, (uintptr_t)record, __ATOMIC_RELEASE);
+      at = next;
+      continue;
+    }
+    if (!(*top & 1)) {
+      exec_record **leaf = ff_alloc(LEAF_PAGES * sizeof *leaf);
+      for (uint64_t i = 0; i < LEAF_PAGES; i++) leaf[i] = (exec_record *)*top;
+      __atomic_store_n(top, (uintptr_t)leaf | 1, __ATOMIC_RELEASE);
+    }
+    exec_record **leaf = (exec_record **)(*top - 1);
+    for (; at < end && at < next; at += EXEC_PAGE_BYTES)
+      __atomic_store_n(&leaf[at / EXEC_PAGE_BYTES % LEAF_PAGES], record, __ATOMIC_RELEASE);
+  }
+}
+
+/* ---- ranges ---- */
+
+static uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
+
+static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  if (!bytes) return;
+  size_t low = 0, end = memory->free.count;
+  while (low < end) {
+    size_t middle = (low + end) / 2;
+    if (memory->free.items[middle].start < start) low = middle + 1;
+    else end = middle;
+  }
+  free_range *items = memory->free.items;
+  bool joins_previous = low > 0 && items[low - 1].start + items[low - 1].bytes == start;
+  bool joins_next = low < memory->free.count && start + bytes == items[low].start;
+  if (joins_previous && joins_next) {
+    items[low - 1].bytes += bytes + items[low].bytes;
+    memmove(items + low, items + low + 1, (memory->free.count - low - 1) * sizeof *items);
+    memory->free.count--;
+  } else if (joins_previous) {
+    items[low - 1].bytes += bytes;
+  } else if (joins_next) {
+    items[low].start = start;
+    items[low].bytes += bytes;
+  } else {
+    FF_PUSH(&memory->free, ((free_range){0}));
+    items = memory->free.items;
+    memmove(items + low + 1, items + low, (memory->free.count - low - 1) * sizeof *items);
+    items[low] = (free_range){start, bytes};
+  }
+}
+
+static bool take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+  for (size_t i = 0; i < memory->free.count; i++) {
+    free_range range = memory->free.items[i];
+    uint64_t at = round_up(range.start, alignment);
+    if (at - range.start > range.bytes || range.bytes - (at - range.start) < bytes) continue;
+    memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
+    memory->free.count--;
+    free_insert(memory, range.start, at - range.start);
+    free_insert(memory, at + bytes, range.start + range.bytes - (at + bytes));
+    *start = at;
+    return true;
+  }
+  return false;
+}
+
+static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+  uint64_t at = round_up(memory->high, alignment);
+  if (at > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - at) return false;
+  if (at + bytes > memory->writable) {
+    uint64_t wanted = round_up(at + bytes, GROW_BYTES);
+    if (mprotect((void *)(EXEC_ARENA_BASE + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE)) return false;
+    memory->writable = wanted;
+  }
+  uint64_t gap = memory->high;
+  memory->high = at + bytes;
+  free_insert(memory, gap, at - gap);
+  *start = at;
+  return true;
+}
+
+/* The oldest tombstone's range and record may be used again. */
+static void forget_tombstone(exec_memory *memory) {
+  exec_record *record = memory->tombstone[memory->tombstone_first];
+  memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
+  memory->tombstone_count--;
+  uint64_t start = record->info.address - EXEC_ARENA_BASE, bytes = record->reserved;
+  table_set(memory, start, bytes, NULL);
+  free_insert(memory, start, bytes);
+  record->info.bytes = 0;
+  FF_PUSH(&memory->spare, record);
+}
+
+static exec_record *new_record(exec_memory *memory) {
+  if (memory->spare.count) return memory->spare.items[--memory->spare.count];
+  exec_record *record = ff_alloc(sizeof *record);
+  FF_PUSH(&memory->records, record);
+  return record;
+}
+
+/* ---- life ---- */
+
+ff_status exec_memory_create(exec_memory **memory, ff_error *error) {
+  void *arena = mmap((void *)EXEC_ARENA_BASE, EXEC_ARENA_BYTES, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (arena != (void *)EXEC_ARENA_BASE) {
+    int code = errno;
+    if (arena != MAP_FAILED) munmap(arena, EXEC_ARENA_BYTES);
+    return ff_fail(error, FF_NO_MEMORY,
+                   "cannot reserve the virtual GPU's address range 0x%" PRIx64 "-0x%" PRIx64 " (%s): another virtual GPU "
+                   "lives in this process, or `ulimit -v` is too low",
+                   EXEC_ARENA_BASE, EXEC_ARENA_BASE + EXEC_ARENA_BYTES, strerror(code));
+  }
+  exec_memory *made = ff_alloc(sizeof *made);
+  pthread_mutex_init(&made->lock, NULL);
+  made->top = ff_alloc(TOP_ENTRIES * sizeof *made->top);
+  made->next_id = 1;
+  *memory = made;
+  return FF_OK;
+}
+
+void exec_memory_free(exec_memory *memory) {
+  if (!memory) return;
+  exec_heap_free(memory->heap);
+  munmap((void *)EXEC_ARENA_BASE, EXEC_ARENA_BYTES);
+  for (uint64_t i = 0; i < TOP_ENTRIES; i++)
+    if (memory->top[i] & 1) free((void *)(memory->top[i] - 1));
+  for (size_t i = 0; i < memory->records.count; i++) free(memory->records.items[i]);
+  free(memory->records.items);
+  free(memory->spare.items);
+  free(memory->free.items);
+  free(memory->top);
+  pthread_mutex_destroy(&memory->lock);
+  free(memory);
+}
+
+exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
+
+static void open_record(exec_memory *memory, exec_record *record, uint64_t address, uint64_t bytes, uint64_t reserved,
+                        exec_memory_kind kind, const char *name) {
+  memset(&record->info, 0, sizeof record->info);
+  record->info.kind = kind;
+  record->info.id = memory->next_id++;
+  snprintf(record->info.name, sizeof record->info.name, "%s", name ? name : "");
+  record->reserved = reserved;
+  record->info.address = address;
+  record->info.bytes = bytes;
+  __atomic_store_n(&record->writable, bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->readable, bytes, __ATOMIC_RELEASE);
+  memory->live[kind] += bytes;
+}
+
+ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
+                               const char *name, const exec_allocation **allocation, ff_error *error) {
+  if (!bytes) return ff_fail(error, FF_INVALID, "an allocation of 0 bytes");
+  if (alignment & (alignment - 1)) return ff_fail(error, FF_INVALID, "alignment %" PRIu64 " is not a power of two", alignment);
+  if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
+    return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
+  uint64_t smallest = bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
+  if (alignment < smallest) alignment = smallest;
+  uint64_t reserved = round_up(bytes, smallest), start;
+  pthread_mutex_lock(&memory->lock);
+  bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
+  while (!found && memory->tombstone_count) {
+    forget_tombstone(memory);
+    found = take_free(memory, reserved, alignment, &start);
+  }
+  if (found) {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, EXEC_ARENA_BASE + start, bytes, reserved, kind, name);
+    table_set(memory, start, reserved, record);
+    *allocation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  if (!found) {
+    char text[32];
+    return ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+  }
+  return FF_OK;
+}
+
+static void close_record(exec_memory *memory, exec_record *record) {
+  __atomic_store_n(&record->readable, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
+  record->info.freed = true;
+  memory->live[record->info.kind] -= record->info.bytes;
+}
+
+ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *record = exec_memory_record(memory, address);
+  if (!record || record->info.freed || record->info.address != address || record->info.kind == EXEC_MEMORY_REGISTERED) {
+    status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
+                     record && record->info.freed && record->info.address == address ? " (it was freed before)" : "");
+  } else {
+    close_record(memory, record);
+    if (madvise((void *)address, record->reserved, MADV_DONTNEED)) memset((void *)address, 0, record->reserved);
+    if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory);
+    memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+void exec_memory_protect(const exec_allocation *allocation) {
+  exec_record *record = (exec_record *)(uintptr_t)allocation; /* info is its first member */
+  record->info.read_only = true;
+  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- host memory ---- */
+
+static bool overlaps_registered(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  for (uint32_t i = 0; i < memory->registered_count; i++) {
+    const exec_record *record = memory->registered[i];
+    if (record && record->readable && address < record->info.address + record->info.bytes && record->info.address < address + bytes)
+      return true;
+  }
+  return false;
+}
+
+ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error) {
+  uint64_t address = (uint64_t)(uintptr_t)host;
+  if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
+  if (address < EXEC_ARENA_BASE + EXEC_ARENA_BYTES && address + bytes > EXEC_SHARED_WINDOW)
+    return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  uint32_t slot = 0;
+  while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
+  if (overlaps_registered(memory, address, bytes)) {
+    status = ff_fail(error, FF_INVALID, "host memory at %p is registered already", host);
+  } else if (slot == REGISTERED_LIMIT) {
+    status = ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
+  } else {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
+    if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
+    __atomic_store_n(&memory->registered[slot], record, __ATOMIC_RELEASE);
+    if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
+    *allocation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error) {
+  ff_status status = ff_fail(NULL, FF_NOT_FOUND, "-");
+  pthread_mutex_lock(&memory->lock);
+  for (uint32_t i = 0; i < memory->registered_count; i++) {
+    exec_record *record = memory->registered[i];
+    if (!record || record->info.freed || record->info.address != (uint64_t)(uintptr_t)host) continue;
+    close_record(memory, record);
+    status = FF_OK;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status == FF_OK ? FF_OK : ff_fail(error, FF_NOT_FOUND, "no registered host memory starts at %p", host);
+}
+
+/* ---- questions ---- */
+
+static uint64_t distance(const exec_allocation *allocation, uint64_t address) {
+  if (address < allocation->address) return allocation->address - address;
+  uint64_t end = allocation->address + allocation->bytes;
+  return address < end ? 0 : address - end + 1;
+}
+
+const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t address) {
+  exec_memory *unlocked = (exec_memory *)(uintptr_t)memory;
+  const exec_allocation *nearest = NULL;
+  pthread_mutex_lock(&unlocked->lock);
+  for (size_t i = 0; i < memory->records.count; i++) {
+    const exec_record *record = memory->records.items[i];
+    if (record->info.freed || !record->info.bytes) continue;
+    if (!nearest || distance(&record->info, address) < distance(nearest, address)) nearest = &record->info;
+  }
+  pthread_mutex_unlock(&unlocked->lock);
+  return nearest;
+}
+
+uint64_t exec_memory_bytes(const exec_memory *memory, exec_memory_kind kind) {
+  exec_memory *unlocked = (exec_memory *)(uintptr_t)memory;
+  pthread_mutex_lock(&unlocked->lock);
+  uint64_t bytes = memory->live[kind];
+  pthread_mutex_unlock(&unlocked->lock);
+  return bytes;
+}

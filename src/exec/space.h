@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What memory.c and the functions that read and write memory share: an allocation as a running warp sees it.
+ *
+ * An access to [a, a + n) is inside a record when a - address <= readable - n (and n <= readable), unsigned. Records
+ * are never given back to the host while the exec_memory lives, so an instruction may remember the last one it used. */
+#ifndef FF_EXEC_SPACE_H
+#define FF_EXEC_SPACE_H
+
+#include "exec/memory.h"
+
+typedef struct exec_record {
+  exec_allocation info;        /* first: &record->info is the public handle */
+  uint64_t readable, writable; /* bytes that may be read, written: 0 when freed; writable is 0 for constants */
+  uint64_t reserved;           /* bytes of the arena, whole pages */
+} exec_record;
+
+/* The record (live or freed) that holds `address`, else NULL. No lock. */
+exec_record *exec_memory_record(const exec_memory *memory, uint64_t address);
+/* Kernels may not store to this allocation from now on. */
+void exec_memory_protect(const exec_allocation *allocation);
+
+/* The heap of device malloc and free (heap.c): made when first needed, lives as long as the memory. */
+typedef struct exec_heap exec_heap;
+exec_heap **exec_memory_heap(exec_memory *memory);
+void exec_heap_free(exec_heap *heap);
+
+#endif

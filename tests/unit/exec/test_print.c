@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel printf and the device heap: formats against the host's own printf, hostile formats, heap bookkeeping. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/heap.h"
+#include "exec/print.h"
+
+static exec_memory *memory;
+static char *arena; /* 4 KiB of device memory */
+
+static int setup(void **state) {
+  const exec_allocation *allocation;
+  if (exec_memory_create(&memory, NULL) != FF_OK) return 1;
+  if (exec_memory_allocate(memory, 4096, 256, EXEC_MEMORY_DEVICE, "text", &allocation, NULL) != FF_OK) return 1;
+  arena = (char *)(uintptr_t)allocation->address;
+  return 0;
+}
+
+static int teardown(void **state) {
+  exec_memory_free(memory);
+  return 0;
+}
+
+/* Formats with `arguments` and compares with `expected`; returns the number of arguments used. */
+static int expect(const char *format, const void *arguments, size_t bytes, const char *expected) {
+  strcpy(arena, format);
+  ff_text out = {0};
+  int used = exec_print_format(&out, memory, (uint64_t)(uintptr_t)arena, arguments, bytes);
+  assert_string_equal(out.chars ? out.chars : "", expected);
+  free(out.chars);
+  return used;
+}
+
+static void test_integers(void **state) {
+  struct { int32_t a; uint32_t b; int64_t c; uint64_t d; } args = {-5, 0xffffffffu, -1234567890123LL, UINT64_MAX};
+  char expected[256];
+  snprintf(expected, sizeof expected, "[%5d|%-8x|%lld|%llu]\n", args.a, args.b, (long long)args.c, (unsigned long long)args.d);
+  assert_int_equal(expect("[%5d|%-8x|%ld|%llu]\n", &args, sizeof args, expected), 4);
+}
+
+static void test_alignment_between_arguments(void **state) {
+  struct { int32_t a; double b; int32_t c; } args = {7, 2.5, -1}; /* b at 8, c at 16 */
+  assert_int_equal(expect("%d %.3f %d", &args, sizeof args, "7 2.500 -1"), 3);
+}
+
+static void test_strings_and_chars(void **state) {
+  char *text = arena + 2048;
+  strcpy(text, "hello");
+  struct { uint64_t s; int32_t c; uint64_t null; uint64_t wild; } args = {(uintptr_t)text, 'x', 0, 0x1234};
+  expect("%8s|%c|%s|%s|%%", &args, sizeof args, "   hello|x|(null)|(bad address)|%");
+  uint64_t again[2] = {(uintptr_t)text, (uintptr_t)text};
+  expect("%-7s|%.2s", again, sizeof again, "hello  |he");
+}
+
+static void test_string_at_the_end_of_its_allocation(void **state) {
+  char *text = arena + 4096 - 3; /* no NUL before the end */
+  memcpy(text, "abc", 3);
+  uint64_t address = (uintptr_t)text;
+  expect("%s", &address, sizeof address, "abc");
+}
+
+static void test_hostile_formats(void **state) {
+  expect("100% n %", NULL, 0, "100% n %");
+  expect("%n", NULL, 0, "%n");
+  expect("%", NULL, 0, "%");
+  char expected[1100];
+  int32_t one = 1;
+  snprintf(expected, sizeof expected, "%1023d", 1);
+  expect("%99999999999d", &one, sizeof one, expected); /* width is cut */
+  expect("%d %d", &one, sizeof one, "1 0");            /* a missing argument reads as zero, never past the buffer */
+  int32_t width[2] = {-4, 3};
+  expect("%*d|", width, sizeof width, "3   |");
+  ff_text out = {0};
+  assert_int_equal(exec_print_format(&out, memory, 0x10, NULL, 0), -1);
+  free(out.chars);
+}
+
+static void test_heap(void **state) {
+  exec_heap *heap;
+  assert_int_equal(exec_heap_create(memory, 1 << 16, &heap, NULL), FF_OK);
+  uint64_t a = exec_heap_malloc(heap, 100), b = exec_heap_malloc(heap, 100);
+  assert_true(a && b && a % 16 == 0 && b % 16 == 0);
+  assert_true(a + 100 <= b || b + 100 <= a);
+  assert_int_equal(exec_heap_used(heap), 200);
+  assert_int_equal(exec_heap_malloc(heap, 0), 0);
+  assert_int_equal(exec_heap_malloc(heap, 1 << 17), 0);
+  assert_true(exec_heap_release(heap, a));
+  assert_false(exec_heap_release(heap, a));     /* twice */
+  assert_false(exec_heap_release(heap, b + 16)); /* inside a block */
+  assert_true(exec_heap_release(heap, 0));
+  assert_int_equal(exec_heap_malloc(heap, 128), a); /* used again */
+  int blocks = 0;
+  while (exec_heap_malloc(heap, 1024)) blocks++;
+  assert_int_equal(blocks, 63); /* 64 KiB less the first two blocks of 128 bytes */
+  exec_heap_free(heap);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_integers), cmocka_unit_test(test_alignment_between_arguments),
+      cmocka_unit_test(test_strings_and_chars), cmocka_unit_test(test_string_at_the_end_of_its_allocation),
+      cmocka_unit_test(test_hostile_formats), cmocka_unit_test(test_heap),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
