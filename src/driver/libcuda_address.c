@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding driver functions by name (Driver API: "Driver Entry Point Access"), the profiler's switches, export tables.
+ *
+ * What always holds: cuGetProcAddress answers with the newest form of a function that the asking program's CUDA version
+ * knows; stubs_libcuda.def says since when each form exists. */
+#include "driver/libcuda.h"
+
+#include <string.h>
+
+/* The symbols' addresses under other names, so that nothing here conflicts with their real types. Weak: where a program
+ * links only some of libcuda_*.c (a unit test), the others are NULL. */
+#define X(symbol, name, since, per_thread) extern __attribute__((weak)) char address_##symbol[] __asm__(#symbol);
+#include "driver/stubs_libcuda.def"
+#undef X
+
+typedef struct entry_point {
+  const char *name;
+  void *address;
+  int since;
+  bool per_thread;
+} entry_point;
+
+static const entry_point entry_points[] = {
+#define X(symbol, name, since, per_thread) {#name, address_##symbol, since, per_thread},
+#include "driver/stubs_libcuda.def"
+#undef X
+};
+
+enum { FOUND, NOT_FOUND, TOO_OLD }; /* CUdriverProcAddressQueryResult */
+enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
+
+static const entry_point *find_entry(const char *name, int version, bool per_thread, bool *known) {
+  const entry_point *best = NULL;
+  for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
+    const entry_point *entry = &entry_points[i];
+    if (entry->per_thread != per_thread || strcmp(entry->name, name) != 0) continue;
+    *known = true;
+    if (entry->since <= version && entry->address && (!best || entry->since > best->since)) best = entry;
+  }
+  return best;
+}
+
+static CUresult get_address(const char *name, void **address, int version, uint64_t flags, int *status) {
+  bool known = false;
+  bool both = flags == (FLAG_LEGACY | FLAG_PER_THREAD);
+  if (!name || !*name || !address || version > LIBCUDA_VERSION || flags > FLAG_PER_THREAD + FLAG_LEGACY || both)
+    return CUDA_ERROR_INVALID_VALUE;
+  const entry_point *entry = flags & FLAG_PER_THREAD ? find_entry(name, version, true, &known) : NULL;
+  if (!entry) entry = find_entry(name, version, false, &known);
+  *address = entry ? entry->address : NULL;
+  if (status) *status = entry ? FOUND : known ? TOO_OLD : NOT_FOUND;
+  return CUDA_SUCCESS;
+}
+
+/* The form of CUDA 11.3 has no status, and fails instead. */
+LIBCUDA_CALL(cuGetProcAddress, (const char *name, void **address, int version, uint64_t flags)) {
+  int status;
+  LIBCUDA_TRY(get_address(name, address, version, flags, &status));
+  return status == FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version, uint64_t flags, int *status)) {
+  return get_address(name, address, version, flags, status);
+}
+
+/* Private tables of functions that NVIDIA's own libraries ask for, the static CUDA runtime first of all. */
+LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
+  if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
+  engine_say_once("cuGetExportTable", "this program contains the static CUDA runtime, which needs NVIDIA's driver: "
+                                      "link it with nvcc -cudart shared to run it here");
+  *table = NULL;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+LIBCUDA_CALL(cuProfilerStart, (void)) { return libcuda_enter(); }
+LIBCUDA_CALL(cuProfilerStop, (void)) { return libcuda_enter(); }

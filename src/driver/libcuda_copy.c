@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies and sets (Driver API: "Memory Management"). Every form becomes one engine_copy or engine_set.
+ *
+ * What always holds: an HtoD copy's source may be any host address and its destination must be known to the device, DtoH
+ * the other way round; cuMemcpy and the UNIFIED memory type find out by the address. Arrays are not there. */
+#include "driver/libcuda.h"
+
+typedef struct copy_end { /* one side of a 2D or 3D copy, as the structs give it */
+  size_t x, y, z;
+  CUmemorytype type;
+  const void *host;
+  CUdeviceptr device;
+  size_t pitch, height;
+} copy_end;
+
+/* ---- linear copies ---- */
+
+static CUresult copy_linear(CUdeviceptr to, engine_side to_side, CUdeviceptr from, engine_side from_side, size_t bytes,
+                            CUstream stream, bool own, bool async) {
+  engine_copy copy = {.to = to, .from = from, .width = bytes, .height = 1, .depth = 1, .to_side = to_side,
+                      .from_side = from_side, .stream = engine_stream_handle(stream, own), .async = async};
+  return libcuda_result(engine_copy_run(&copy));
+}
+
+#define HOST ENGINE_SIDE_HOST
+#define DEVICE ENGINE_SIDE_DEVICE
+#define ANY ENGINE_SIDE_ANY
+
+LIBCUDA_PAIR(cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
+             copy_linear(to, ANY, from, ANY, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyAsync, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+             copy_linear(to, ANY, from, ANY, bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void *from, size_t bytes),
+             copy_linear(to, DEVICE, (uintptr_t)from, HOST, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
+             copy_linear(to, DEVICE, (uintptr_t)from, HOST, bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyDtoH_v2, _ptds, (void *to, CUdeviceptr from, size_t bytes),
+             copy_linear((uintptr_t)to, HOST, from, DEVICE, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyDtoHAsync_v2, _ptsz, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
+             copy_linear((uintptr_t)to, HOST, from, DEVICE, bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
+             copy_linear(to, DEVICE, from, DEVICE, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+             copy_linear(to, DEVICE, from, DEVICE, bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyPeer, _ptds, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes),
+             copy_linear(to, DEVICE, from, DEVICE, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyPeerAsync, _ptsz,
+             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream),
+             copy_linear(to, DEVICE, from, DEVICE, bytes, stream, own, true))
+
+/* ---- 2D and 3D ---- */
+
+/* Address of the first byte, side, pitch and slice of one end of a copy of `width` bytes a row. */
+static CUresult resolve_end(const copy_end *end, size_t width, uint64_t *address, engine_side *side, uint64_t *pitch, uint64_t *slice) {
+  switch (end->type) {
+    case CU_MEMORYTYPE_HOST: *address = (uintptr_t)end->host; *side = HOST; break;
+    case CU_MEMORYTYPE_DEVICE: *address = end->device; *side = DEVICE; break;
+    case CU_MEMORYTYPE_UNIFIED: *address = end->device; *side = ANY; break;
+    case CU_MEMORYTYPE_ARRAY: engine_say_once("cuArray", "CUDA arrays are not implemented by the virtual GPU"); return CUDA_ERROR_NOT_SUPPORTED;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  uint64_t row = end->pitch ? end->pitch : end->x + width, before, rows, slices;
+  if (row < end->x + width) return CUDA_ERROR_INVALID_VALUE;
+  if (__builtin_mul_overflow(row, end->height, slice) || __builtin_mul_overflow(row, end->y, &rows) ||
+      __builtin_mul_overflow(*slice, end->z, &slices) || __builtin_add_overflow(rows, slices, &before) ||
+      __builtin_add_overflow(before, end->x, &before) || __builtin_add_overflow(*address, before, address))
+    return CUDA_ERROR_INVALID_VALUE;
+  *pitch = row;
+  return CUDA_SUCCESS;
+}
+
+static CUresult copy_box(const copy_end *to, const copy_end *from, size_t width, size_t height, size_t depth, CUstream stream,
+                         bool own, bool async) {
+  engine_copy copy = {.width = width, .height = height, .depth = depth, .stream = engine_stream_handle(stream, own), .async = async};
+  if (to->x + width < width || from->x + width < width) return CUDA_ERROR_INVALID_VALUE;
+  LIBCUDA_TRY(resolve_end(to, width, &copy.to, &copy.to_side, &copy.to_pitch, &copy.to_slice));
+  LIBCUDA_TRY(resolve_end(from, width, &copy.from, &copy.from_side, &copy.from_pitch, &copy.from_slice));
+  return libcuda_result(engine_copy_run(&copy));
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool async) {
+  if (!c) return CUDA_ERROR_INVALID_VALUE;
+  copy_end to = {.x = c->dstXInBytes, .y = c->dstY, .type = c->dstMemoryType, .host = c->dstHost, .device = c->dstDevice,
+                 .pitch = c->dstPitch, .height = c->Height};
+  copy_end from = {.x = c->srcXInBytes, .y = c->srcY, .type = c->srcMemoryType, .host = c->srcHost, .device = c->srcDevice,
+                   .pitch = c->srcPitch, .height = c->Height};
+  return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, own, async);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool async) {
+  if (!c || c->srcLOD || c->dstLOD) return CUDA_ERROR_INVALID_VALUE;
+  copy_end to = {.x = c->dstXInBytes, .y = c->dstY, .z = c->dstZ, .type = c->dstMemoryType, .host = c->dstHost,
+                 .device = c->dstDevice, .pitch = c->dstPitch, .height = c->dstHeight ? c->dstHeight : c->Height};
+  copy_end from = {.x = c->srcXInBytes, .y = c->srcY, .z = c->srcZ, .type = c->srcMemoryType, .host = c->srcHost,
+                   .device = c->srcDevice, .pitch = c->srcPitch, .height = c->srcHeight ? c->srcHeight : c->Height};
+  if (c->Depth > 1 && (to.height < c->Height || from.height < c->Height)) return CUDA_ERROR_INVALID_VALUE;
+  return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, own, async);
+}
+
+LIBCUDA_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_2d(copy, stream, own, true))
+LIBCUDA_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
+LIBCUDA_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
+
+/* ---- sets ---- */
+
+static CUresult set(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t element, size_t width, size_t height, CUstream stream,
+                    bool own, bool async) {
+  engine_set run = {.to = to, .width = width, .height = height, .depth = 1, .pitch = pitch, .value = value, .element = element,
+                    .stream = engine_stream_handle(stream, own), .async = async};
+  if (to % element || (height > 1 && pitch % element)) return CUDA_ERROR_INVALID_VALUE;
+  return libcuda_result(engine_set_run(&run));
+}
+
+LIBCUDA_PAIR(cuMemsetD8_v2, _ptds, (CUdeviceptr to, unsigned char value, size_t count), set(to, 0, value, 1, count, 1, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD16_v2, _ptds, (CUdeviceptr to, unsigned short value, size_t count), set(to, 0, value, 2, count, 1, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD32_v2, _ptds, (CUdeviceptr to, unsigned value, size_t count), set(to, 0, value, 4, count, 1, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD8Async, _ptsz, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),
+             set(to, 0, value, 1, count, 1, stream, own, true))
+LIBCUDA_PAIR(cuMemsetD16Async, _ptsz, (CUdeviceptr to, unsigned short value, size_t count, CUstream stream),
+             set(to, 0, value, 2, count, 1, stream, own, true))
+LIBCUDA_PAIR(cuMemsetD32Async, _ptsz, (CUdeviceptr to, unsigned value, size_t count, CUstream stream),
+             set(to, 0, value, 4, count, 1, stream, own, true))
+LIBCUDA_PAIR(cuMemsetD2D8_v2, _ptds, (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height),
+             set(to, pitch, value, 1, width, height, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD2D16_v2, _ptds, (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height),
+             set(to, pitch, value, 2, width, height, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD2D32_v2, _ptds, (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height),
+             set(to, pitch, value, 4, width, height, NULL, own, false))
+LIBCUDA_PAIR(cuMemsetD2D8Async, _ptsz, (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream),
+             set(to, pitch, value, 1, width, height, stream, own, true))
+LIBCUDA_PAIR(cuMemsetD2D16Async, _ptsz, (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream),
+             set(to, pitch, value, 2, width, height, stream, own, true))
+LIBCUDA_PAIR(cuMemsetD2D32Async, _ptsz, (CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height, CUstream stream),
+             set(to, pitch, value, 4, width, height, stream, own, true))
