@@ -168,6 +168,10 @@ ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr,
     choice->aux |= OPS_AUX_SECOND;
     choice->dst2_type = PTX_PRED;
   }
+  if (instr->opcode == PTX_OP_LOP3 && instr->operand_count > 4) {
+    if (instr->operands[4].kind != PTX_OPERAND_INT) return unsupported(&name, error);
+    choice->aux |= (uint32_t)(instr->operands[4].bits & 0xff) << OPS_AUX_SHIFT;
+  }
   for (int i = 0; i < choice->sources && i + 1 < instr->operand_count; i++) {
     if (!instr->operands[i + 1].negated) continue;
     if (choice->src_type[i] != PTX_PRED) return unsupported(&name, error);

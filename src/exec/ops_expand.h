@@ -8,6 +8,7 @@
  *   FNRn                                     like FNn, under the rounding mode that the entry's aux names
  *   TESTn(names, fn, A.., expr)              the result is a predicate (setp)
  *   SHIFT(fn, D, A, expr)    like FN2 with a u32 amount b that is mostly constant
+ *   FNCn                     with carry (ops_integer.isa.c)
  *   FN(fn), ROW(names, fn, aux, dst, dst2, src...)  a handler written out as ops_fn(fn, form) in the family's file */
 #include "exec/ops_lane.h"
 
@@ -35,6 +36,8 @@
 #define TEST2(names, fn, A, B, expr) OPS_TEST2(all, fn, A, B, expr) OPS_TEST2(some, fn, A, B, expr)
 #define FN(fn) ops_fn_##fn(all) ops_fn_##fn(some)
 #define SHIFT(fn, D, A, expr) OPS_SHIFT(all, fn, D, A, expr) OPS_SHIFT(some, fn, D, A, expr)
+#define FNC2(fn, D, op, takes, gives) OPS_CARRY2(all, fn, D, op, takes, gives) OPS_CARRY2(some, fn, D, op, takes, gives)
+#define FNC3(fn, D, A, product, takes, gives) OPS_CARRY3(all, fn, D, A, product, takes, gives) OPS_CARRY3(some, fn, D, A, product, takes, gives)
 #include OPS_DEF
 #undef FN1
 #undef FN2
@@ -56,6 +59,8 @@
 #undef TEST2
 #undef FN
 #undef SHIFT
+#undef FNC2
+#undef FNC3
 
 #define FN1(fn, D, A, expr)
 #define FN2(fn, D, A, B, expr)
@@ -66,6 +71,8 @@
 #define FNR3(fn, D, A, B, C, expr)
 #define FN(fn)
 #define SHIFT(fn, D, A, expr)
+#define FNC2(fn, D, op, takes, gives)
+#define FNC3(fn, D, A, product, takes, gives)
 #define ROW(names, fn, aux, dst, dst2, ...) {names, {fn##_all, fn##_some}, dst, dst2, {__VA_ARGS__}, (uint32_t)(aux) << OPS_AUX_SHIFT},
 #define ROW1(names, fn, aux, D, A) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A)
 #define ROW2(names, fn, aux, D, A, B) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A, TYPE_##B)

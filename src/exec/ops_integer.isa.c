@@ -29,6 +29,67 @@ OPS_INLINE uint64_t ops_rem_s64(int64_t a, int64_t b) {
   return a < 0 ? -r : r;
 }
 
+OPS_INLINE int32_t ops_clamp_s32(int64_t x) { return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : (int32_t)x; }
+
+/* --- Packed 16-bit operands. --- */
+
+#define OPS_PAIR(low, high) (((uint32_t)(low) & 0xffffu) | (uint32_t)(high) << 16)
+#define OPS_EACH_U16(fn, a, b) OPS_PAIR(fn((a)&0xffffu, (b)&0xffffu), fn((a) >> 16, (b) >> 16))
+#define OPS_EACH_S16(fn, a, b) OPS_PAIR(fn(OPS_SIGN16(a), OPS_SIGN16(b)), fn((int32_t)(a) >> 16, (int32_t)(b) >> 16))
+OPS_INLINE uint32_t ops_add_sat_u16(uint32_t a, uint32_t b) { return a + b > 0xffffu ? 0xffffu : a + b; }
+OPS_INLINE int32_t ops_add_sat_s16(int32_t a, int32_t b) { return a + b > 0x7fff ? 0x7fff : a + b < -0x8000 ? -0x8000 : a + b; }
+OPS_INLINE uint32_t ops_min_u(uint32_t a, uint32_t b) { return a < b ? a : b; }
+OPS_INLINE uint32_t ops_max_u(uint32_t a, uint32_t b) { return a > b ? a : b; }
+OPS_INLINE int32_t ops_min_s(int32_t a, int32_t b) { return a < b ? a : b; }
+OPS_INLINE int32_t ops_max_s(int32_t a, int32_t b) { return a > b ? a : b; }
+OPS_INLINE int32_t ops_min_relu(int32_t a, int32_t b) { return ops_max_s(ops_min_s(a, b), 0); }
+OPS_INLINE int32_t ops_max_relu(int32_t a, int32_t b) { return ops_max_s(ops_max_s(a, b), 0); }
+
+/* --- 24-bit products and dot products. --- */
+
+#define OPS_LOW24(x) ((x)&0xffffffu)
+#define OPS_SIGN24(x) ((int32_t)((uint32_t)(x) << 8) >> 8)
+#define OPS_BYTE_U(x, i) ((x) >> 8 * (i)&0xffu)
+#define OPS_BYTE_S(x, i) ((uint32_t)((int32_t)((x) << (24 - 8 * (i))) >> 24))
+#define OPS_HALF_U(x, i) ((x) >> 16 * (i)&0xffffu)
+#define OPS_HALF_S(x, i) ((uint32_t)((int32_t)((x) << (16 - 16 * (i))) >> 16))
+#define OPS_DP4A(A, B, a, b) (A(a, 0) * B(b, 0) + A(a, 1) * B(b, 1) + A(a, 2) * B(b, 2) + A(a, 3) * B(b, 3))
+#define OPS_DP2A(A, B, a, b, first) (A(a, 0) * B(b, first) + A(a, 1) * B(b, (first) + 1))
+
+/* --- Carries. CC.CF is one bit per lane; lanes outside the mask keep theirs. For subtraction it is the borrow. --- */
+
+#define OPS_CARRY_add(x, y, in) ((x) + (y) + (in))
+#define OPS_CARRY_sub(x, y, in) ((x) - (y) - (in))
+#define OPS_OUT_add(x, y, in, r) ((r) < (x) || ((in) && (r) == (x)))
+#define OPS_OUT_sub(x, y, in, r) ((x) < (y) || ((in) && (x) == (y)))
+#define OPS_CARRY(form, fn, D, reads, lanes_read, x, y, op, takes, gives)                                           \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
+    _Alignas(64) OPS_FLAG_(OPS_WIDE_##D) t[32];                                                                     \
+    const CELL_##D carry = w->carry;                                                                                \
+    reads OPS_LANES_##form                                                                                          \
+    OPS_LOOP {                                                                                                      \
+      lanes_read                                                                                                    \
+      const CELL_##D c_in = (takes) && (carry & OPS_BIT(OPS_WIDE_##D)) ? 1 : 0, left = (x), right = (y);            \
+      const CELL_##D r = OPS_CARRY_##op(left, right, c_in);                                                         \
+      t[l] = OPS_OUT_##op(left, right, c_in, r) ? -1 : 0;                                                           \
+      OPS_STORE_##form(D, r);                                                                                       \
+    }                                                                                                               \
+    if (gives) w->carry = (w->carry & ~OPS_LIVE_##form) | (OPS_BITS_(OPS_WIDE_##D)(t) & OPS_LIVE_##form);           \
+  }
+#define OPS_CARRY2(form, fn, D, op, takes, gives)                                                                   \
+  OPS_CARRY(form, fn, D, OPS_READ(D, a, 0) OPS_READ(D, b, 1), OPS_LANE(D, a) OPS_LANE(D, b), a, b, op, takes, gives)
+#define OPS_CARRY3(form, fn, D, A, product, takes, gives)                                                           \
+  OPS_CARRY(form, fn, D, OPS_READ(A, a, 0) OPS_READ(A, b, 1) OPS_READ(D, c, 2),                                     \
+            OPS_LANE(A, a) OPS_LANE(A, b) OPS_LANE(D, c), product, c, add, takes, gives)
+
+#define CARRY_2(op, U, S, fn, D, way, takes, gives)                                                                 \
+  FNC2(fn, D, way, takes, gives) ROW2(op "." U " " op "." S, fn, 0, D, D, D)
+#define CARRY_MAD(half, T, fn, D, A, product)                                                                       \
+  FNC3(mad_cc_##fn, D, A, product, 0, 1) ROW3("mad." half ".cc." T, mad_cc_##fn, 0, D, A, A, D)                     \
+  FNC3(madc_##fn, D, A, product, 1, 0) ROW3("madc." half "." T, madc_##fn, 0, D, A, A, D)                           \
+  FNC3(madc_cc_##fn, D, A, product, 1, 1) ROW3("madc." half ".cc." T, madc_cc_##fn, 0, D, A, A, D)
+
 #define OPS_DEF "exec/ops_integer.def"
 #define OPS_TABLE ops_integer
 #include "exec/ops_expand.h"

@@ -222,7 +222,8 @@ OPS_CHOSEN const _Alignas(64) uint32_t ops_bit_32[32] = {OPS_EIGHT(uint32_t, 0),
                                                          OPS_EIGHT(uint32_t, 16), OPS_EIGHT(uint32_t, 24)};
 OPS_CHOSEN const _Alignas(64) uint64_t ops_bit_64[32] = {OPS_EIGHT(uint64_t, 0), OPS_EIGHT(uint64_t, 8),
                                                          OPS_EIGHT(uint64_t, 16), OPS_EIGHT(uint64_t, 24)};
-#define OPS_BIT(bits) OPS_JOIN(ops_bit, bits)[l]
+#define OPS_BIT_(bits) OPS_JOIN(ops_bit, bits)
+#define OPS_BIT(bits) OPS_BIT_(bits)[l]
 
 #if defined(__SSE2__)
 #include <immintrin.h>
