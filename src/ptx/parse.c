@@ -301,6 +301,15 @@ static void parse_item(ptx_parser *parser) {
   }
 }
 
+/* .file may stand behind the .loc that uses it: only now is it known whether a file number means anything. */
+static void check_files(ptx_parser *parser) {
+  for (size_t f = 0; f < parser->funcs.count; f++) {
+    ptx_func *func = parser->funcs.items[f];
+    for (uint32_t i = 0; i < func->instr_count; i++)
+      if (func->instrs[i].source_file >= parser->files.count) func->instrs[i].source_file = func->instrs[i].source_line = 0;
+  }
+}
+
 static void finish(ptx_parser *parser) {
   ptx_module *module = parser->module;
   if (!module->version_major) {
@@ -309,6 +318,7 @@ static void finish(ptx_parser *parser) {
     return;
   }
   if (!ptx_resolve_forwards(parser)) return;
+  check_files(parser);
   module->vars = ptx_keep_items(parser, parser->module_vars.items, parser->module_vars.count, sizeof(ptx_var *));
   module->var_count = (uint32_t)parser->module_vars.count;
   module->funcs = ptx_keep_items(parser, parser->funcs.items, parser->funcs.count, sizeof(ptx_func *));
