@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Help and version: of the program and of every command, on stdout, with an example; and what is no command.
+source "$(dirname "$0")/common.sh"
+
+run "$farfault" --help
+expect_status 0
+expect_no_err
+expect_out "Example:"
+commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
+for command in run report list disasm; do expect grep -qw "$command" <<<"$commands"; done
+for command in $commands; do
+  for way in "$command --help" "help $command"; do
+    # shellcheck disable=SC2086 # two words
+    run "$farfault" $way
+    expect_status 0
+    expect_no_err
+    expect_out "Usage: farfault $command"
+    expect_out "Example:"
+  done
+done
+version=$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+run "$farfault" --version
+expect_status 0
+expect_out "farfault $version"
+run "$farfault" run --version
+expect_out "farfault $version"
+
+run "$farfault"
+expect_status 64
+expect_no_out
+expect_err "Usage: farfault COMMAND"
+run "$farfault" rnu
+expect_status 64
+expect_no_out
+expect_err "no command 'rnu': did you mean 'run'?"
+run "$farfault" xyzzy
+expect_status 64
+expect_err "no command 'xyzzy'"
+run "$farfault" ./saxpy
+expect_status 64
+expect_err "did you mean 'farfault run ./saxpy'?"
+finish

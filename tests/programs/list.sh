@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# `farfault list`: what there is, for people and as JSON.
+source "$(dirname "$0")/common.sh"
+
+run "$farfault" list managers
+expect_status 0
+for manager in copy demand replay ideal; do expect grep -q "^$manager  *[a-z]" out; done
+run "$farfault" list machines
+for machine in gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
+run "$farfault" list counters
+expect grep -q '^time_ps  *ps  *simulated time' out
+expect test "$(wc -l <out)" -eq "$(grep -c '^X(' "$source/src/machine/counters.def")"
+for kind in managers machines counters; do
+  run "$farfault" list --json $kind
+  expect_status 0
+  expect test "$(head -1 out)" = "["
+  expect test "$(tail -1 out)" = "]"
+  expect_out '"name": "'
+done
+mkdir machines
+printf 'title: "half"\n' >machines/half.yaml
+FARFAULT_MACHINES=$work/machines run "$farfault" list machines
+expect_status 0
+expect_out "half.yaml: the value 'name' is missing from group 'device'"
+run "$farfault" list machines
+"$farfault" list counters 2>err | head -1 >out
+status=${PIPESTATUS[0]}
+shown="farfault list counters | head -1"
+expect_status 0
+expect_no_err
+finish
