@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registration and launches from end to end: PTX in a fat binary, host stubs, arguments, symbols, attributes, faults. */
+#include "program.h"
+
+#define ENTRY ".visible .entry "
+#define INDEX                          \
+  "mov.u32 %r1, %ctaid.x;\n"           \
+  "mov.u32 %r2, %ntid.x;\n"            \
+  "mov.u32 %r3, %tid.x;\n"             \
+  "mad.lo.s32 %r4, %r1, %r2, %r3;\n"
+
+static const char main_module[] = PTX_HEAD
+    ".visible .const .align 4 .b8 scale[4];\n"
+    ".visible .global .align 4 .u32 counter = 40;\n"
+    /* y[i] = scale * x[i] + b, i < n; parameters of mixed sizes */
+    ENTRY "affine(.param .u64 x, .param .u8 b, .param .u64 y, .param .u32 n)\n{\n"
+    ".reg .pred %p<2>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<8>;\n"
+    "ld.param.u64 %rd1, [x];\nld.param.u8 %r5, [b];\nld.param.u64 %rd2, [y];\nld.param.u32 %r6, [n];\n" INDEX
+    "setp.ge.u32 %p1, %r4, %r6;\n@%p1 bra DONE;\n"
+    "mul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\n"
+    "ld.global.u32 %r7, [%rd4];\nld.const.u32 %r8, [scale];\nmad.lo.u32 %r7, %r7, %r8, %r5;\nst.global.u32 [%rd5], %r7;\n"
+    "DONE:\nret;\n}\n"
+    ENTRY "count()\n{\n.reg .b32 %r<3>;\n"
+    "atom.global.add.u32 %r1, [counter], 1;\nret;\n}\n"
+    ENTRY "bounded() .maxntid 64, 1, 1\n{\nret;\n}\n"
+    ENTRY "sharing(.param .u64 out)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\n.shared .align 4 .b8 box[1024];\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nst.shared.u32 [box], %r1;\nret;\n}\n"
+    ENTRY "poke(.param .u64 at)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\n"
+    "ld.param.u64 %rd1, [at];\nmov.u32 %r1, 5;\nst.global.u32 [%rd1], %r1;\nret;\n}\n"
+    ENTRY "stop()\n{\ntrap;\n}\n";
+
+static const char part_one[] = PTX_HEAD
+    ".extern .func (.param .b32 result) twice(.param .b32 value);\n"
+    ENTRY "linked(.param .u64 out)\n{\n.reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
+    "{\n.param .b32 a;\nst.param.b32 [a], %r1;\n.param .b32 r;\ncall.uni (r), twice, (a);\nld.param.b32 %r2, [r];\n}\n"
+    "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
+static const char part_two[] = PTX_HEAD
+    ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
+    "ld.param.b32 %r1, [value];\nadd.u32 %r2, %r1, %r1;\nst.param.b32 [result], %r2;\nret;\n}\n";
+
+STUB(affine);
+STUB(count);
+STUB(bounded);
+STUB(sharing);
+STUB(poke);
+STUB(stop);
+STUB(linked);
+STUB(absent);
+STUB(scale);
+STUB(counter);
+STUB(ghost);
+
+static int set_up(void **state) {
+  (void)state;
+  const char *one[] = {main_module}, *two[] = {part_one, part_two};
+  void **handle = register_ptx(one, 1);
+  register_kernel(handle, affine, "affine");
+  register_kernel(handle, count, "count");
+  register_kernel(handle, bounded, "bounded");
+  register_kernel(handle, sharing, "sharing");
+  register_kernel(handle, poke, "poke");
+  register_kernel(handle, stop, "stop");
+  register_kernel(handle, absent, "absent");
+  __cudaRegisterVar(handle, scale, "scale", "scale", 0, 4, 1, 0);
+  __cudaRegisterVar(handle, counter, "counter", "counter", 0, 4, 0, 0);
+  __cudaRegisterVar(handle, ghost, "ghost", "ghost", 0, 4, 0, 0);
+  __cudaRegisterFatBinaryEnd(handle);
+  register_kernel(register_ptx(two, 2), linked, "linked");
+  return 0;
+}
+
+static void a_kernel_computes(void **state) {
+  (void)state;
+  enum { N = 1000 };
+  uint32_t x[N], y[N], factor = 3, n = N - 1;
+  uint32_t *device_x, *device_y;
+  uint8_t b = 200;
+  for (uint32_t i = 0; i < N; i++) x[i] = i * i;
+  succeed(cudaMalloc((void **)&device_x, sizeof x));
+  succeed(cudaMalloc((void **)&device_y, sizeof y));
+  succeed(cudaMemset(device_y, 0xff, sizeof y));
+  succeed(cudaMemcpyToSymbol(scale, &factor, 4, 0, cudaMemcpyHostToDevice));
+  succeed(cudaMemcpy(device_x, x, sizeof x, cudaMemcpyHostToDevice));
+  void *arguments[] = {&device_x, &b, &device_y, &n};
+  succeed(launch(affine, (N + 63) / 64, 64, arguments));
+  succeed(cudaGetLastError());
+  succeed(cudaMemcpy(y, device_y, sizeof y, cudaMemcpyDeviceToHost));
+  for (uint32_t i = 0; i < n; i++) assert_int_equal(y[i], 3 * x[i] + 200);
+  assert_int_equal(y[n], UINT32_MAX);
+  succeed(cudaFree(device_x));
+  succeed(cudaFree(device_y));
+}
+
+/* As the code that nvcc generates for <<<...>>>. */
+static void a_kernel_is_launched_by_its_handle(void **state) {
+  (void)state;
+  cudaKernel_t kernel, nothing;
+  dim3 grid, block;
+  size_t shared;
+  cudaStream_t stream, made;
+  uint32_t before, after;
+  succeed(cudaStreamCreate(&made));
+  succeed(cudaMemcpyFromSymbol(&before, counter, 4, 0, cudaMemcpyDeviceToHost));
+  assert_int_equal(__cudaPushCallConfiguration((dim3){2, 3, 1}, (dim3){4, 2, 1}, 64, made), 0);
+  assert_int_equal(__cudaPushCallConfiguration((dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, NULL), 0);
+  succeed(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+  assert_int_equal(grid.x * block.x, 1);
+  succeed(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+  assert_int_equal(grid.y, 3);
+  assert_int_equal(block.x, 4);
+  assert_int_equal(shared, 64);
+  assert_ptr_equal(stream, made);
+  expect(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaErrorMissingConfiguration);
+  succeed(__cudaGetKernel(&kernel, count));
+  succeed(__cudaLaunchKernel(kernel, grid, block, NULL, shared, stream));
+  succeed(__cudaLaunchKernel_ptsz(kernel, grid, block, NULL, shared, NULL));
+  succeed(cudaMemcpyFromSymbol(&after, counter, 4, 0, cudaMemcpyDeviceToHost));
+  assert_int_equal(after - before, 2 * 6 * 8);
+  expect(__cudaGetKernel(&nothing, &kernel), cudaErrorInvalidDeviceFunction);
+  assert_null(nothing);
+  expect(__cudaLaunchKernel(nothing, grid, block, NULL, 0, NULL), cudaErrorInvalidDeviceFunction);
+  succeed(cudaStreamDestroy(made));
+  (void)cudaGetLastError();
+}
+
+static void shapes_are_checked(void **state) {
+  (void)state;
+  const struct { dim3 grid, block; } bad[] = {
+      {{0, 1, 1}, {1, 1, 1}}, {{1, 0, 1}, {1, 1, 1}}, {{1, 1, 0}, {1, 1, 1}}, {{1, 1, 1}, {0, 1, 1}}, {{1, 1, 1}, {1, 0, 1}},
+      {{1, 1, 1}, {1, 1, 0}}, {{0x80000000u, 1, 1}, {1, 1, 1}}, {{1, 65536, 1}, {1, 1, 1}}, {{1, 1, 65536}, {1, 1, 1}},
+      {{1, 1, 1}, {1025, 1, 1}}, {{1, 1, 1}, {1, 1025, 1}}, {{1, 1, 1}, {1, 1, 65}}, {{1, 1, 1}, {32, 33, 1}}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    expect(cudaLaunchKernel(count, bad[i].grid, bad[i].block, NULL, 0, NULL), cudaErrorInvalidConfiguration);
+    expect(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
+    expect(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    succeed(cudaGetLastError());
+  }
+  succeed(cudaLaunchKernel(count, (dim3){1, 1, 1}, (dim3){16, 16, 4}, NULL, 0, NULL));
+  succeed(cudaLaunchKernel(count, (dim3){1, 2, 3}, (dim3){1, 1, 64}, NULL, 0, NULL));
+}
+
+static void launches_are_refused(void **state) {
+  (void)state;
+  char *out;
+  succeed(cudaMalloc((void **)&out, 64));
+  void *arguments[] = {&out}, *missing[] = {NULL};
+  succeed(launch(bounded, 1, 64, NULL));
+  expect(launch(bounded, 1, 65, NULL), cudaErrorInvalidValue);
+  expect(launch(NULL, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  expect(launch(scale, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  expect(launch(absent, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  expect(launch(sharing, 1, 1, NULL), cudaErrorInvalidValue);
+  expect(launch(sharing, 1, 1, missing), cudaErrorInvalidValue);
+  expect(cudaLaunchKernel(count, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, (cudaStream_t)(uintptr_t)0x40), cudaErrorInvalidResourceHandle);
+  succeed(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 47 * 1024, NULL));
+  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 48 * 1024, NULL), cudaErrorInvalidValue);
+  succeed(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, 60 * 1024));
+  succeed(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 60 * 1024, NULL));
+  expect(cudaLaunchKernel(sharing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 60 * 1024 + 1, NULL), cudaErrorInvalidValue);
+  expect(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20), cudaErrorInvalidValue);
+  expect(cudaFuncSetAttribute(sharing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1), cudaErrorInvalidValue);
+  expect(cudaFuncSetAttribute(sharing, (cudaFuncAttribute)3, 1), cudaErrorInvalidValue);
+  expect(cudaFuncSetAttribute(scale, cudaFuncAttributePreferredSharedMemoryCarveout, 50), cudaErrorInvalidDeviceFunction);
+  expect(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 101), cudaErrorInvalidValue);
+  succeed(cudaFuncSetAttribute(sharing, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
+  succeed(cudaFree(out));
+  (void)cudaGetLastError();
+}
+
+static void extended_launches(void **state) {
+  (void)state;
+  cudaLaunchAttribute attributes[2] = {{.id = cudaLaunchAttributeCooperative, .val.cooperative = 1},
+                                       {.id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {1, 1, 1}}};
+  cudaLaunchConfig_t config = {.gridDim = {2, 1, 1}, .blockDim = {32, 1, 1}, .attrs = attributes, .numAttrs = 2};
+  succeed(cudaLaunchKernelExC(&config, count, NULL));
+  config.gridDim.x = 1u << 20;
+  expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorCooperativeLaunchTooLarge);
+  expect(cudaLaunchCooperativeKernel(count, (dim3){1u << 20, 1, 1}, (dim3){32, 1, 1}, NULL, 0, NULL), cudaErrorCooperativeLaunchTooLarge);
+  config.gridDim.x = 2;
+  attributes[1].val.clusterDim.x = 2;
+  expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorNotSupported);
+  config.attrs = NULL;
+  expect(cudaLaunchKernelExC(&config, count, NULL), cudaErrorInvalidValue);
+  (void)cudaGetLastError();
+}
+
+static void attributes_and_occupancy(void **state) {
+  (void)state;
+  cudaFuncAttributes attributes;
+  const char *name;
+  size_t offset, size, bytes;
+  int blocks;
+  succeed(cudaFuncGetAttributes(&attributes, sharing));
+  assert_int_equal(attributes.sharedSizeBytes, 1024);
+  assert_int_equal(attributes.maxThreadsPerBlock, 1024);
+  assert_int_equal(attributes.ptxVersion, 75);
+  assert_true(attributes.numRegs > 0);
+  succeed(cudaFuncGetAttributes(&attributes, bounded));
+  assert_int_equal(attributes.maxThreadsPerBlock, 64);
+  expect(cudaFuncGetAttributes(NULL, bounded), cudaErrorInvalidValue);
+  expect(cudaFuncGetAttributes(&attributes, NULL), cudaErrorInvalidDeviceFunction);
+  expect(cudaFuncGetAttributes(&attributes, absent), cudaErrorInvalidDeviceFunction);
+  succeed(cudaFuncGetName(&name, affine));
+  assert_string_equal(name, "affine");
+  succeed(cudaFuncGetParamInfo(affine, 2, &offset, &size));
+  assert_int_equal(offset, 16);
+  assert_int_equal(size, 8);
+  expect(cudaFuncGetParamInfo(affine, 4, &offset, &size), cudaErrorInvalidValue);
+  succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, count, 1024, 0, 0));
+  int threads_per_sm;
+  succeed(cudaDeviceGetAttribute(&threads_per_sm, cudaDevAttrMaxThreadsPerMultiProcessor, 0));
+  assert_int_equal(blocks, threads_per_sm / 1024);
+  int shared_per_sm;
+  succeed(cudaDeviceGetAttribute(&shared_per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
+  succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 32, 40 << 10));
+  assert_int_equal(blocks, shared_per_sm / ((40 << 10) + 1024));
+  expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(NULL, count, 32, 0), cudaErrorInvalidValue);
+  expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 0, 0), cudaErrorInvalidValue);
+  expect(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, count, 32, 0, 2), cudaErrorInvalidValue);
+  succeed(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, count, 2, 64));
+  succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 64, bytes));
+  assert_true(blocks >= 2);
+  succeed(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, count, 64, bytes + 256));
+  assert_true(blocks < 2);
+  succeed(cudaFuncSetCacheConfig(count, cudaFuncCachePreferL1));
+  expect(cudaFuncSetCacheConfig(count, (cudaFuncCache)9), cudaErrorInvalidValue);
+  (void)cudaGetLastError();
+}
+
+static void symbols(void **state) {
+  (void)state;
+  uint32_t value = 77, back = 0, *address;
+  size_t size;
+  succeed(cudaMemcpyToSymbol(counter, &value, 4, 0, cudaMemcpyHostToDevice));
+  succeed(cudaMemcpyFromSymbol(&back, counter, 4, 0, cudaMemcpyDefault));
+  assert_int_equal(back, 77);
+  succeed(cudaGetSymbolAddress((void **)&address, counter));
+  succeed(cudaGetSymbolSize(&size, counter));
+  assert_int_equal(size, 4);
+  succeed(cudaMemcpy(&back, address, 4, cudaMemcpyDeviceToHost));
+  assert_int_equal(back, 77);
+  expect(cudaFree(address), cudaErrorInvalidValue); /* not the program's to free */
+  expect(cudaMemcpyToSymbol(counter, &value, 4, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  expect(cudaMemcpyToSymbol(counter, &value, 5, 0, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  expect(cudaMemcpyToSymbol(counter, &value, 4, SIZE_MAX, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  expect(cudaMemcpyToSymbol(counter, &value, 4, 0, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
+  expect(cudaMemcpyFromSymbol(&value, counter, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidMemcpyDirection);
+  expect(cudaMemcpyToSymbol(&value, &value, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
+  expect(cudaMemcpyToSymbol(NULL, &value, 4, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
+  expect(cudaGetSymbolAddress((void **)&address, ghost), cudaErrorInvalidSymbol);
+  expect(cudaGetSymbolSize(NULL, counter), cudaErrorInvalidValue);
+  (void)cudaGetLastError();
+}
+
+static void linked_modules(void **state) {
+  (void)state;
+  uint32_t *device, host[32];
+  succeed(cudaMalloc((void **)&device, sizeof host));
+  void *arguments[] = {&device};
+  succeed(launch(linked, 1, 32, arguments));
+  succeed(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(host[i], 2 * i);
+  succeed(cudaFree(device));
+}
+
+static void kernel_time(void **state) {
+  (void)state;
+  cudaEvent_t start, stop;
+  float ms = 0;
+  succeed(cudaEventCreate(&start));
+  succeed(cudaEventCreate(&stop));
+  succeed(cudaEventRecord(start, NULL));
+  succeed(launch(count, 100, 64, NULL));
+  succeed(cudaEventRecord(stop, NULL));
+  succeed(cudaEventSynchronize(stop));
+  succeed(cudaEventElapsedTime(&ms, start, stop));
+  assert_true(ms > 0);
+  succeed(cudaEventDestroy(start));
+  succeed(cudaEventDestroy(stop));
+}
+
+/* A fault is met by the call after the launch, by every call from then on, and goes with a reset. */
+static void check_sticky(const void *stub, void **arguments, cudaError_t error) {
+  int count_of_devices;
+  char *pointer = NULL;
+  succeed(launch(stub, 1, 1, arguments));
+  succeed(cudaPeekAtLastError());
+  assert_int_equal(cudaDeviceSynchronize(), error);
+  assert_int_equal(cudaGetLastError(), error);
+  assert_int_equal(cudaGetLastError(), error); /* reading does not clear it */
+  assert_int_equal(cudaMalloc((void **)&pointer, 10), error);
+  assert_null(pointer);
+  assert_int_equal(launch(count, 1, 1, NULL), error);
+  assert_int_equal(cudaFree(NULL), error);
+  assert_int_equal(cudaGetDeviceCount(&count_of_devices), error);
+  succeed(cudaDeviceReset());
+  succeed(cudaGetLastError());
+  succeed(cudaMalloc((void **)&pointer, 10));
+  succeed(cudaFree(pointer));
+  succeed(launch(count, 1, 1, NULL));
+  succeed(cudaDeviceSynchronize());
+}
+
+static void faults_are_sticky(void **state) {
+  (void)state;
+  fflush(stderr);
+  int saved = dup(2); /* their messages are not this test's output */
+  FILE *messages = tmpfile();
+  dup2(fileno(messages), 2);
+  uint64_t nowhere = 16, odd;
+  char *memory;
+  void *arguments[] = {&nowhere};
+  check_sticky(poke, arguments, cudaErrorIllegalAddress);
+  succeed(cudaMalloc((void **)&memory, 64));
+  odd = (uint64_t)(uintptr_t)memory + 2;
+  arguments[0] = &odd;
+  check_sticky(poke, arguments, cudaErrorMisalignedAddress);
+  check_sticky(stop, NULL, cudaErrorLaunchFailure);
+  dup2(saved, 2);
+  close(saved);
+  char text[8192] = {0};
+  rewind(messages);
+  size_t length = fread(text, 1, sizeof text - 1, messages);
+  assert_true(length > 0);
+  assert_memory_equal(text, "farfault: ", 10);
+  assert_non_null(strstr(text, "poke"));
+  assert_non_null(strstr(text, "stop"));
+  fclose(messages);
+}
+
+static void reset_restores_variables(void **state) {
+  (void)state;
+  uint32_t value = 1;
+  succeed(cudaMemcpyToSymbol(counter, &value, 4, 0, cudaMemcpyHostToDevice));
+  succeed(cudaDeviceReset());
+  succeed(cudaMemcpyFromSymbol(&value, counter, 4, 0, cudaMemcpyDeviceToHost));
+  assert_int_equal(value, 40); /* its initial value */
+}
+
+static void unregistered_code_is_refused(void **state) {
+  (void)state;
+  STUB(leaving);
+  const char *text[] = {PTX_HEAD ENTRY "leaving()\n{\nret;\n}\n"};
+  void **handle = register_ptx(text, 1);
+  register_kernel(handle, leaving, "leaving");
+  succeed(launch(leaving, 1, 1, NULL));
+  __cudaUnregisterFatBinary(handle);
+  expect(launch(leaving, 1, 1, NULL), cudaErrorInvalidDeviceFunction);
+  __cudaUnregisterFatBinary(handle); /* twice: ignored */
+  (void)cudaGetLastError();
+}
+
+static void no_ptx_is_said(void **state) {
+  (void)state;
+  STUB(machine_only);
+  fatbin_item item = {.kind = FATBIN_KIND_ELF, .arch = 75, .bytes = "\177ELF....", .size = 8};
+  ff_text bytes = {0};
+  assert_int_equal(fatbin_encode(&item, 1, &bytes, NULL), FF_OK);
+  static wrapper made;
+  made = (wrapper){.magic = FATBIN_WRAPPER_MAGIC, .version = 1, .data = bytes.chars};
+  register_kernel(__cudaRegisterFatBinary(&made), machine_only, "machine_only");
+  int saved = dup(2);
+  FILE *messages = tmpfile();
+  dup2(fileno(messages), 2);
+  expect(launch(machine_only, 1, 1, NULL), cudaErrorNoKernelImageForDevice);
+  expect(launch(machine_only, 1, 1, NULL), cudaErrorNoKernelImageForDevice);
+  dup2(saved, 2);
+  close(saved);
+  char text[4096] = {0};
+  rewind(messages);
+  assert_true(fread(text, 1, sizeof text - 1, messages) > 0);
+  char *said = strstr(text, "-gencode");
+  assert_non_null(said);
+  assert_null(strstr(said + 1, "-gencode")); /* once */
+  fclose(messages);
+  (void)cudaGetLastError();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_kernel_computes), cmocka_unit_test(a_kernel_is_launched_by_its_handle), cmocka_unit_test(shapes_are_checked),
+      cmocka_unit_test(launches_are_refused), cmocka_unit_test(extended_launches), cmocka_unit_test(attributes_and_occupancy),
+      cmocka_unit_test(symbols), cmocka_unit_test(linked_modules), cmocka_unit_test(kernel_time), cmocka_unit_test(faults_are_sticky),
+      cmocka_unit_test(reset_restores_variables), cmocka_unit_test(unregistered_code_is_refused), cmocka_unit_test(no_ptx_is_said),
+  };
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
