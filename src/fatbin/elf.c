@@ -212,10 +212,10 @@ static void read_segment_facts(const elf_file *file, fatbin_report *report) {
 
 /* Does the dynamic symbol table (a file has at most one) leave this name to another object? */
 static bool imports(const elf_file *file, const char *wanted) {
-  const Elf64_Shdr *table = file->sections, *end = table + file->section_count;
-  while (table < end && table->sh_type != SHT_DYNSYM) table++;
-  if (table == end || table->sh_link >= file->section_count) return false;
-  const Elf64_Shdr *names = &file->sections[table->sh_link];
+  uint32_t at = 0;
+  while (at < file->section_count && file->sections[at].sh_type != SHT_DYNSYM) at++;
+  if (at == file->section_count || file->sections[at].sh_link >= file->section_count) return false;
+  const Elf64_Shdr *table = &file->sections[at], *names = &file->sections[table->sh_link];
   uint64_t count = table->sh_size / sizeof(Elf64_Sym);
   Elf64_Sym *symbols = read_part(file, table->sh_offset, count * sizeof *symbols);
   char *strings = names->sh_type == SHT_STRTAB ? read_part(file, names->sh_offset, names->sh_size) : NULL;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device attributes and the three layouts of cudaDeviceProp. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/cuda_abi.h"
+#include "driver/properties.h"
+
+static machine_spec machine;
+
+static int load(void **state) {
+  ff_error error;
+  if (machine_spec_load("v100", &machine, &error) == FF_OK) return 0;
+  print_error("%s\n", error.message);
+  return 1;
+}
+
+static int attribute(int number) {
+  int value = -12345;
+  assert_true(properties_attribute(&machine, number, &value));
+  return value;
+}
+
+/* Sizes and offsets as in the CUDA 11.8, 12.5 and 13.0 interfaces, for x86-64. */
+static void test_layout(void **state) {
+  assert_int_equal(sizeof(cudaDeviceProp_11), 728);
+  assert_int_equal(sizeof(cudaDeviceProp_12), 1032);
+  assert_int_equal(sizeof(cudaDeviceProp_13), 1008);
+  assert_int_equal(offsetof(cudaDeviceProp_11, totalGlobalMem), 288);
+  assert_int_equal(offsetof(cudaDeviceProp_11, clockRate), 348);
+  assert_int_equal(offsetof(cudaDeviceProp_11, major), 360);
+  assert_int_equal(offsetof(cudaDeviceProp_11, multiProcessorCount), 388);
+  assert_int_equal(offsetof(cudaDeviceProp_11, reservedSharedMemPerBlock), 720);
+  assert_int_equal(offsetof(cudaDeviceProp_12, hostRegisterSupported), 728);
+  assert_int_equal(offsetof(cudaDeviceProp_12, unifiedFunctionPointers), 776);
+  assert_int_equal(offsetof(cudaDeviceProp_13, major), 360);
+  assert_int_equal(offsetof(cudaDeviceProp_13, multiProcessorCount), 384);
+  assert_int_equal(offsetof(cudaDeviceProp_13, l2CacheSize), 596);
+  assert_int_equal(offsetof(cudaDeviceProp_13, hostRegisterSupported), 704);
+  assert_int_equal(offsetof(cudaDeviceProp_13, reserved), 784);
+  /* 11 is a prefix of 12 */
+  assert_int_equal(offsetof(cudaDeviceProp_11, sharedMemPerBlockOptin), offsetof(cudaDeviceProp_12, sharedMemPerBlockOptin));
+  assert_int_equal(offsetof(cudaDeviceProp_11, reservedSharedMemPerBlock), offsetof(cudaDeviceProp_12, reservedSharedMemPerBlock));
+}
+
+static void test_attributes(void **state) {
+  int value;
+  for (int number = 1; number <= 147; number++) assert_true(properties_attribute(&machine, number, &value));
+  assert_false(properties_attribute(&machine, 0, &value));
+  assert_false(properties_attribute(&machine, 148, &value));
+  assert_false(properties_attribute(&machine, -1, &value));
+  assert_int_equal(attribute(cudaDevAttrComputeCapabilityMajor), 7);
+  assert_int_equal(attribute(cudaDevAttrComputeCapabilityMinor), 0);
+  assert_int_equal(attribute(cudaDevAttrMultiProcessorCount), machine.sm_count);
+  assert_int_equal(attribute(cudaDevAttrWarpSize), 32);
+  assert_int_equal(attribute(cudaDevAttrMaxThreadsPerBlock), 1024);
+  assert_int_equal(attribute(cudaDevAttrMaxBlockDimZ), 64);
+  assert_int_equal(attribute(cudaDevAttrMaxSharedMemoryPerBlock), machine.shared_per_block);
+  assert_int_equal(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), machine.shared_per_block_optin);
+  assert_int_equal(attribute(cudaDevAttrL2CacheSize), machine.l2_bytes);
+  assert_int_equal(attribute(cudaDevAttrMaxRegistersPerBlock), 65536);
+  assert_int_equal(attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio), 2);
+  assert_int_equal(attribute(cudaDevAttrClockRate), (int)(machine.clock_mhz * 1000 + 0.5));
+}
+
+/* The bandwidth that programs compute from clock and width is the machine's. */
+static void test_bandwidth(void **state) {
+  double gbs = 2.0 * attribute(cudaDevAttrMemoryClockRate) * (attribute(cudaDevAttrGlobalMemoryBusWidth) / 8.0) / 1e6;
+  assert_true(gbs > machine.dram_gbs * 0.999 && gbs < machine.dram_gbs * 1.001);
+}
+
+static void test_structs(void **state) {
+  const uint64_t bytes = UINT64_C(5) << 30;
+  cudaDeviceProp_11 *p11 = malloc(sizeof *p11);
+  cudaDeviceProp_12 *p12 = malloc(sizeof *p12);
+  cudaDeviceProp_13 *p13 = malloc(sizeof *p13);
+  memset(p11, 0xa5, sizeof *p11);
+  memset(p12, 0xa5, sizeof *p12);
+  memset(p13, 0xa5, sizeof *p13);
+  properties_fill_11(&machine, bytes, p11);
+  properties_fill_12(&machine, bytes, p12);
+  properties_fill_13(&machine, bytes, p13);
+  assert_string_equal(p11->name, machine.name);
+  assert_string_equal(p13->name, machine.name);
+  assert_int_equal(p11->totalGlobalMem, bytes);
+  assert_int_equal(p13->totalGlobalMem, bytes);
+  assert_memory_equal(p11, p12, offsetof(cudaDeviceProp_11, reservedSharedMemPerBlock));
+  assert_int_equal(p13->major, 7);
+  assert_int_equal(p13->maxThreadsDim[0], 1024);
+  assert_int_equal(p13->maxThreadsDim[2], 64);
+  assert_int_equal(p13->maxGridSize[0], INT32_MAX);
+  assert_int_equal(p13->maxGridSize[1], 65535);
+  assert_int_equal(p13->multiProcessorCount, machine.sm_count);
+  assert_int_equal(p13->maxTexture2D[1], attribute(cudaDevAttrMaxTexture2DHeight));
+  assert_int_equal(p13->maxSurface3D[2], attribute(cudaDevAttrMaxSurface3DDepth));
+  assert_int_equal(p13->hostNumaId, attribute(cudaDevAttrHostNumaId));
+  assert_int_equal(p12->clockRate, attribute(cudaDevAttrClockRate));
+  assert_int_equal(p12->clusterLaunch, attribute(cudaDevAttrClusterLaunch));
+  for (int i = 0; i < 56; i++) assert_int_equal(p13->reserved[i], 0);
+  char uuid[16] = {0};
+  assert_memory_not_equal(p13->uuid, uuid, 16);
+  properties_uuid(&machine, uuid);
+  assert_memory_equal(p13->uuid, uuid, 16);
+  machine_spec other = machine;
+  strcpy(other.name, "another");
+  properties_uuid(&other, uuid);
+  assert_memory_not_equal(p13->uuid, uuid, 16);
+  free(p11);
+  free(p12);
+  free(p13);
+}
+
+/* Values beyond an int are cut to the largest one, not wrapped. */
+static void test_large(void **state) {
+  machine_spec large = machine;
+  large.l2_bytes = UINT64_C(5) << 30;
+  int value;
+  assert_true(properties_attribute(&large, cudaDevAttrL2CacheSize, &value));
+  assert_int_equal(value, INT32_MAX);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_layout),  cmocka_unit_test(test_attributes), cmocka_unit_test(test_bandwidth),
+      cmocka_unit_test(test_structs), cmocka_unit_test(test_large),
+  };
+  return cmocka_run_group_tests(tests, load, NULL);
+}
