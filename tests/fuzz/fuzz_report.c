@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A saved run from anywhere: whatever is read must be written again, read again and shown, and stay the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "report/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  report_run run, again;
+  ff_error error;
+  if (report_json_read("fuzz", (const char *)data, size, &run, &error)) return 0;
+  ff_text first = {0}, second = {0}, table = {0}, csv = {0};
+  report_json_write(&run, &first);
+  FF_ASSERT(report_json_read("again", first.chars, first.length, &again, &error) == FF_OK);
+  report_json_write(&again, &second);
+  FF_ASSERT(first.length == second.length && !memcmp(first.chars, second.chars, first.length));
+  report_table_write(&run, &(report_style){.verbose = true}, &table);
+  report_csv_write(&run, true, &csv);
+  free(first.chars);
+  free(second.chars);
+  free(table.chars);
+  free(csv.chars);
+  report_free(&run);
+  report_free(&again);
+  return 0;
+}
