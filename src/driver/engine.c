@@ -207,8 +207,10 @@ __attribute__((destructor)) void engine_finish(void) {
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += FINISH_PATIENCE_SECONDS;
   engine_phase before = ff_engine.phase;
-  if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells kernels and host functions */
+  if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
+  ff_engine.stop = true;
   int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
+  if (locked && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
   if (before == ENGINE_READY) session_finish(ff_engine.session);
   ff_engine.phase = ENGINE_FINISHED;
   pthread_cond_broadcast(&ff_engine.host_work);

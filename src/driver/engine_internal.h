@@ -139,6 +139,8 @@ typedef struct engine_state {
   FF_VEC(engine_note) notes;
   uint32_t next_stream, next_event, next_module, next_kernel, generation;
   uint64_t allocations, launches;
+  trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
+  volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */
 
   uint64_t host_ps, device_ps; /* local clock: the host; when the last kernel is over */

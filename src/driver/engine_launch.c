@@ -112,6 +112,7 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
       .print = print,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
+      .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,
   };
 }
@@ -154,11 +155,14 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
+  ff_engine.running = request.trace;
   ff_status status = exec_launch(&config, &request, &stats, &fault, &reason);
+  ff_engine.running = NULL;
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);
   engine_time_spend(stream, engine_time_kernel(&stats), true, false);
+  if (ff_engine.stop) return cudaErrorCudartUnloading; /* stopped by us: nothing to say */
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
     engine_fault_locked(fault_error(fault.kind));

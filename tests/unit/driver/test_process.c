@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes end and fork: who writes results, and what late calls return. Each case runs in a child process, which
+ * has an engine of its own because the parent never starts one. */
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "program.h"
+
+static char results[64];
+
+/* Runs `body` in a child that ends by exit(body()); returns its exit status, -1 if it was killed. */
+static int in_child(int (*body)(void)) {
+  int status;
+  snprintf(results, sizeof results, "/tmp/farfault-test-%d.json", (int)getpid());
+  unlink(results);
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    setenv("FARFAULT_RESULTS", results, 1);
+    freopen("/dev/null", "w", stderr);
+    exit(body());
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool results_are_complete(void) {
+  char *text;
+  size_t size;
+  if (ff_file_read(results, 0, &text, &size, NULL)) return false;
+  bool complete = strstr(text, "\"complete\": true") != NULL;
+  free(text);
+  unlink(results);
+  return complete;
+}
+
+#define CHECK(condition) \
+  do {                   \
+    if (!(condition)) return __LINE__ % 200 + 1; \
+  } while (0)
+
+static int use_and_return(void) {
+  void *memory;
+  CHECK(cudaMalloc(&memory, 100) == cudaSuccess);
+  return 0;
+}
+static void a_normal_end_writes_results(void **state) {
+  (void)state;
+  assert_int_equal(in_child(use_and_return), 0);
+  assert_true(results_are_complete());
+}
+
+static int never_use(void) {
+  const char *text[] = {PTX_HEAD ".visible .entry f()\n{\nret;\n}\n"};
+  void **handle = register_ptx(text, 1);
+  __cudaUnregisterFatBinary(handle);
+  CHECK(cudaDeviceReset() == cudaSuccess);
+  CHECK(!engine_started());
+  return 0;
+}
+static void registration_starts_nothing(void **state) {
+  (void)state;
+  assert_int_equal(in_child(never_use), 0);
+  assert_false(results_are_complete());
+}
+
+static void *exit_here(void *unused) {
+  exit(use_and_return());
+  return unused;
+}
+static int exit_in_a_thread(void) {
+  pthread_t thread;
+  CHECK(cudaFree(NULL) == cudaSuccess);
+  pthread_create(&thread, NULL, exit_here, NULL);
+  pthread_join(thread, NULL);
+  return 99;
+}
+static void a_thread_may_end_the_process(void **state) {
+  (void)state;
+  assert_int_equal(in_child(exit_in_a_thread), 0);
+  assert_true(results_are_complete());
+}
+
+static int fork_after_use(void) {
+  void *memory;
+  int status;
+  CHECK(cudaMalloc(&memory, 100) == cudaSuccess);
+  pid_t child = fork();
+  if (!child) {
+    CHECK(cudaMalloc(&memory, 100) == cudaErrorInitializationError);
+    CHECK(cudaFree(memory) == cudaErrorInitializationError);
+    exit(7);
+  }
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  CHECK(!results_are_complete()); /* the child has not touched the file */
+  CHECK(cudaFree(memory) == cudaSuccess);
+  return 0;
+}
+static void a_fork_of_a_user_is_no_user(void **state) {
+  (void)state;
+  assert_int_equal(in_child(fork_after_use), 0);
+  assert_true(results_are_complete());
+}
+
+static void *late_memory;
+static int late_status = 1;
+static void at_exit(void) {
+  if (cudaFree(late_memory) == cudaSuccess) late_status = 0;
+  if (late_status) _exit(50);
+}
+static int free_in_an_exit_handler(void) {
+  atexit(at_exit);
+  CHECK(cudaMalloc(&late_memory, 100) == cudaSuccess);
+  return 0;
+}
+static void exit_handlers_may_free(void **state) {
+  (void)state;
+  assert_int_equal(in_child(free_in_an_exit_handler), 0);
+  assert_true(results_are_complete());
+}
+
+static int call_after_the_end(void) {
+  void *memory;
+  CHECK(cudaMalloc(&memory, 100) == cudaSuccess);
+  engine_finish(); /* as the destructor */
+  CHECK(cudaFree(memory) == cudaErrorCudartUnloading);
+  CHECK(cudaDeviceSynchronize() == cudaErrorCudartUnloading);
+  engine_finish();
+  return 0;
+}
+static void calls_after_the_end_are_refused(void **state) {
+  (void)state;
+  assert_int_equal(in_child(call_after_the_end), 0);
+  assert_true(results_are_complete());
+}
+
+static int start_badly(void) {
+  int count = 5;
+  setenv("FARFAULT_MACHINE", "no-such-machine", 1);
+  CHECK(cudaGetDeviceCount(&count) == cudaErrorInitializationError);
+  CHECK(count == 0);
+  CHECK(cudaGetLastError() == cudaErrorInitializationError);
+  void *memory;
+  CHECK(cudaMalloc(&memory, 1) == cudaErrorInitializationError);
+  return 0;
+}
+static void a_bad_machine_is_an_error(void **state) {
+  (void)state;
+  assert_int_equal(in_child(start_badly), 0);
+  assert_false(results_are_complete());
+}
+
+static void *spin(void *stub) {
+  launch(stub, 1, 1, NULL);
+  return NULL;
+}
+static int exit_during_a_kernel(void) {
+  STUB(endless);
+  const char *text[] = {PTX_HEAD ".visible .entry endless()\n{\nL:\nbra L;\n}\n"};
+  pthread_t thread;
+  register_kernel(register_ptx(text, 1), endless, "endless");
+  CHECK(cudaFree(NULL) == cudaSuccess);
+  pthread_create(&thread, NULL, spin, endless);
+  usleep(200000);
+  return 0;
+}
+static void a_running_kernel_does_not_hold_up_the_end(void **state) {
+  (void)state;
+  alarm(60);
+  assert_int_equal(in_child(exit_during_a_kernel), 0);
+  alarm(0);
+  assert_true(results_are_complete());
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_normal_end_writes_results), cmocka_unit_test(registration_starts_nothing),
+      cmocka_unit_test(a_thread_may_end_the_process), cmocka_unit_test(a_fork_of_a_user_is_no_user),
+      cmocka_unit_test(exit_handlers_may_free), cmocka_unit_test(calls_after_the_end_are_refused),
+      cmocka_unit_test(a_bad_machine_is_an_error), cmocka_unit_test(a_running_kernel_does_not_hold_up_the_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
