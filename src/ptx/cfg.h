@@ -17,7 +17,8 @@ typedef struct ptx_block {
   uint32_t *predecessors;
   uint32_t predecessor_count;
   uint32_t order;          /* position in the priority order described above, unique, from 0 */
-  uint32_t loop_depth;
+  uint32_t loop_depth;     /* loops around it */
+  uint32_t loop_end;       /* of the block that heads a loop: the order of the loop's last block; else its own order */
   uint32_t postdominator;  /* immediate postdominator block, or PTX_NO_REG for the exit */
   bool reachable;
 } ptx_block;
