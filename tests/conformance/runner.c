@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs conformance files on the executor: runner [--isa NAME] [--print] FILE-OR-FOLDER...
+ *
+ * Every file is run on every instruction set that this processor has. A file without `launch:` is run twice, with whole
+ * warps and with blocks of 31 threads, so that both forms of every instruction (all lanes, some lanes) see all values;
+ * buffers are then filled up with the same values again. What is not an output must be unchanged afterwards.
+ * Prints each mismatch with file, lane, inputs, expected and got. Exit status: 0 all as expected, 1 not, 2 bad usage. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "case.h"
+#include "exec/exec.h"
+#include "ptx/ir.h"
+
+#define MOST_SHOWN 4 /* mismatches of one launch */
+
+typedef struct shape {
+  unsigned grid[3], block[3];
+  size_t elements; /* of every array; 0: as many as the file gives */
+} shape;
+
+typedef struct run { /* one launch of one file */
+  const char *file, *isa;
+  const conformance_case *c;
+  shape shape;
+  exec_memory *memory;
+  const exec_allocation *buffers[CASE_ARRAYS];
+  unsigned failures;
+} run;
+
+static const struct {
+  const char *name;
+  exec_fault_kind kind;
+} fault_names[] = {
+    {"illegal_address", EXEC_FAULT_ILLEGAL_ADDRESS}, {"misaligned", EXEC_FAULT_MISALIGNED}, {"invalid_space", EXEC_FAULT_INVALID_SPACE},
+    {"assert", EXEC_FAULT_ASSERT}, {"trap", EXEC_FAULT_TRAP}, {"stack", EXEC_FAULT_STACK}, {"barrier", EXEC_FAULT_BARRIER},
+    {"timeout", EXEC_FAULT_TIMEOUT}, {"invalid_pc", EXEC_FAULT_INVALID_PC}, {"illegal_instruction", EXEC_FAULT_ILLEGAL_INSTRUCTION},
+    {"unsupported", EXEC_FAULT_UNSUPPORTED},
+};
+
+static exec_fault_kind fault_kind(const char *name) {
+  for (size_t i = 0; i < sizeof fault_names / sizeof *fault_names; i++)
+    if (!strcmp(fault_names[i].name, name)) return fault_names[i].kind;
+  return EXEC_FAULT_NONE;
+}
+
+static const char *fault_name(exec_fault_kind kind) {
+  for (size_t i = 0; i < sizeof fault_names / sizeof *fault_names; i++)
+    if (fault_names[i].kind == kind) return fault_names[i].name;
+  return kind == EXEC_FAULT_NONE ? "none" : "internal";
+}
+
+/* ---- buffers ---- */
+
+static size_t element_count(const run *r, const case_array *array) { return r->shape.elements ? r->shape.elements : array->count; }
+
+static const value_part *value_at(const case_array *array, const value_part *list, size_t i) {
+  return list + i % array->count * array->type->parts;
+}
+
+static void fill(const run *r, const case_array *array, unsigned char *bytes) {
+  size_t size = value_bytes(array->type);
+  for (size_t i = 0; i < element_count(r, array); i++)
+    if (array->has_input) value_store(array->type, value_at(array, array->input, i), bytes + i * size);
+    else memset(bytes + i * size, 0xa5, size);
+}
+
+static ff_status make_buffers(run *r, ff_error *error) {
+  for (unsigned i = 0; i < r->c->array_count; i++) {
+    const case_array *array = &r->c->arrays[i];
+    if (array->by_value) continue;
+    ff_status status = exec_memory_allocate(r->memory, element_count(r, array) * value_bytes(array->type), 256, EXEC_MEMORY_DEVICE,
+                                            array->name, &r->buffers[i], error);
+    if (status) return status;
+    fill(r, array, (unsigned char *)(uintptr_t)r->buffers[i]->address);
+  }
+  return FF_OK;
+}
+
+static void free_buffers(run *r) {
+  for (unsigned i = 0; i < r->c->array_count; i++)
+    if (r->buffers[i]) exec_memory_release(r->memory, r->buffers[i]->address, NULL);
+}
+
+static ff_status make_params(const run *r, const exec_kernel_info *info, unsigned char *params, ff_error *error) {
+  if (info->param_count != r->c->array_count)
+    return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the file gives %u", info->param_count, r->c->array_count);
+  for (unsigned i = 0; i < info->param_count; i++) {
+    const case_array *array = &r->c->arrays[i];
+    size_t size = array->by_value ? array->count * value_bytes(array->type) : sizeof(uint64_t);
+    if (size != info->params[i].size)
+      return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the file gives %zu", array->name, info->params[i].size, size);
+    if (array->by_value) fill(r, array, params + info->params[i].offset);
+    else memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
+  }
+  return FF_OK;
+}
+
+/* ---- comparing ---- */
+
+static void report_start(run *r) {
+  printf("%s (%s, blocks of %u): ", r->file, r->isa, r->shape.block[0] * r->shape.block[1] * r->shape.block[2]);
+  r->failures++;
+}
+
+static void report_inputs(const run *r, size_t lane) {
+  char text[128];
+  for (unsigned i = 0; i < r->c->array_count; i++) {
+    const case_array *array = &r->c->arrays[i];
+    if (!array->has_input || lane >= array->count) continue;
+    unsigned char bytes[16];
+    value_store(array->type, value_at(array, array->input, lane), bytes);
+    value_print(array->type, bytes, text, sizeof text);
+    printf("; %s = %s", array->name, text);
+  }
+}
+
+static void report_value(run *r, const case_array *array, const value_part *expected, size_t lane, const unsigned char *got) {
+  char expected_text[128], got_text[128];
+  unsigned char bytes[16];
+  value_store(array->type, expected, bytes);
+  value_print(array->type, bytes, expected_text, sizeof expected_text);
+  value_print(array->type, got, got_text, sizeof got_text);
+  report_start(r);
+  printf("lane %zu: %s is %s, expected %s", lane, array->name, got_text, expected->any_nan ? "any NaN" : expected_text);
+  report_inputs(r, lane % array->count);
+  printf("\n");
+}
+
+static void compare_array(run *r, unsigned index) {
+  const case_array *array = &r->c->arrays[index];
+  const unsigned char *bytes = (const unsigned char *)(uintptr_t)r->buffers[index]->address;
+  const value_part *list = array->has_output ? array->output : array->input;
+  unsigned shown = 0;
+  for (size_t i = 0; i < element_count(r, array) && shown < MOST_SHOWN; i++) {
+    const unsigned char *got = bytes + i * value_bytes(array->type);
+    const value_part *expected = value_at(array, list, i);
+    value_part unchanged[2] = {expected[0], array->type->parts > 1 ? expected[1] : expected[0]};
+    unchanged[0].any_nan = unchanged[1].any_nan = false;
+    if (array->has_output ? value_matches(array->type, expected, got, array->bound)
+                          : value_matches(array->type, unchanged, got, (value_bound){BOUND_EXACT, 0}))
+      continue;
+    report_value(r, array, expected, i, got);
+    shown++;
+  }
+}
+
+static void compare_fault(run *r, const exec_fault *fault) {
+  const char *expected = r->c->fault[0] ? r->c->fault : "none";
+  if (fault->kind != fault_kind(r->c->fault)) {
+    report_start(r);
+    printf("the fault is '%s', expected '%s': %s\n", fault_name(fault->kind), expected, fault->message);
+  } else if (r->c->fault_line && fault->line != r->c->fault_line) {
+    report_start(r);
+    printf("the fault is at line %u, expected line %u: %s\n", fault->line, r->c->fault_line, fault->message);
+  }
+}
+
+/* ---- running ---- */
+
+static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_error *error) {
+  exec_kernel *kernel;
+  unsigned char params[4096] = {0};
+  ff_status status = exec_program_kernel(program, r->c->kernel, &kernel, error);
+  if (status) return status;
+  const exec_kernel_info *info = exec_kernel_describe(kernel);
+  if (info->param_bytes > sizeof params) return ff_fail(error, FF_INVALID, "too many bytes of parameters");
+  status = make_params(r, info, params, error);
+  if (status) return status;
+  exec_config config = {.memory = r->memory, .threads = 1, .resident_blocks = 32, .sm_count = 4, .max_shared = 48 << 10,
+                        .max_instructions = 2000000, .clock_hz = 1000000000, .isa = r->isa};
+  exec_launch_request request = {.kernel = kernel, .dynamic_shared = r->c->shared, .params = params, .cooperative = r->c->cooperative, .launch_id = 1};
+  memcpy(request.grid, r->shape.grid, sizeof request.grid);
+  memcpy(request.block, r->shape.block, sizeof request.block);
+  exec_stats stats = {0};
+  return exec_launch(&config, &request, &stats, fault, error);
+}
+
+static void run_launch(run *r, exec_program *program) {
+  ff_error error = {0};
+  exec_fault fault = {.kind = EXEC_FAULT_NONE};
+  ff_status status = make_buffers(r, &error);
+  if (!status) status = launch(r, program, &fault, &error);
+  if (status == FF_UNSUPPORTED && !strcmp(r->c->fault, "unsupported")) {
+    status = FF_OK;
+  } else if (status && status != FF_FAULT) {
+    report_start(r);
+    printf("%s\n", error.message);
+  } else {
+    compare_fault(r, &fault);
+    for (unsigned i = 0; i < r->c->array_count && !fault.kind; i++)
+      if (r->buffers[i]) compare_array(r, i);
+  }
+  fflush(stdout);
+  free_buffers(r);
+}
+
+static unsigned make_shapes(const conformance_case *c, shape shapes[2]) {
+  if (c->has_launch) {
+    memcpy(shapes[0].grid, c->grid, sizeof c->grid);
+    memcpy(shapes[0].block, c->block, sizeof c->block);
+    return 1;
+  }
+  unsigned count = (unsigned)c->arrays[0].count, warps = (count + 31) / 32;
+  unsigned grid = (warps + 31) / 32, few = (count + 30) / 31;
+  shapes[0] = (shape){{grid, 1, 1}, {(warps + grid - 1) / grid * 32, 1, 1}, 0};
+  shapes[1] = (shape){{few, 1, 1}, {31, 1, 1}, few * 31};
+  shapes[0].elements = (size_t)shapes[0].grid[0] * shapes[0].block[0];
+  return 2;
+}
+
+static unsigned run_program(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory, exec_program *program) {
+  shape shapes[2] = {0};
+  unsigned failures = 0, count = make_shapes(c, shapes);
+  for (const char *const *isa = exec_isas(); *isa; isa++) {
+    if (only_isa && strcmp(only_isa, *isa)) continue;
+    for (unsigned i = 0; i < count; i++) {
+      run r = {.file = file, .isa = *isa, .c = c, .shape = shapes[i], .memory = memory};
+      run_launch(&r, program);
+      failures += r.failures;
+    }
+  }
+  return failures;
+}
+
+static ff_status run_case(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory, unsigned *failures, ff_error *error) {
+  ptx_module *module, *linked = NULL;
+  exec_program *program = NULL;
+  ff_status status = ptx_module_parse(file, c->text, c->text_length, &module, error);
+  if (status) return status;
+  status = ptx_link(&module, 1, &linked, error);
+  if (!status) status = exec_program_create(linked, memory, &program, error);
+  if (!status) {
+    *failures = run_program(file, c, only_isa, memory, program);
+    exec_program_free(program);
+  }
+  if (linked) ptx_module_free(linked);
+  ptx_module_free(module);
+  return status;
+}
+
+/* ---- files ---- */
+
+typedef struct options {
+  const char *isa;
+  bool print;
+  exec_memory *memory;
+  unsigned files, failed;
+} options;
+
+static void run_file(options *o, const char *file) {
+  char *text;
+  size_t size;
+  ff_error error = {0};
+  conformance_case c = {0};
+  unsigned failures = 0;
+  ff_status status = ff_file_read(file, 1 << 24, &text, &size, &error);
+  if (!status) {
+    status = case_read(file, text, size, &c, &error);
+    free(text);
+    if (!status && o->print) printf("%s", c.text);
+    if (!status && !o->print) status = run_case(file, &c, o->isa, o->memory, &failures, &error);
+    if (c.text) case_free(&c);
+  }
+  if (status) printf("%s: %s\n", file, error.message);
+  o->files++;
+  o->failed += status || failures;
+}
+
+static int is_ptx(const struct dirent *entry) {
+  size_t length = strlen(entry->d_name);
+  return length > 4 && !strcmp(entry->d_name + length - 4, ".ptx");
+}
+
+static void run_path(options *o, const char *path) {
+  struct dirent **entries;
+  struct stat info;
+  if (stat(path, &info) || !S_ISDIR(info.st_mode)) {
+    run_file(o, path);
+    return;
+  }
+  int count = scandir(path, &entries, is_ptx, alphasort);
+  for (int i = 0; i < count; i++) {
+    char file[4096];
+    snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
+    run_file(o, file);
+    free(entries[i]);
+  }
+  if (count >= 0) free(entries);
+}
+
+int main(int argc, char **argv) {
+  options o = {0};
+  int first = 1;
+  for (; first < argc && argv[first][0] == '-'; first++) {
+    if (!strcmp(argv[first], "--print")) o.print = true;
+    else if (!strcmp(argv[first], "--isa") && first + 1 < argc) o.isa = argv[++first];
+    else first = argc;
+  }
+  if (first >= argc) {
+    fprintf(stderr, "usage: runner [--isa NAME] [--print] FILE-OR-FOLDER...\n");
+    return 2;
+  }
+  ff_error error = {0};
+  if (exec_memory_create(&o.memory, &error)) {
+    fprintf(stderr, "%s\n", error.message);
+    return 2;
+  }
+  for (int i = first; i < argc; i++) run_path(&o, argv[i]);
+  exec_memory_free(o.memory);
+  if (!o.print) printf("%u files, %u failed\n", o.files, o.failed);
+  return o.failed || !o.files;
+}
