@@ -188,6 +188,7 @@ typedef enum cudaMemLocationType {
   cudaMemLocationTypeHostNumaCurrent,
 } cudaMemLocationType;
 typedef struct cudaMemLocation { cudaMemLocationType type; int id; } cudaMemLocation;
+typedef struct cudaMemAccessDesc { cudaMemLocation location; int flags; } cudaMemAccessDesc; /* 1: read, 3: read and write */
 
 typedef enum cudaMemRangeAttribute {
   cudaMemRangeAttributeReadMostly = 1, cudaMemRangeAttributePreferredLocation, cudaMemRangeAttributeAccessedBy,

@@ -76,7 +76,6 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent);
 cudaError_t cudaFree(void *pointer);
 cudaError_t cudaFreeHost(void *pointer);
-CUDART_DECLARE(cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream))
 CUDART_DECLARE(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream))
 cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned flags);
 cudaError_t cudaHostUnregister(void *pointer);
@@ -95,6 +94,22 @@ CUDART_DECLARE(cudaMemPrefetchAsync_v2, _ptsz, (const void *pointer, size_t byte
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device);
 cudaError_t cudaMemAdvise_v2(const void *pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location);
 #endif
+
+/* cudart_pool.c */
+CUDART_DECLARE(cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream))
+CUDART_DECLARE(cudaMallocFromPoolAsync, _ptsz, (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream))
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device);
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, int attribute, void *value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, int attribute, void *value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count);
+cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation *location);
+void cudart_pool_forget(const void *pointer); /* it was freed */
+void cudart_pool_reset(void);                 /* everything was freed */
 
 /* cudart_copy.c */
 CUDART_DECLARE(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind))

@@ -18,7 +18,10 @@ static cudaError_t allocate(void **out, engine_memory memory, uint64_t bytes, un
 }
 
 static cudaError_t release(void *pointer, unsigned allowed) {
-  return pointer ? engine_free((uint64_t)(uintptr_t)pointer, allowed) : engine_start();
+  if (!pointer) return engine_start();
+  cudaError_t error = engine_free((uint64_t)(uintptr_t)pointer, allowed);
+  if (!error && allowed >> ENGINE_DEVICE & 1) cudart_pool_forget(pointer);
+  return error;
 }
 
 CUDART_API cudaError_t cudaMalloc(void **pointer, size_t size) {
@@ -65,15 +68,6 @@ CUDART_API cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) 
 CUDART_API cudaError_t cudaFree(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_DEVICE | 1u << ENGINE_MANAGED)); }
 
 CUDART_API cudaError_t cudaFreeHost(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_PINNED)); }
-
-/* The stream's order is the host's here, so the memory is there, and gone, at once. */
-static cudaError_t allocate_async(void **pointer, size_t size, cudaStream_t stream) {
-  engine_stream_info info;
-  cudaError_t error = engine_stream_describe(stream, &info);
-  return error ? error : allocate(pointer, ENGINE_DEVICE, size, 0, "cudaMallocAsync");
-}
-CUDART_PAIR(cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream),
-            allocate_async(pointer, size, engine_stream_handle(stream, own)))
 
 static cudaError_t release_async(void *pointer, cudaStream_t stream) {
   engine_stream_info info;
