@@ -4,7 +4,7 @@
 void engine_say_once(const char *key, const char *format, ...); /* engine.h */
 
 static int unimplemented(const char *call) {
-  engine_say_once(call, "%s is not implemented by the virtual GPU", call);
+  engine_say_once(call, "%s is not implemented by the virtual GPU; it returned 'not supported'", call);
   return 801; /* CUDA_ERROR_NOT_SUPPORTED */
 }
 
