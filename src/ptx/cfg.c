@@ -137,14 +137,14 @@ static bool has_self_edge(const ptx_block *block, uint32_t index) {
 
 /* A component is complete: it is the top of the stack down to `root`. Components come out last first, so it goes in
  * front of by_order[*end...]. */
-static void close_component(orderer *o, uint32_t root, uint32_t *end, uint32_t depth) {
+static void close_component(orderer *o, uint32_t root, uint32_t header, uint32_t *end, uint32_t depth) {
   uint32_t last = *end, block;
   do {
     block = o->stack[--o->stack_count];
     o->on_stack[block] = 0;
     o->cfg->by_order[--*end] = block;
   } while (block != root);
-  bool loop = last - *end > 1 || has_self_edge(&o->cfg->blocks[root], root);
+  bool loop = last - *end > 1 || (root != header && has_self_edge(&o->cfg->blocks[root], root));
   if (loop) FF_PUSH(&o->found, ((component){root, *end, last, depth}));
 }
 
@@ -172,7 +172,7 @@ static void find_components(orderer *o, uint32_t start, uint32_t header, uint32_
       else if (o->on_stack[to] && o->number[to] < o->low[from]) o->low[from] = o->number[to];
       continue;
     }
-    if (o->low[from] == o->number[from]) close_component(o, from, end, depth);
+    if (o->low[from] == o->number[from]) close_component(o, from, header, end, depth);
     frames--;
     uint32_t *above = frames ? &o->low[o->frames[frames - 1].block] : NULL;
     if (above && o->low[from] < *above) *above = o->low[from];

@@ -155,6 +155,7 @@ typedef struct ptx_instr {
   uint8_t vector;                     /* .v2 .v4 .v8: 2, 4, 8; else 1 */
   uint16_t mods[PTX_MAX_MODS];        /* ptx_mod, in order */
   ptx_type types[PTX_MAX_TYPES];      /* in order: cvt.rn.f32.s32 -> F32, S32 */
+  uint32_t type_words;                /* bit i: the i-th dotted word is a type, else a modifier; for printing */
   uint64_t mod_set[(PTX_MODS + 63) / 64];
   ptx_operand *operands;  /* operand_count of them, in textual order, destination first where there is one; the parser has
                              checked the count (ptx_operand_limits) */

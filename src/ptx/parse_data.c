@@ -94,6 +94,13 @@ static bool parse_declaration_word(ptx_parser *parser, ptx_declaration *declarat
   return true;
 }
 
+/* Types that exist only as the format of an operand (.tf32, .e4m3, .u4 ...) are declared as bits of their size. */
+static bool is_variable_type(ptx_type type) {
+  if (ptx_type_class(type) == 'P' || ptx_type_class(type) == 'O') return true;
+  if (ptx_type_class(type) != 'F') return ptx_type_bits(type) >= 8;
+  return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2 || type == PTX_F32 || type == PTX_F64;
+}
+
 bool ptx_parse_declaration(ptx_parser *parser, ptx_declaration *declaration) {
   *declaration = (ptx_declaration){.space = space_of(ptx_directive_here(parser)), .vector = 1};
   char buffer[80];
@@ -108,9 +115,10 @@ bool ptx_parse_declaration(ptx_parser *parser, ptx_declaration *declaration) {
   }
   while (parser->token.kind == PTX_TOKEN_DOTTED)
     if (!parse_declaration_word(parser, declaration)) return false;
-  if (declaration->type != PTX_TYPE_NONE) return true;
-  ptx_error_here(parser, "a declaration needs a type such as .b32");
-  return false;
+  if (declaration->type == PTX_TYPE_NONE) ptx_error_here(parser, "a declaration needs a type such as .b32");
+  else if (!is_variable_type(declaration->type))
+    ptx_error_here(parser, "nothing can be declared with type .%s", ptx_type_text(declaration->type));
+  return parser->status == FF_OK;
 }
 
 /* Bytes of one element; opaque types are handles of 8 bytes, .pred and sub-byte types take one. */
@@ -226,7 +234,7 @@ static uint64_t bits_as(const ptx_value *value, ptx_type type) {
   if (value->kind == PTX_OPERAND_INT) {
     number = value->is_unsigned ? (double)value->bits : (double)(int64_t)value->bits;
   } else if (value->kind == PTX_OPERAND_F32) {
-    if (type == PTX_F32) return bits; /* a NaN keeps its payload */
+    if (ptx_type_bits(type) == 32) return bits; /* a NaN keeps its payload */
     memcpy(&single, &bits, sizeof single);
     number = single;
   } else {

@@ -413,6 +413,7 @@ static bool parse_mods(ptx_parser *parser, ptx_instr *instr, bool *unknown) {
         ptx_error_here(parser, "more than %d types", PTX_MAX_TYPES);
         return false;
       }
+      instr->type_words |= UINT32_C(1) << (instr->mod_count + instr->type_count);
       instr->types[instr->type_count++] = word.type;
     } else if (!word.is_mod) {
       *unknown = true;
