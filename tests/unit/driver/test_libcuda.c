@@ -63,6 +63,19 @@ static CUcontext context;
 #define check(call, result) assert_int_equal(call, result)
 #define succeed(call) check(call, CUDA_SUCCESS)
 
+/* Sizes and offsets as in cuda.h of CUDA 13.0, for x86-64. */
+static void test_layout(void **state) {
+  assert_int_equal(sizeof(CUDA_MEMCPY2D), 128);
+  assert_int_equal(offsetof(CUDA_MEMCPY2D, dstPitch), 104);
+  assert_int_equal(sizeof(CUDA_MEMCPY3D), 200);
+  assert_int_equal(offsetof(CUDA_MEMCPY3D, dstHeight), 168);
+  assert_int_equal(sizeof(CUlaunchConfig), 56);
+  assert_int_equal(offsetof(CUlaunchConfig, numAttrs), 48);
+  assert_int_equal(sizeof(cudaLaunchAttribute), 72);
+  assert_int_equal(offsetof(cudaLaunchAttribute, val), 8);
+  assert_int_equal(sizeof(CUdevprop), 56);
+}
+
 /* ---- before anything ---- */
 
 static void test_not_initialised(void **state) {
@@ -459,7 +472,7 @@ static void test_fault(void **state) {
 int main(void) {
   setenv("FARFAULT_MACHINE", "v100", 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_not_initialised), cmocka_unit_test(test_device),  cmocka_unit_test(test_contexts),
+      cmocka_unit_test(test_layout), cmocka_unit_test(test_not_initialised), cmocka_unit_test(test_device),  cmocka_unit_test(test_contexts),
       cmocka_unit_test(test_memory),          cmocka_unit_test(test_copies),  cmocka_unit_test(test_streams),
       cmocka_unit_test(test_module),          cmocka_unit_test(test_jit_log), cmocka_unit_test(test_launch),
       cmocka_unit_test(test_link),            cmocka_unit_test(test_entry_points), cmocka_unit_test(test_fault),
