@@ -7,11 +7,6 @@
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {        \
     ops_put_pred(w, in->dst, (expr), OPS_LIVE_##form);                     \
   }
-#define ops_fn_mov_pred(form) OPS_PRED(form, mov_pred, ops_get_pred(w, in, 0))
-#define ops_fn_not_pred(form) OPS_PRED(form, not_pred, ~ops_get_pred(w, in, 0))
-#define ops_fn_and_pred(form) OPS_PRED(form, and_pred, ops_get_pred(w, in, 0) & ops_get_pred(w, in, 1))
-#define ops_fn_or_pred(form) OPS_PRED(form, or_pred, ops_get_pred(w, in, 0) | ops_get_pred(w, in, 1))
-#define ops_fn_xor_pred(form) OPS_PRED(form, xor_pred, ops_get_pred(w, in, 0) ^ ops_get_pred(w, in, 1))
 
 /* SHIFT(fn, D, A, expr): two sources, the second a u32 amount b. Without AVX2 there is no shift by a different amount
  * in each lane; there a constant amount (nearly all are) gets a loop of its own. */
@@ -33,8 +28,8 @@
 #endif
 
 /* lop3: choose by a, then by b, then by c, among the table's entries spread to all bits. */
-#define ops_fn_lop3(form)                                                                                           \
-  OPS_CHOSEN void lop3_##form(exec_warp *w, const exec_instr *in) {                                                 \
+#define OPS_LOP3(form, fn, ...)                                                                                           \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
     uint32_t *d = OPS_SLOT(uint32_t, in->dst);                                                                      \
     const uint32_t table = in->aux >> OPS_AUX_SHIFT;                                                                \
     uint32_t zero[4], change[4]; /* what c == 0 gives, and which bits c == 1 changes, for each a, b */              \

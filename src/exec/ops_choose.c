@@ -54,10 +54,14 @@ typedef struct form_name {
   size_t length;
 } form_name;
 
-static void name_add(form_name *name, const char *word) {
-  int added = snprintf(name->text + name->length, sizeof name->text - name->length, name->length ? ".%s" : "%s", word);
+static void name_end(form_name *name, const char *text) {
+  int added = snprintf(name->text + name->length, sizeof name->text - name->length, "%s", text);
   if (added > 0) name->length += (size_t)added;
   if (name->length >= sizeof name->text) name->length = sizeof name->text - 1;
+}
+static void name_add(form_name *name, const char *word) {
+  if (name->length) name_end(name, ".");
+  name_end(name, word);
 }
 
 static bool combines(const ptx_instr *instr, int index) {
@@ -88,16 +92,21 @@ static void name_widths(const ptx_func *func, const ptx_instr *instr, form_name 
   uint32_t bits = register_bits(func, &instr->operands[0]);
   if (ptx_type_bits(instr->types[0]) < 64 && bits == 64) destination = "@64";
   if (ptx_type_bits(instr->types[0]) < 32 && bits == 32 && is_integer(instr->types[0])) destination = "@32";
-  int added = snprintf(name->text + name->length, sizeof name->text - name->length, "%s%s", source, destination);
-  name->length += added > 0 ? (size_t)added : 0;
+  name_end(name, source);
+  name_end(name, destination);
 }
 
 static void make_name(const ptx_func *func, const ptx_instr *instr, form_name *name) {
   name_add(name, ptx_opcode_text(instr->opcode));
+  if (ops_is_video(instr->opcode)) {
+    if (ops_video_suffix(instr)) name_add(name, ops_video_suffix(instr));
+    return;
+  }
   for (int i = 0; i < instr->mod_count; i++)
     if (!combines(instr, i) && !redundant(instr, i)) name_add(name, ptx_mod_text(instr->mods[i]));
   for (int i = 0; i < instr->type_count; i++) name_add(name, ptx_type_text(instr->types[i]));
   name_widths(func, instr, name);
+  if ((instr->opcode == PTX_OP_MIN || instr->opcode == PTX_OP_MAX) && instr->operand_count == 4) name_end(name, "/3");
 }
 
 /* --- What the operands say. --- */
@@ -159,6 +168,10 @@ ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr,
                           .dst2_type = entry->dst2,
                           .aux = entry->aux};
   memcpy(choice->src_type, entry->src, sizeof choice->src_type);
+  if (ops_is_video(instr->opcode)) {
+    if (!ops_video_aux(instr, &choice->aux, &choice->sources)) return unsupported(&name, error);
+    return FF_OK;
+  }
   uint32_t boolean = boolean_aux(instr);
   if (boolean) {
     choice->aux |= boolean;

@@ -4,25 +4,21 @@
  *
  * The words of a .def file, D A B C E being kinds (ops_lane.h) and `expr` an expression over a, b, c, e:
  *   OPn(names, fn, D, A.., expr)             a handler with n sources and its entry
- *   FNn(fn, D, A.., expr), ROWn(names, fn, aux, D, A..)  the two apart: one handler for several entries
- *   FNRn                                     like FNn, under the rounding mode that the entry's aux names
- *   TESTn(names, fn, A.., expr)              the result is a predicate (setp)
- *   SHIFT(fn, D, A, expr)    like FN2 with a u32 amount b that is mostly constant
- *   FNCn                     with carry (ops_integer.isa.c)
- *   FN(fn), ROW(names, fn, aux, dst, dst2, src...)  a handler written out as ops_fn(fn, form) in the family's file */
+ *   TESTn(names, fn, A.., expr)              the same, the result being a predicate
+ *   FNn(fn, D, A.., expr)                    the handler alone
+ *   FNRn(fn, D, A.., expr)                   the handler, under the rounding mode that the entry's aux names
+ *   FNX(maker, fn, ...)                      a handler from the family's own maker(form, fn, ...)
+ *   ROWn(names, fn, aux, D, A..)             an entry alone: one handler may have several
+ *   ROW(names, fn, aux, dst, dst2, src...)   an entry with ptx_types instead of kinds */
 #include "exec/ops_lane.h"
 
-#define FN1(fn, D, A, expr) OPS_FORM1(all, fn, (void)0, (void)0, D, A, expr) OPS_FORM1(some, fn, (void)0, (void)0, D, A, expr)
-#define FN2(fn, D, A, B, expr) OPS_FORM2(all, fn, (void)0, (void)0, D, A, B, expr) OPS_FORM2(some, fn, (void)0, (void)0, D, A, B, expr)
-#define FN3(fn, D, A, B, C, expr) \
-  OPS_FORM3(all, fn, (void)0, (void)0, D, A, B, C, expr) OPS_FORM3(some, fn, (void)0, (void)0, D, A, B, C, expr)
-#define FN4(fn, D, A, B, C, E, expr) \
-  OPS_FORM4(all, fn, (void)0, (void)0, D, A, B, C, E, expr) OPS_FORM4(some, fn, (void)0, (void)0, D, A, B, C, E, expr)
-#define FNR1(fn, D, A, expr) OPS_FORM1(all, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, expr) OPS_FORM1(some, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, expr)
-#define FNR2(fn, D, A, B, expr) \
-  OPS_FORM2(all, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, expr) OPS_FORM2(some, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, expr)
-#define FNR3(fn, D, A, B, C, expr) \
-  OPS_FORM3(all, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, C, expr) OPS_FORM3(some, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, C, expr)
+#define FNX(maker, fn, ...) maker(all, fn, __VA_ARGS__) maker(some, fn, __VA_ARGS__)
+#define FN1(fn, D, A, expr) FNX(OPS_FORM1, fn, (void)0, (void)0, D, A, expr)
+#define FN2(fn, D, A, B, expr) FNX(OPS_FORM2, fn, (void)0, (void)0, D, A, B, expr)
+#define FN3(fn, D, A, B, C, expr) FNX(OPS_FORM3, fn, (void)0, (void)0, D, A, B, C, expr)
+#define FN4(fn, D, A, B, C, E, expr) FNX(OPS_FORM4, fn, (void)0, (void)0, D, A, B, C, E, expr)
+#define FNR1(fn, D, A, expr) FNX(OPS_FORM1, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, expr)
+#define FNR2(fn, D, A, B, expr) FNX(OPS_FORM2, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, expr)
 #define ROW1(names, fn, aux, D, A)
 #define ROW2(names, fn, aux, D, A, B)
 #define ROW3(names, fn, aux, D, A, B, C)
@@ -32,20 +28,16 @@
 #define OP2(names, fn, D, A, B, expr) FN2(fn, D, A, B, expr)
 #define OP3(names, fn, D, A, B, C, expr) FN3(fn, D, A, B, C, expr)
 #define OP4(names, fn, D, A, B, C, E, expr) FN4(fn, D, A, B, C, E, expr)
-#define TEST1(names, fn, A, expr) OPS_TEST1(all, fn, A, expr) OPS_TEST1(some, fn, A, expr)
-#define TEST2(names, fn, A, B, expr) OPS_TEST2(all, fn, A, B, expr) OPS_TEST2(some, fn, A, B, expr)
-#define FN(fn) ops_fn_##fn(all) ops_fn_##fn(some)
-#define SHIFT(fn, D, A, expr) OPS_SHIFT(all, fn, D, A, expr) OPS_SHIFT(some, fn, D, A, expr)
-#define FNC2(fn, D, op, takes, gives) OPS_CARRY2(all, fn, D, op, takes, gives) OPS_CARRY2(some, fn, D, op, takes, gives)
-#define FNC3(fn, D, A, product, takes, gives) OPS_CARRY3(all, fn, D, A, product, takes, gives) OPS_CARRY3(some, fn, D, A, product, takes, gives)
+#define TEST1(names, fn, A, expr) FNX(OPS_TEST1, fn, A, expr)
+#define TEST2(names, fn, A, B, expr) FNX(OPS_TEST2, fn, A, B, expr)
 #include OPS_DEF
+#undef FNX
 #undef FN1
 #undef FN2
 #undef FN3
 #undef FN4
 #undef FNR1
 #undef FNR2
-#undef FNR3
 #undef ROW1
 #undef ROW2
 #undef ROW3
@@ -57,22 +49,14 @@
 #undef OP4
 #undef TEST1
 #undef TEST2
-#undef FN
-#undef SHIFT
-#undef FNC2
-#undef FNC3
 
+#define FNX(maker, fn, ...)
 #define FN1(fn, D, A, expr)
 #define FN2(fn, D, A, B, expr)
 #define FN3(fn, D, A, B, C, expr)
 #define FN4(fn, D, A, B, C, E, expr)
 #define FNR1(fn, D, A, expr)
 #define FNR2(fn, D, A, B, expr)
-#define FNR3(fn, D, A, B, C, expr)
-#define FN(fn)
-#define SHIFT(fn, D, A, expr)
-#define FNC2(fn, D, op, takes, gives)
-#define FNC3(fn, D, A, product, takes, gives)
 #define ROW(names, fn, aux, dst, dst2, ...) {names, {fn##_all, fn##_some}, dst, dst2, {__VA_ARGS__}, (uint32_t)(aux) << OPS_AUX_SHIFT},
 #define ROW1(names, fn, aux, D, A) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A)
 #define ROW2(names, fn, aux, D, A, B) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A, TYPE_##B)

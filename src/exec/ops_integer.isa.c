@@ -84,11 +84,11 @@ OPS_INLINE int32_t ops_max_relu(int32_t a, int32_t b) { return ops_max_s(ops_max
             OPS_LANE(A, a) OPS_LANE(A, b) OPS_LANE(D, c), product, c, add, takes, gives)
 
 #define CARRY_2(op, U, S, fn, D, way, takes, gives)                                                                 \
-  FNC2(fn, D, way, takes, gives) ROW2(op "." U " " op "." S, fn, 0, D, D, D)
+  FNX(OPS_CARRY2, fn, D, way, takes, gives) ROW2(op "." U " " op "." S, fn, 0, D, D, D)
 #define CARRY_MAD(half, T, fn, D, A, product)                                                                       \
-  FNC3(mad_cc_##fn, D, A, product, 0, 1) ROW3("mad." half ".cc." T, mad_cc_##fn, 0, D, A, A, D)                     \
-  FNC3(madc_##fn, D, A, product, 1, 0) ROW3("madc." half "." T, madc_##fn, 0, D, A, A, D)                           \
-  FNC3(madc_cc_##fn, D, A, product, 1, 1) ROW3("madc." half ".cc." T, madc_cc_##fn, 0, D, A, A, D)
+  FNX(OPS_CARRY3, mad_cc_##fn, D, A, product, 0, 1) ROW3("mad." half ".cc." T, mad_cc_##fn, 0, D, A, A, D)                     \
+  FNX(OPS_CARRY3, madc_##fn, D, A, product, 1, 0) ROW3("madc." half "." T, madc_##fn, 0, D, A, A, D)                           \
+  FNX(OPS_CARRY3, madc_cc_##fn, D, A, product, 1, 1) ROW3("madc." half ".cc." T, madc_cc_##fn, 0, D, A, A, D)
 
 #define OPS_DEF "exec/ops_integer.def"
 #define OPS_TABLE ops_integer

@@ -89,6 +89,24 @@ OPS_INLINE float ops_fma32(float a, float b, float c) { return (float)ops_odd_su
 OPS_INLINE double ops_fma64(double a, double b, double c) { return fma(a, b, c); }
 #endif
 
+/* A whole fma handler in a directed mode. Without the instruction: sums to odd under the default mode, kept in double;
+ * then one rounding under the asked mode. */
+#if defined(__FMA__)
+#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                                                    \
+  OPS_FORM3(form, fn, OPS_ROUND_ON, OPS_ROUND_OFF, D, A, B, C, ops_fma32(a, b, c))
+#else
+#define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                                                    \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
+    _Alignas(64) double sum[32];                                                                                    \
+    OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form                                          \
+    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) sum[l] = ops_odd_sum((double)a * b, c); }               \
+    OPS_ROUND_ON;                                                                                                   \
+    OPS_LOOP { OPS_STORE_##form(D, ((float)sum[l])); }                                                              \
+    OPS_ROUND_OFF;                                                                                                  \
+  }
+#endif
+
 /* --- Rounding to an integral value: 2^23 (2^52) pushes the fraction out. --- */
 
 OPS_INLINE float ops_rni32(float x) {
@@ -124,6 +142,36 @@ OPS_INLINE double ops_rmi64(double x) {
 OPS_INLINE double ops_rpi64(double x) {
   double r = ops_rni64(x);
   return __builtin_copysign(r < x ? r + 1.0 : r, x);
+}
+
+/* --- min, max. A NaN loses against a number, with .NaN it wins; -0 < +0. Equal operands are the same number or zeros of
+ * different sign: or-ing (and-ing) their bits gives the smaller (larger). .xorsign.abs: magnitudes, then the product's
+ * sign. NaN results still go through ops_canon32 or their like. --- */
+
+OPS_INLINE float ops_min32(float a, float b) {
+  float equal = ops_f32_of(ops_u32_of(a) | ops_u32_of(b)), less = a < b ? a : b;
+  return a != a ? b : b != b ? a : a == b ? equal : less;
+}
+OPS_INLINE float ops_max32(float a, float b) {
+  float equal = ops_f32_of(ops_u32_of(a) & ops_u32_of(b)), more = a > b ? a : b;
+  return a != a ? b : b != b ? a : a == b ? equal : more;
+}
+OPS_INLINE float ops_min_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_min32(a, b); }
+OPS_INLINE float ops_max_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_max32(a, b); }
+OPS_INLINE float ops_xorsign32(float r, float a, float b) {
+  return r == r ? ops_f32_of(ops_u32_of(r) | ((ops_u32_of(a) ^ ops_u32_of(b)) & 0x80000000u)) : OPS_NAN32;
+}
+OPS_INLINE float ops_min_xorsign32(float a, float b) {
+  return ops_xorsign32(ops_min32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
+}
+OPS_INLINE float ops_max_xorsign32(float a, float b) {
+  return ops_xorsign32(ops_max32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
+}
+OPS_INLINE float ops_min_nan_xorsign32(float a, float b) {
+  return ops_xorsign32(ops_min_nan32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
+}
+OPS_INLINE float ops_max_nan_xorsign32(float a, float b) {
+  return ops_xorsign32(ops_max_nan32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
 }
 
 #endif

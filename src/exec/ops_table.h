@@ -41,6 +41,12 @@ ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr,
 /* The entry of that name, or NULL. */
 const ops_entry *ops_find(ops_set *set, const char *name);
 
+/* Video instructions (ops_choose_video.c): the word that follows the mnemonic in the entry's name, or NULL; the whole aux
+ * and the number of sources, or false if there is no such form. */
+bool ops_is_video(ptx_opcode opcode);
+const char *ops_video_suffix(const ptx_instr *instr);
+bool ops_video_aux(const ptx_instr *instr, uint32_t *aux, uint8_t *sources);
+
 /* The sets, for tests and listings. */
 extern ops_set ops_set_baseline, ops_set_avx2, ops_set_avx512;
 
