@@ -147,6 +147,11 @@ CUDART_DECLARE(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority
 CUDART_DECLARE(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id))
 CUDART_DECLARE(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device))
 CUDART_DECLARE(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status))
+CUDART_DECLARE(cudaStreamGetCaptureInfo, _ptsz, (cudaStream_t stream, int *status))
+CUDART_DECLARE(cudaStreamGetCaptureInfo_v2, _ptsz, (cudaStream_t stream, int *status))
+CUDART_DECLARE(cudaStreamGetCaptureInfo_v3, _ptsz, (cudaStream_t stream, int *status))
+CUDART_DECLARE(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from))
+cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode);
 CUDART_DECLARE(cudaStreamAttachMemAsync, _ptsz, (cudaStream_t stream, void *pointer, size_t bytes, unsigned flags))
 CUDART_DECLARE(cudaStreamSetAttribute, _ptsz, (cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value))
 CUDART_DECLARE(cudaStreamGetAttribute, _ptsz, (cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value))

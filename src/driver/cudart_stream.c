@@ -91,6 +91,22 @@ static cudaError_t stream_constant(cudaStream_t stream, int *out, int value) {
 CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device), stream_constant(engine_stream_handle(stream, own), device, 0))
 CUDART_PAIR(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
 
+/* The further parameters (the graph so far) differ by version; without a capture none of them is set. */
+CUDART_PAIR(cudaStreamGetCaptureInfo, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
+#if CUDART_MAJOR < 13
+CUDART_PAIR(cudaStreamGetCaptureInfo_v2, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
+CUDART_PAIR(cudaStreamGetCaptureInfo_v3, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
+#endif
+
+CUDART_API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) {
+  static _Thread_local int current; /* cudaStreamCaptureModeGlobal */
+  if (!mode || *mode < 0 || *mode > 2) return engine_return(cudaErrorInvalidValue);
+  int before = current;
+  current = *mode;
+  *mode = before;
+  return cudaSuccess;
+}
+
 /* Where managed memory may be used from is not enforced: all of it may be, from everywhere. */
 static cudaError_t attach(cudaStream_t stream, void *pointer, size_t bytes, unsigned flags) {
   engine_stream_info info;
@@ -130,6 +146,14 @@ static cudaError_t get_attribute(cudaStream_t stream, int attribute, cudaLaunchA
 }
 CUDART_PAIR(cudaStreamGetAttribute, _ptsz, (cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value),
             get_attribute(engine_stream_handle(stream, own), attribute, value))
+
+static cudaError_t copy_attributes(cudaStream_t to, cudaStream_t from) {
+  engine_stream_info info;
+  cudaError_t error = engine_stream_describe(to, &info);
+  return error ? error : engine_stream_describe(from, &info);
+}
+CUDART_PAIR(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from),
+            copy_attributes(engine_stream_handle(to, own), engine_stream_handle(from, own)))
 
 /* ---- events ---- */
 
