@@ -3,6 +3,8 @@
 #ifndef FF_MACHINE_SIM_H
 #define FF_MACHINE_SIM_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "machine/result.h"
 #include "machine/spec.h"
@@ -23,7 +25,11 @@ void sim_run(sim *sim);
 /* From another thread: waits until the simulation has got past operation `sequence` and, for a recorded event, knows
  * when it happened; returns picoseconds. The basis of cudaEventElapsedTime. */
 uint64_t sim_event_time(sim *sim, uint64_t sequence);
-/* The host's virtual clock after operation `sequence` (waits as above). */
+/* Had the event recorded by operation `sequence` happened when the host was past operation `by`? Waits only until those
+ * operations were processed; unlike sim_event_time it does not make the device go on. For cudaEventQuery and the like. */
+bool sim_event_happened(sim *sim, uint64_t sequence, uint64_t by);
+/* The host's virtual clock after operation `sequence` (waits as above; of operations more than 65,536 back, the time of
+ * the oldest that is remembered). */
 uint64_t sim_host_time(sim *sim, uint64_t sequence);
 /* A consistent copy of the numbers so far; any thread, any time. The caller frees it with sim_result_free. */
 void sim_snapshot(sim *sim, sim_result *result);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the counters are kept: per kernel and per allocation while the simulation runs; the run's totals are made from
+ * them when someone asks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/model.h"
+
+sim_counters *counters_of_kernel(sim *s, const trace_launch *launch) {
+  for (size_t i = s->kernels.count; i-- > 0;)
+    if (!strcmp(s->kernels.items[i]->name, launch->kernel)) return &s->kernels.items[i]->counters;
+  sim_kernel_result *k = ff_alloc(sizeof *k);
+  snprintf(k->name, sizeof k->name, "%s", launch->kernel);
+  FF_PUSH(&s->kernels, k);
+  return &k->counters;
+}
+
+uint32_t counters_of_allocation(sim *s, const trace_op *op) {
+  bool full = s->allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
+  if (s->allocations.count && full) {
+    sim_allocation_result *rest = s->allocations.items[ALLOCATIONS_SHOWN];
+    snprintf(rest->name, sizeof rest->name, "(all further allocations)");
+    rest->bytes += op->alloc.bytes;
+    return ALLOCATIONS_SHOWN;
+  }
+  sim_allocation_result *a = ff_alloc(sizeof *a);
+  snprintf(a->name, sizeof a->name, "%s", op->alloc.name);
+  a->id = op->alloc.id;
+  a->address = op->alloc.address;
+  a->bytes = a->counters.footprint_bytes = op->alloc.bytes;
+  a->managed = op->alloc.memory == TRACE_MEMORY_MANAGED;
+  a->pinned = op->alloc.memory == TRACE_MEMORY_PINNED;
+  FF_PUSH(&s->allocations, a);
+  return (uint32_t)s->allocations.count - 1;
+}
+
+/* Counted per kernel only; everything else in the run's counters is counted there directly. */
+static void add_kernel(sim_counters *total, const sim_counters *k) {
+#define ADD(name) total->name += k->name;
+  ADD(launches) ADD(blocks) ADD(warp_instructions) ADD(accesses) ADD(load_accesses) ADD(store_accesses)
+  ADD(atomic_accesses) ADD(lines) ADD(sectors) ADD(l1_hits) ADD(l1_misses) ADD(l2_hits) ADD(l2_misses)
+  ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses)
+  ADD(walks) ADD(walk_cache_hits) ADD(faults) ADD(faults_merged) ADD(faults_throttled) ADD(fault_wait_ps)
+  ADD(remote_bytes) ADD(warp_stall_ps)
+#undef ADD
+}
+
+void counters_total(sim *s, sim_counters *total) {
+  ps end = s->host > s->device_end ? s->host : s->device_end;
+  ps now = s->over || end > s->now ? end : s->now;
+  if (!s->over) link_account(s, now < s->now ? now : s->now);
+  *total = s->counters;
+  for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
+  total->time_ps = now;
+  if (s->running_count && s->now > s->running_since) total->kernel_ps += s->now - s->running_since;
+  total->transfer_ps = s->link.union_busy;
+  total->h2d_busy_ps = s->link.h2d.busy;
+  total->d2h_busy_ps = s->link.d2h.busy;
+  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak * PAGER_FRAME_BYTES : total->footprint_bytes;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host: its virtual clock, and what each operation of the program costs it.
+ *
+ * Rule: before an operation is given to its stream, the device has been simulated up to the host's clock, and no
+ * further - what the host does next may matter to it. One exception: while only one stream has ever had work (and at
+ * most one was created), nothing can overtake a launch, so it is simulated to its end at once; that lets the
+ * simulation run beside the execution and frees the access stream early. A synchronisation runs the device until its
+ * condition holds.
+ *
+ *     host clock: += api_us, launch_us, malloc_us, link_copy_us (explicit copies under MANAGER_PROGRAM)
+ *                 = max(clock, condition) + sync_us for synchronisations */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "machine/model.h"
+
+void sim_fail(sim *s, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(s->error, sizeof s->error, format, args);
+  va_end(args);
+  s->failed = true;
+}
+
+static void spend(sim *s, ps cost) {
+  s->host += cost;
+  s->counters.host_api_ps += cost;
+  run_until(s, s->host);
+}
+
+static void wait_until(sim *s, ps time) {
+  if (time <= s->host) return;
+  s->counters.host_wait_ps += time - s->host;
+  s->host = time;
+}
+
+static void wait_for_node(sim *s, node *n) {
+  n->references++;
+  run_until_done(s, n);
+  wait_until(s, n->done_at);
+  queue_release(s, n);
+}
+
+static void wait_for_device(sim *s) {
+  run_all(s);
+  wait_until(s, s->device_end);
+}
+
+/* ---- allocations ---- */
+
+static uint64_t frames_bytes(uint64_t address, uint64_t bytes) {
+  uint64_t first = address / PAGER_FRAME_BYTES, last = (address + bytes + PAGER_FRAME_BYTES - 1) / PAGER_FRAME_BYTES;
+  return (last - first) * PAGER_FRAME_BYTES;
+}
+
+static bool lives_on_gpu(trace_memory_kind kind) { return kind == TRACE_MEMORY_DEVICE || kind == TRACE_MEMORY_MANAGED; }
+
+static void allocate(sim *s, const trace_op *op) {
+  spend(s, s->t.malloc);
+  if (s->failed) return;
+  bool counted = lives_on_gpu(op->alloc.memory);
+  uint64_t bytes = frames_bytes(op->alloc.address, op->alloc.bytes);
+  if (counted && s->manager->placement != MANAGER_EVERYWHERE && s->mapped + bytes > s->gpu_memory) {
+    char wanted[32], there[32];
+    ff_format_bytes(s->mapped + bytes, wanted, sizeof wanted);
+    ff_format_bytes(s->gpu_memory, there, sizeof there);
+    run_all(s);
+    sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory; evicting pages is not supported: "
+             "give it more (--gpu-memory) or the program less data", s->manager->name, op->alloc.name, wanted, there);
+    return;
+  }
+  if (!pager_map(s->pager, op->alloc.address, op->alloc.bytes, op->alloc.memory, counters_of_allocation(s, op)) || !counted) return;
+  s->mapped += bytes;
+  s->mapped_raw += op->alloc.bytes;
+  if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;
+}
+
+/* As cudaFree, it waits for the device. */
+static void release(sim *s, const trace_op *op) {
+  wait_for_device(s);
+  spend(s, s->t.malloc);
+  uint32_t index = s->failed ? 0 : pager_allocation_at(s->pager, op->free.address);
+  if (!index) return;
+  pager_allocation a = s->pager->allocations.items[index];
+  pager_unmap(s->pager, op->free.address);
+  if (!lives_on_gpu(a.kind)) return;
+  s->mapped -= frames_bytes(a.address, a.bytes);
+  s->mapped_raw -= a.bytes;
+}
+
+/* ---- work for streams ---- */
+
+static void note_work(sim *s, uint32_t stream) {
+  if (s->worked_stream == UINT32_MAX) s->worked_stream = stream;
+  else if (s->worked_stream != stream) s->one_stream = false;
+}
+
+static void enqueue(sim *s, const trace_op *op) {
+  if (s->failed) {
+    if (op->kind == TRACE_OP_LAUNCH) trace_reader_skip(s->reader, op->launch);
+    return;
+  }
+  bool work = op->kind != TRACE_OP_EVENT_RECORD && op->kind != TRACE_OP_STREAM_WAIT;
+  if (work) note_work(s, op->stream);
+  if (op->kind == TRACE_OP_LAUNCH && !op->launch->blocks) return;
+  node *n = queue_add(s, op, s->host);
+  if (op->blocking) wait_for_node(s, n);
+  else if (work && s->one_stream) run_until_done(s, n);
+  else run_until(s, s->host);
+  queue_release(s, n);
+}
+
+/* ---- synchronisation ---- */
+
+/* Under MANAGER_PROGRAM written managed allocations come back while the host waits. */
+static void synchronised(sim *s) {
+  wait_until(s, transfer_managed_out(s, s->host));
+  spend(s, s->t.sync);
+}
+
+static void synchronise_stream(sim *s, uint32_t number) {
+  stream *own = stream_find(s, number);
+  if (own->tail) wait_for_node(s, s->nodes.items[own->tail]);
+  wait_until(s, stream_find(s, number)->done_at);
+  synchronised(s);
+}
+
+static void synchronise_event(sim *s, uint32_t number) {
+  event_record *record = record_of(s, number);
+  if (record && !record->known) wait_for_node(s, s->nodes.items[record->node]);
+  else if (record) wait_until(s, record->time);
+  synchronised(s);
+}
+
+static void touch(sim *s, const trace_op *op) {
+  s->touches_recorded = true;
+  if (s->failed) return;
+  if (is_paged(s)) run_until(s, pager_busy_until(s->pager, op->touch.address, op->touch.bytes));
+  else wait_for_device(s);
+  wait_until(s, transfer_touch(s, op, s->host));
+}
+
+void host_process(sim *s, const trace_op *op) {
+  switch (op->kind) {
+  case TRACE_OP_ALLOC: allocate(s, op); break;
+  case TRACE_OP_FREE: release(s, op); break;
+  case TRACE_OP_COPY:
+    spend(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
+    enqueue(s, op);
+    break;
+  case TRACE_OP_LAUNCH:
+    spend(s, s->t.launch_call);
+    enqueue(s, op);
+    break;
+  case TRACE_OP_SET:
+  case TRACE_OP_PREFETCH:
+  case TRACE_OP_EVENT_RECORD:
+  case TRACE_OP_STREAM_WAIT:
+    spend(s, s->t.api);
+    enqueue(s, op);
+    break;
+  case TRACE_OP_STREAM_CREATE:
+    spend(s, s->t.api);
+    stream_find(s, op->stream)->non_blocking = op->stream_create.flags & TRACE_STREAM_NON_BLOCKING;
+    if (s->streams.count > 2) s->one_stream = false; /* the legacy default stream is always there */
+    break;
+  case TRACE_OP_STREAM_DESTROY:
+    spend(s, s->t.api);
+    stream_destroy(s, op->stream);
+    break;
+  case TRACE_OP_SYNC_STREAM: synchronise_stream(s, op->stream); break;
+  case TRACE_OP_SYNC_EVENT: synchronise_event(s, op->event.event); break;
+  case TRACE_OP_SYNC_DEVICE:
+    wait_for_device(s);
+    synchronised(s);
+    break;
+  case TRACE_OP_HOST_TOUCH: touch(s, op); break;
+  case TRACE_OP_HOST:
+  case TRACE_OP_ADVISE: spend(s, s->t.api); break;
+  case TRACE_OP_END: run_all(s); break;
+  }
+  s->host_times[op->sequence % HOST_TIMES] = s->host;
+  s->processed = op->sequence + 1;
+  pthread_cond_broadcast(&s->progress);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fully associative table with LRU replacement: a hash of the keys, and a ring in order of use. Entry 0 is the ring's
+ * head: its `older` is the youngest entry, its `newer` the oldest. */
+#include <stdlib.h>
+
+#include "machine/model.h"
+
+void lru_init(lru *t, uint64_t capacity) {
+  uint32_t buckets = 4;
+  t->capacity = capacity ? (uint32_t)capacity : 1;
+  while (buckets < t->capacity * 2) buckets *= 2;
+  t->mask = buckets - 1;
+  t->entries = ff_alloc((t->capacity + 1) * sizeof *t->entries);
+  t->buckets = ff_alloc(buckets * sizeof *t->buckets);
+}
+
+void lru_free(lru *t) {
+  free(t->entries);
+  free(t->buckets);
+}
+
+static uint32_t *bucket_of(lru *t, uint64_t key) {
+  uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+  return &t->buckets[(hash >> 32) & t->mask];
+}
+
+static void ring_remove(lru *t, lru_entry *e) {
+  t->entries[e->newer].older = e->older;
+  t->entries[e->older].newer = e->newer;
+}
+
+static void ring_make_youngest(lru *t, uint32_t index) {
+  lru_entry *e = &t->entries[index];
+  e->newer = 0;
+  e->older = t->entries[0].older;
+  t->entries[e->older].newer = index;
+  t->entries[0].older = index;
+}
+
+lru_entry *lru_find(lru *t, uint64_t key) {
+  uint32_t index = *bucket_of(t, key);
+  while (index && t->entries[index].key != key) index = t->entries[index].next;
+  if (!index) return NULL;
+  if (t->entries[0].older != index) {
+    ring_remove(t, &t->entries[index]);
+    ring_make_youngest(t, index);
+  }
+  return &t->entries[index];
+}
+
+static void unhash(lru *t, uint32_t index) {
+  uint32_t *link = bucket_of(t, t->entries[index].key);
+  while (*link != index) link = &t->entries[*link].next;
+  *link = t->entries[index].next;
+}
+
+lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
+  uint32_t index;
+  if (t->count < t->capacity) {
+    index = ++t->count;
+  } else {
+    index = t->entries[0].newer;
+    ring_remove(t, &t->entries[index]);
+    unhash(t, index);
+  }
+  uint32_t *bucket = bucket_of(t, key);
+  t->entries[index].key = key;
+  t->entries[index].ready = ready;
+  t->entries[index].next = *bucket;
+  *bucket = index;
+  ring_make_youngest(t, index);
+  return &t->entries[index];
+}
+
+void lru_remove(lru *t, uint64_t key) {
+  uint32_t index = *bucket_of(t, key);
+  while (index && t->entries[index].key != key) index = t->entries[index].next;
+  if (!index) return;
+  ring_remove(t, &t->entries[index]);
+  unhash(t, index);
+  uint32_t last = t->count--;
+  if (index == last) return;
+  unhash(t, last); /* the last entry moves into the hole */
+  t->entries[index] = t->entries[last];
+  t->entries[t->entries[index].newer].older = index;
+  t->entries[t->entries[index].older].newer = index;
+  uint32_t *bucket = bucket_of(t, t->entries[index].key);
+  t->entries[index].next = *bucket;
+  *bucket = index;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way of one line: L1, L2 slice, DRAM channel. docs/timing.md has every formula.
+ *
+ * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation and empty
+ * at a kernel's begin; the L2 is write-back and takes written sectors without reading them first; a miss fetches the
+ * sectors asked for; a second miss on a pending sector waits for the first (that is what an MSHR merges). */
+#include "machine/model.h"
+
+static inline uint32_t sector_count(uint32_t mask) { return (uint32_t)__builtin_popcount(mask); }
+
+/* ---- DRAM ---- */
+
+ps dram_access(sim *s, uint32_t slice, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+  const timing *t = &s->t;
+  dram_channel *channel = &s->channels[slice % s->spec->channels];
+  uint64_t row_number = address / s->spec->row_bytes;
+  dram_bank *bank = &channel->banks[row_number % s->spec->banks];
+  int64_t row = (int64_t)(row_number / s->spec->banks);
+  ps burst = t->dram_burst[sectors];
+  ask += t->dram_there;
+  at += t->dram_there;
+  ps column = at > bank->ready ? at : bank->ready;
+  if (bank->row == row) {
+    COUNT(tally, dram_row_hits, 1);
+  } else {
+    COUNT(tally, dram_row_misses, 1);
+    ps activate = column;
+    if (bank->row >= 0) {
+      if (activate < bank->written) activate = bank->written;
+      activate += t->t_rp;
+      if (activate < bank->activated + t->t_rc) activate = bank->activated + t->t_rc;
+    }
+    bank->activated = activate;
+    bank->row = row;
+    column = activate + t->t_rcd;
+  }
+  bank->ready = column + burst;
+  ps end = column + t->t_cl + burst;
+  ps begin = server_take(&channel->bus, ask, ask, burst);
+  if (end < begin + burst) end = begin + burst;
+  if (write) {
+    bank->written = end + t->t_wr;
+    COUNT(tally, dram_write_bytes, sectors * TRACE_SECTOR_BYTES);
+    return end;
+  }
+  COUNT(tally, dram_read_bytes, sectors * TRACE_SECTOR_BYTES);
+  return end + t->dram_back;
+}
+
+/* ---- L2 ---- */
+
+typedef struct place { uint32_t slice, set; uint64_t local, tag; } place;
+
+/* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel. */
+static place l2_place(const sim *s, uint64_t address) {
+  uint64_t piece = address >> 8, slices = s->spec->l2_slices;
+  uint32_t slice = (uint32_t)(piece % slices);
+  uint64_t inside = piece / slices;
+  uint64_t line = inside << 1 | (address >> 7 & 1);
+  uint64_t local = (inside * s->slices_per_channel + slice / s->spec->channels % s->slices_per_channel) << 8 | (address & 255);
+  return (place){slice, (uint32_t)(line % s->slices[slice].cache.sets), local, (address >> 7) + 1};
+}
+
+/* The line for `tag`, emptied; its dirty sectors go to DRAM and hold an MSHR until they are there. Returns when that
+ * MSHR was to be had. */
+static ps l2_replace(sim *s, l2_slice *slice, const place *p, const request *r, ps ask, ps at, cache_line **line) {
+  uint64_t old_tag;
+  cache_line *victim = cache_victim(&slice->cache, p->set, &old_tag);
+  if (old_tag && victim->dirty) {
+    place old = l2_place(s, (old_tag - 1) << 7);
+    at = slots_wait(&slice->mshrs, at);
+    slots_hold(&slice->mshrs, dram_access(s, p->slice, old.local, sector_count(victim->dirty), true, ask, at, &r->tally));
+  }
+  cache_retag(&slice->cache, victim, p->tag);
+  *line = victim;
+  return at;
+}
+
+ps l2_access(sim *s, const request *r) {
+  place p = l2_place(s, r->address);
+  l2_slice *slice = &s->slices[p.slice];
+  ps ask = r->ask + s->t.l2_there, at = r->at + s->t.l2_there, service = s->t.l2_service[sector_count(r->sectors)];
+  if (r->op == TRACE_ATOMIC && r->lanes * s->t.cycle > service) service = r->lanes * s->t.cycle; /* one lane per cycle */
+  ps data = server_take(&slice->port, ask, at, service);
+  cache_line *line = cache_find(&slice->cache, p.set, p.tag);
+  if (!line) data = l2_replace(s, slice, &p, r, ask, data, &line);
+  if (line->ready <= data) line->pending = 0;
+  uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
+  COUNT(&r->tally, l2_hits, sector_count(have));
+  COUNT(&r->tally, l2_misses, sector_count(missing));
+  if (r->op == TRACE_STORE) {
+    line->valid |= missing;
+    line->dirty |= r->sectors;
+    return data + s->t.l2_back;
+  }
+  ps begin = data;
+  if (have & line->pending) data = line->ready;
+  if (missing) {
+    ps start = slots_wait(&slice->mshrs, begin);
+    ps filled = dram_access(s, p.slice, p.local, sector_count(missing), false, ask, start, &r->tally);
+    slots_hold(&slice->mshrs, filled);
+    if (!line->pending || line->ready < filled) line->ready = filled;
+    line->valid |= missing;
+    line->pending |= missing;
+    if (data < filled) data = filled;
+  }
+  if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
+  return data + s->t.l2_back;
+}
+
+void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
+  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) {
+    place p = l2_place(s, a);
+    cache_line *line = cache_find(&s->slices[p.slice].cache, p.set, p.tag);
+    if (line) cache_retag(&s->slices[p.slice].cache, line, 0);
+  }
+}
+
+/* ---- L1 ---- */
+
+static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
+  uint32_t set = (uint32_t)((r->address >> 7) % m->l1.sets);
+  uint64_t tag = ((r->address >> 7) + 1) | m->l1_epoch << 48;
+  cache_line *line = cache_find(&m->l1, set, tag);
+  if (!line) {
+    uint64_t old_tag;
+    line = cache_victim(&m->l1, set, &old_tag);
+    cache_retag(&m->l1, line, tag);
+  }
+  if (line->ready <= r->at) line->pending = 0;
+  uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
+  ps data = r->at + s->t.l1;
+  if ((have & line->pending) && data < line->ready) data = line->ready;
+  COUNT(&r->tally, l1_hits, sector_count(have));
+  COUNT(&r->tally, l1_misses, sector_count(missing));
+  if (!missing) return data;
+  request below = *r;
+  below.sectors = missing;
+  below.at = slots_wait(&m->l1_mshrs, r->at);
+  *accepted += below.at - r->at;
+  ps filled = l2_access(s, &below);
+  slots_hold(&m->l1_mshrs, filled);
+  if (!line->pending || line->ready < filled) line->ready = filled;
+  line->valid |= missing;
+  line->pending |= missing;
+  return data < filled ? filled : data;
+}
+
+/* Everything that does not look into the L1: a place among `held` until the L2 has answered. */
+static ps l1_pass(sim *s, slots *held, const request *r, ps *accepted) {
+  request below = *r;
+  below.at = slots_wait(held, r->at);
+  *accepted += below.at - r->at;
+  ps done = l2_access(s, &below);
+  slots_hold(held, done);
+  return done;
+}
+
+ps memory_access(sim *s, sm *m, const request *r, ps *accepted) {
+  *accepted = r->ask;
+  if (r->op == TRACE_STORE) return l1_pass(s, &m->stores, r, accepted);
+  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(s, &m->l1_mshrs, r, accepted);
+  return l1_load(s, m, r, accepted);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timing model's state: everything that one simulation consists of. Private to machine/ and its tests.
+ *
+ * Time is picoseconds since the program's first operation. Two times travel with every request below the SM: `ask`, when
+ * it would arrive if nothing but fixed latencies lay before it, and `at` >= ask, when it does arrive. A server counts its
+ * backlog from `ask` (requests are made nearly in that order, so a late one does not hold the server idle for the
+ * others) and serves the request no earlier than `at`:
+ *
+ *     begin = max(free, ask);  free = begin + service;  the request is served at max(begin, at)
+ *
+ * What always holds: events leave the heap in order of time, ties in order of insertion; nothing happens between two
+ * events; only this simulation's thread touches it, but for what sim.c guards by its mutex. */
+#ifndef FF_MACHINE_MODEL_H
+#define FF_MACHINE_MODEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "machine/sim.h"
+#include "paging/pager.h"
+
+typedef uint64_t ps;
+
+/* ---- events: events.c ---- */
+
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT } event_kind;
+typedef struct event {
+  ps time;
+  uint32_t order;        /* ties: in order of insertion (compared by difference: it may wrap) */
+  uint32_t what;         /* kind << 28 | index */
+} event;
+typedef struct event_heap {
+  event *items;
+  uint32_t count, capacity, order;
+} event_heap;
+void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
+event event_pop(event_heap *heap);
+
+/* ---- servers and slots ---- */
+
+typedef struct server { ps free; } server;
+static inline ps server_take(server *s, ps ask, ps at, ps service) {
+  ps begin = s->free > ask ? s->free : ask;
+  s->free = begin + service;
+  return begin > at ? begin : at;
+}
+
+/* A number of equal places, each held until a known time (MSHRs, page walkers): a heap of those times. */
+typedef struct slots { ps *until; uint32_t count, capacity; } slots;
+void slots_init(slots *s, uint64_t capacity);
+static inline ps slots_wait(const slots *s, ps at) { /* when a place is free, at the earliest */
+  return s->count < s->capacity || s->until[0] <= at ? at : s->until[0];
+}
+void slots_hold(slots *s, ps until); /* takes the place that slots_wait spoke of */
+
+/* ---- tables: lru.c, cache.c ---- */
+
+/* A fully associative table with LRU replacement: TLBs, the page walk cache. */
+typedef struct lru_entry { uint64_t key; ps ready; uint32_t newer, older, next; } lru_entry;
+typedef struct lru {
+  lru_entry *entries;   /* [0] is the list's head: newer/older make a ring */
+  uint32_t *buckets;
+  uint32_t count, capacity, mask;
+} lru;
+void lru_init(lru *table, uint64_t capacity);
+void lru_free(lru *table);
+lru_entry *lru_find(lru *table, uint64_t key);            /* and makes it the youngest; NULL: absent */
+lru_entry *lru_insert(lru *table, uint64_t key, ps ready); /* key must be absent; the oldest goes if it is full */
+void lru_remove(lru *table, uint64_t key);                /* if present */
+
+/* A set-associative cache of 128-byte lines in four sectors, LRU. */
+typedef struct cache_line {
+  ps ready;             /* when the pending sectors arrive */
+  uint32_t used;        /* LRU stamp */
+  uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
+} cache_line;
+typedef struct cache {
+  uint64_t *tags;       /* sets x ways; 0: empty */
+  cache_line *lines;
+  uint32_t sets, ways, clock;
+} cache;
+void cache_init(cache *c, uint64_t bytes, uint64_t ways);
+void cache_free(cache *c);
+cache_line *cache_find(cache *c, uint32_t set, uint64_t tag);  /* NULL: absent */
+/* The line to replace (an empty one, else the least recently used); its old tag in *tag. */
+cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);
+void cache_retag(cache *c, cache_line *line, uint64_t tag);    /* the line now holds nothing of `tag` */
+
+/* ---- the machine's parts ---- */
+
+enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16, SEEN_PAGES = 64 };
+
+typedef struct tally { sim_counters *kernel, *allocation; } tally;
+#define COUNT(t, field, n) ((void)((t)->kernel->field += (n), (t)->allocation->field += (n)))
+
+/* All durations of the spec in picoseconds. */
+typedef struct timing {
+  uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed; /* picoseconds << 20, per instruction or pass */
+  ps cycle, launch, block_launch;
+  ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
+  ps tlb_port, tlb_there, tlb_back, walk_cache;
+  ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
+  ps link_latency, link_copy, fault, host_fault, api, launch_call, sync, malloc;
+  double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
+} timing;
+
+typedef struct warp {
+  trace_cursor cursor;
+  struct block *block;
+  const uint64_t *record; /* the ACCESS in progress; NULL: none */
+  uint64_t todo;          /* of its lines from first_line on, those not accepted yet */
+  ps arrival;             /* when the data of those that were accepted has arrived */
+  ps slept;               /* asleep: since when */
+  uint32_t first_line;
+  uint32_t waiting_units; /* far-faults it sleeps on */
+  uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
+  uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
+  uint32_t index, next;   /* next: in a barrier's list */
+  uint16_t scheduler;
+  bool asleep, at_barrier;
+  ps ring[LOAD_RING];
+} warp;
+
+typedef struct block {
+  struct kernel *kernel;
+  trace_chunk *chunk;
+  struct sm *sm;
+  uint32_t live, waiting;       /* warps that have not exited; of these, at a barrier */
+  uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
+  ps barrier_time[BARRIERS];    /* the latest arrival so far */
+  ps ended, drained;            /* the latest exit so far; when its last access is over */
+  struct block *next_free;
+} block;
+
+typedef struct sm {
+  uint32_t index;
+  server *schedulers;
+  server lsu, shared, tlb_port;
+  ps next_block;
+  cache l1;
+  uint64_t l1_epoch;            /* part of its tags: a kernel's begin empties it */
+  slots l1_mshrs, stores;
+  lru tlb;
+  uint32_t threads, blocks, next_scheduler;
+  uint64_t registers, shared_bytes; /* in use */
+  bool tlb_blocked;
+  FF_VEC(uint32_t) blocked_warps;
+} sm;
+
+typedef struct dram_bank { int64_t row; ps ready, activated, written; } dram_bank;
+typedef struct dram_channel { server bus; dram_bank *banks; } dram_channel;
+typedef struct l2_slice { server port; cache cache; slots mshrs; } l2_slice;
+
+typedef struct link_direction { server bus; double per_byte; uint64_t busy; } link_direction;
+typedef struct link {
+  link_direction h2d, d2h;
+  server engines[2];            /* one engine: [0] carries both directions */
+  server device;                /* copies within GPU memory */
+  ps accounted, union_busy;     /* busy in at least one direction, until `accounted` */
+} link;
+
+typedef struct kernel {
+  trace_launch *launch;
+  sim_counters *counters;
+  uint32_t node;
+  uint64_t blocks, next_block, done_blocks;
+  uint32_t warps_per_block, block_threads;
+  uint64_t block_registers, block_shared;
+  ps began, ended;
+  struct kernel *next;          /* in the dispatcher's queue, or among the running ones */
+} kernel;
+
+/* ---- streams and operations: queue.c ---- */
+
+typedef struct node { /* an operation in a stream */
+  trace_op op;
+  uint32_t index;
+  uint32_t waits;               /* unfinished operations before it, plus one while it is made */
+  FF_VEC(uint32_t) dependents;
+  ps ready, done_at;
+  bool done;
+  uint32_t references;          /* stream tails, events, the host that waits */
+  kernel *kernel;
+} node;
+
+typedef struct stream {
+  uint32_t number;
+  bool non_blocking, destroyed;
+  uint32_t tail;                /* its last operation; 0: none ever */
+  ps done_at;                   /* of all its finished operations the latest */
+} stream;
+
+typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time; bool known; } event_record;
+
+typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
+
+enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096 };
+
+struct sim {
+  /* what it is made of */
+  const machine_spec *spec;
+  const manager *manager;
+  trace_program *program;
+  trace_reader *reader;
+  uint64_t gpu_memory;
+  timing t;
+  /* the device */
+  event_heap heap;
+  ps now;
+  sm *sms;
+  l2_slice *slices;
+  dram_channel *channels;
+  uint32_t slices_per_channel;
+  lru walk_cache;
+  slots walkers;
+  link link;
+  pager *pager;
+  uint32_t page_shift;          /* of TLB entries */
+  ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
+  /* warps, blocks, kernels */
+  FF_VEC(warp *) warps;
+  FF_VEC(uint32_t) free_warps;
+  block *free_blocks;
+  kernel *queue_first, *queue_last; /* kernels with blocks to start; only the first starts any */
+  kernel *running;              /* all that have begun and not ended */
+  uint32_t next_sm, running_count;
+  ps running_since;
+  /* the host and its streams */
+  ps host;
+  FF_VEC(node *) nodes;         /* [0] unused */
+  FF_VEC(uint32_t) free_nodes;
+  FF_VEC(stream) streams;
+  uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
+  bool one_stream;              /* no second one has: launches are simulated to their end at once */
+  bool touches_recorded;        /* the program says when the host touches managed memory */
+  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory, in frames and as asked for */
+  bool failed;
+  uint64_t processed;           /* operations */
+  ps device_end;                /* the latest end of any operation */
+  /* results */
+  sim_counters counters;        /* of the run; the kernels' are added when asked for */
+  FF_VEC(sim_kernel_result *) kernels;
+  FF_VEC(sim_allocation_result *) allocations; /* [0]: accesses that belong to no allocation */
+  char error[512];
+  /* other threads */
+  pthread_mutex_t mutex;        /* held by the simulation's thread but while it waits */
+  pthread_cond_t progress;
+  _Atomic uint32_t askers;      /* threads that want the mutex */
+  question *questions;
+  bool over;
+  FF_VEC(event_record) records; /* by sequence */
+  ps *host_times;               /* of the last HOST_TIMES operations */
+};
+
+/* durations */
+static inline ps fixed_ps(uint64_t count, uint64_t fixed) { return (count * fixed) >> 20; }
+
+/* memory.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
+typedef struct request {
+  uint64_t address;             /* of the line */
+  uint32_t sectors, lanes;      /* mask; number of lanes */
+  trace_access_op op;
+  bool bypass_l1;
+  ps ask, at;
+  tally tally;
+} request;
+ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
+ps l2_access(sim *s, const request *r);
+void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
+ps dram_access(sim *s, uint32_t slice, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
+
+/* tlb.c: translation and page walks. */
+typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
+translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
+void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
+ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally);
+void fault_hooks(sim *s, pager_hooks *hooks);
+
+/* link.c */
+void link_init(sim *s);
+void link_account(sim *s, ps now);    /* brings the busy time up to `now` */
+ps link_carry(sim *s, bool in, uint64_t bytes, ps from); /* one page or sector: returns when the last byte is through */
+ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at);
+ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from); /* an explicit or bulk transfer on a copy engine */
+ps link_device_copy(sim *s, uint64_t bytes, ps from);    /* within GPU memory; bytes read and written together */
+
+/* sm.c */
+void warp_wake(sim *s, warp *w, ps time);
+void warp_sleep(sim *s, warp *w, ps time);
+
+/* access.c: the warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
+void access_begin(sim *s, warp *w, const uint64_t *record, ps *time);
+bool access_continue(sim *s, warp *w, ps *time);
+
+/* dispatch.c */
+void kernel_begin(sim *s, kernel *k, ps time);
+void block_end(sim *s, block *b);
+
+/* queue.c */
+stream *stream_find(sim *s, uint32_t number);
+node *queue_add(sim *s, const trace_op *op, ps issued);  /* one reference is the caller's */
+void queue_release(sim *s, node *n);
+void node_ready(sim *s, node *n);
+void node_done(sim *s, node *n, ps time);
+void queue_run_event(sim *s, event e);
+void run_until(sim *s, ps limit);          /* all events up to and with `limit` */
+void run_until_done(sim *s, node *n);
+void run_all(sim *s);
+void stream_destroy(sim *s, uint32_t number);
+event_record *record_of(sim *s, uint32_t number); /* by the event's number; NULL: never recorded */
+
+/* transfer.c: copies, sets and prefetches that begin now; returns when they are over (*again: when to ask again). */
+ps operation_begin(sim *s, node *n, ps time, bool *again);
+ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the GPU, before a kernel */
+ps transfer_managed_out(sim *s, ps time);  /* copy: written ones back, when the host waits */
+ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */
+
+/* host.c */
+void host_process(sim *s, const trace_op *op);
+void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* sim.c */
+void sim_yield(sim *s);   /* lets waiting threads in, now and then */
+void sim_unlock(sim *s);  /* around everything that may wait */
+void sim_lock(sim *s);
+event_record *sim_record(sim *s, uint64_t sequence); /* NULL: that operation recorded no event */
+
+/* counters.c */
+sim_counters *counters_of_kernel(sim *s, const trace_launch *launch);
+uint32_t counters_of_allocation(sim *s, const trace_op *op); /* the index */
+void counters_total(sim *s, sim_counters *total);
+
+static inline tally tally_of(sim *s, const kernel *k, const pager_unit *unit) {
+  return (tally){k->counters, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
+}
+static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations in streams, and the loop that runs events.
+ *
+ * An operation (a node) begins when the host has issued it and everything before it is over:
+ *   - the operation before it in its stream;
+ *   - in the legacy default stream: what every blocking stream had to do;  in a blocking stream: what the legacy default
+ *     stream had to do (CUDA C++ Programming Guide, "Legacy Default Stream");
+ *   - for a wait: the event's recording.
+ *
+ *     queue_add          all before it over           (its own time)
+ *   ------------> waits ---------------------> READY -----------------> DONE: its dependents wait for one less
+ *
+ * A node lives while something refers to it: its stream (as the tail), an event's record, the host, itself until done. */
+#include <stdlib.h>
+
+#include "machine/model.h"
+
+stream *stream_find(sim *s, uint32_t number) {
+  for (size_t i = s->streams.count; i-- > 0;)
+    if (s->streams.items[i].number == number) return &s->streams.items[i];
+  FF_PUSH(&s->streams, ((stream){.number = number}));
+  return &s->streams.items[s->streams.count - 1];
+}
+
+/* ---- nodes ---- */
+
+static node *node_make(sim *s, const trace_op *op) {
+  node *n = ff_alloc(sizeof *n);
+  n->op = *op;
+  n->waits = 1;
+  n->references = 2; /* itself until done, and the caller */
+  if (s->free_nodes.count) {
+    n->index = s->free_nodes.items[--s->free_nodes.count];
+    s->nodes.items[n->index] = n;
+  } else {
+    n->index = (uint32_t)s->nodes.count;
+    FF_PUSH(&s->nodes, n);
+  }
+  return n;
+}
+
+void queue_release(sim *s, node *n) {
+  if (--n->references) return;
+  s->nodes.items[n->index] = NULL;
+  FF_PUSH(&s->free_nodes, n->index);
+  free(n->dependents.items);
+  free(n);
+}
+
+/* n must wait for the node `before` (0: for nothing). */
+static void wait_for(sim *s, node *n, uint32_t before) {
+  if (!before) return;
+  node *b = s->nodes.items[before];
+  if (b->done) {
+    if (n->ready < b->done_at) n->ready = b->done_at;
+    return;
+  }
+  FF_PUSH(&b->dependents, n->index);
+  n->waits++;
+}
+
+static void wait_for_stream(sim *s, node *n, const stream *before) {
+  wait_for(s, n, before->tail);
+  if (n->ready < before->done_at) n->ready = before->done_at;
+}
+
+/* Numbers grow with the recordings; if a trace numbers them otherwise, they are looked for one by one. */
+event_record *record_of(sim *s, uint32_t number) {
+  size_t low = 0, high = s->records.count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (s->records.items[middle].number < number) low = middle + 1;
+    else high = middle;
+  }
+  if (low < s->records.count && s->records.items[low].number == number) return &s->records.items[low];
+  for (size_t i = s->records.count; i-- > 0;)
+    if (s->records.items[i].number == number) return &s->records.items[i];
+  return NULL;
+}
+
+/* An event's recording that a wait or a synchronisation names. */
+static void wait_for_event(sim *s, node *n) {
+  const event_record *record = record_of(s, n->op.event.event);
+  if (!record) return; /* never recorded: nothing to wait for */
+  if (record->known && n->ready < record->time) n->ready = record->time;
+  if (!record->known) wait_for(s, n, record->node);
+}
+
+static void one_less(sim *s, node *n) {
+  if (--n->waits == 0) event_push(&s->heap, n->ready, EVENT_NODE_READY, n->index);
+}
+
+node *queue_add(sim *s, const trace_op *op, ps issued) {
+  node *n = node_make(s, op);
+  n->ready = issued;
+  stream *own = stream_find(s, op->stream);
+  wait_for_stream(s, n, own);
+  for (size_t i = 0; i < s->streams.count; i++) {
+    const stream *other = &s->streams.items[i];
+    bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
+    if (other != own && legacy_pair) wait_for_stream(s, n, other);
+  }
+  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(s, n);
+  if (op->kind == TRACE_OP_EVENT_RECORD) {
+    event_record record = {.sequence = op->sequence, .number = op->event.event, .node = n->index};
+    FF_PUSH(&s->records, record);
+    n->references++; /* until the record is known */
+  }
+  if (own->tail) queue_release(s, s->nodes.items[own->tail]);
+  own->tail = n->index;
+  n->references++;
+  one_less(s, n);
+  return n;
+}
+
+static void stream_drop(sim *s, stream *gone) {
+  stream *legacy = &s->streams.items[0]; /* made first, never destroyed */
+  if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at; /* it waits for that still */
+  if (gone->tail) queue_release(s, s->nodes.items[gone->tail]);
+  *gone = s->streams.items[--s->streams.count];
+}
+
+void stream_destroy(sim *s, uint32_t number) {
+  if (number == TRACE_STREAM_LEGACY) return;
+  stream *gone = stream_find(s, number);
+  gone->destroyed = true;
+  if (!gone->tail || s->nodes.items[gone->tail]->done) stream_drop(s, gone);
+}
+
+void node_done(sim *s, node *n, ps time) {
+  n->done = true;
+  n->done_at = time;
+  if (s->device_end < time) s->device_end = time;
+  stream *own = stream_find(s, n->op.stream);
+  if (own->done_at < time) own->done_at = time;
+  for (size_t i = 0; i < n->dependents.count; i++) {
+    node *d = s->nodes.items[n->dependents.items[i]];
+    if (d->ready < time) d->ready = time;
+    one_less(s, d);
+  }
+  if (n->op.kind == TRACE_OP_EVENT_RECORD) {
+    event_record *record = sim_record(s, n->op.sequence);
+    record->known = true;
+    record->time = time;
+    pthread_cond_broadcast(&s->progress);
+    queue_release(s, n);
+  }
+  if (own->destroyed && own->tail == n->index) stream_drop(s, own);
+  queue_release(s, n);
+}
+
+/* ---- beginning ---- */
+
+static void launch_ready(sim *s, node *n, ps time) {
+  const trace_launch *l = n->op.launch;
+  kernel *k = ff_alloc(sizeof *k);
+  uint64_t threads = (uint64_t)l->warps_per_block * 32;
+  *k = (kernel){.launch = n->op.launch, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+                .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
+                .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
+  n->kernel = k;
+  time = transfer_managed_in(s, time);
+  event_push(&s->heap, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
+}
+
+void node_ready(sim *s, node *n) {
+  bool again = false;
+  ps end = n->ready;
+  switch (n->op.kind) {
+  case TRACE_OP_LAUNCH: launch_ready(s, n, n->ready); return;
+  case TRACE_OP_COPY:
+  case TRACE_OP_SET:
+  case TRACE_OP_PREFETCH: end = operation_begin(s, n, n->ready, &again); break;
+  default: break; /* events and waits take no time */
+  }
+  if (again) {
+    n->ready = end;
+    event_push(&s->heap, end, EVENT_NODE_READY, n->index);
+  } else if (end == n->ready) {
+    node_done(s, n, end);
+  } else {
+    event_push(&s->heap, end, EVENT_NODE_DONE, n->index);
+  }
+}
+
+/* ---- the loop ---- */
+
+static void kernel_event(sim *s, node *n, ps time) {
+  if (s->failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
+    trace_reader_skip(s->reader, n->kernel->launch);
+    event_push(&s->heap, time, EVENT_NODE_DONE, n->index);
+    return;
+  }
+  kernel_begin(s, n->kernel, time);
+}
+
+void queue_run_event(sim *s, event e) {
+  uint32_t index = e.what & 0x0fffffff;
+  if (s->now < e.time) s->now = e.time;
+  switch ((event_kind)(e.what >> 28)) {
+  case EVENT_WARP: warp_wake(s, s->warps.items[index], e.time); break;
+  case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
+  case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], e.time); break;
+  case EVENT_FLIGHT: pager_complete(s->pager, index); break;
+  case EVENT_NODE_DONE:
+    free(s->nodes.items[index]->kernel);
+    s->nodes.items[index]->kernel = NULL;
+    node_done(s, s->nodes.items[index], e.time);
+    break;
+  }
+  if (__builtin_expect(s->askers != 0, 0)) sim_yield(s);
+}
+
+void run_until(sim *s, ps limit) {
+  while (s->heap.count && s->heap.items[0].time <= limit) queue_run_event(s, event_pop(&s->heap));
+}
+
+void run_until_done(sim *s, node *n) {
+  while (!n->done) {
+    FF_ASSERT(s->heap.count); /* an operation that nothing will ever end */
+    queue_run_event(s, event_pop(&s->heap));
+  }
+}
+
+void run_all(sim *s) {
+  while (s->heap.count) queue_run_event(s, event_pop(&s->heap));
+}

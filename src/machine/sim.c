@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One simulation: making it from a machine, running it, and answering other threads.
+ *
+ * The simulation's thread holds the mutex whenever it is not waiting (for operations, for blocks). A thread that wants
+ * something counts itself in `askers`; the simulation lets it in between two events. A question about an event that has
+ * not happened yet is answered when no operation is left to process: until then the program that asks may have done
+ * more, and the answer must not depend on which thread was faster. */
+#include "machine/sim.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/model.h"
+
+const sim_manager *sim_managers(uint32_t *count) {
+  static sim_manager list[32];
+  uint32_t n = 0;
+  for (; managers[n] && n < sizeof list / sizeof *list; n++) list[n] = (sim_manager){managers[n]->name, managers[n]->summary};
+  *count = n;
+  return list;
+}
+
+/* ---- making ---- */
+
+static ps microseconds(double us) { return (ps)llround(us * 1e6); }
+
+static void timing_init(timing *t, const machine_spec *spec) {
+  double cycle = 1e6 / spec->clock_mhz, dram_cycle = 1e6 / spec->dram_clock_mhz;
+  ps l2 = (ps)llround(spec->l2_latency * cycle), tlb = (ps)llround(spec->tlb_miss_latency * cycle);
+  ps dram = (ps)llround(spec->dram_latency * cycle);
+  double fixed = cycle * (1 << 20);
+  *t = (timing){
+      .cycle_fixed = (uint64_t)llround(fixed), .interval_fixed = (uint64_t)llround(spec->issue_interval * fixed),
+      .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed), .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
+      .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
+      .cycle = (ps)llround(cycle), .launch = microseconds(spec->launch_latency_us),
+      .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
+      .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
+      .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
+      .dram_there = dram / 2, .dram_back = dram - dram / 2,
+      .t_rcd = (ps)llround(spec->t_rcd * dram_cycle), .t_rp = (ps)llround(spec->t_rp * dram_cycle),
+      .t_rc = (ps)llround(spec->t_rc * dram_cycle), .t_cl = (ps)llround(spec->t_cl * dram_cycle),
+      .t_wr = (ps)llround(spec->t_wr * dram_cycle), .link_latency = microseconds(spec->link_latency_us),
+      .link_copy = microseconds(spec->link_copy_us), .fault = microseconds(spec->fault_us),
+      .host_fault = microseconds(spec->host_fault_us), .api = microseconds(spec->api_us),
+      .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
+      .malloc = microseconds(spec->malloc_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
+      .d2h_per_byte = 1000 / spec->link_d2h_gbs, .host_per_byte = 1000 / spec->host_gbs, .dram_per_byte = 1000 / spec->dram_gbs};
+  for (uint32_t n = 0; n <= 4; n++) {
+    t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
+    t->dram_burst[n] = (ps)llround(n * TRACE_SECTOR_BYTES * t->dram_per_byte * (double)spec->channels);
+  }
+}
+
+static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
+
+static ff_status check_spec(const machine_spec *spec, ff_error *error) {
+  if (!power_of_two(spec->page_bytes) || !power_of_two(spec->fault_page_bytes))
+    return ff_fail(error, FF_INVALID, "%s: page_bytes and fault_page_bytes must be powers of two", spec->name);
+  if (spec->fault_page_bytes < PAGER_FRAME_BYTES || spec->fault_page_bytes > 2 << 20 || spec->page_bytes < PAGER_FRAME_BYTES)
+    return ff_fail(error, FF_INVALID, "%s: page_bytes must be at least 4K, fault_page_bytes 4K to 2M", spec->name);
+  if (spec->l2_bytes / spec->l2_slices < TRACE_LINE_BYTES)
+    return ff_fail(error, FF_INVALID, "%s: an L2 slice must hold at least one line of 128 bytes", spec->name);
+  return FF_OK;
+}
+
+static void sms_init(sim *s) {
+  const machine_spec *spec = s->spec;
+  s->sms = ff_alloc(spec->sm_count * sizeof *s->sms);
+  for (uint32_t i = 0; i < spec->sm_count; i++) {
+    sm *m = &s->sms[i];
+    m->index = i;
+    m->schedulers = ff_alloc(spec->schedulers * sizeof *m->schedulers);
+    cache_init(&m->l1, spec->l1_bytes, spec->l1_ways);
+    slots_init(&m->l1_mshrs, spec->l1_mshrs);
+    slots_init(&m->stores, spec->l1_mshrs);
+    lru_init(&m->tlb, spec->tlb_entries);
+  }
+}
+
+static void memory_init(sim *s) {
+  const machine_spec *spec = s->spec;
+  s->slices = ff_alloc(spec->l2_slices * sizeof *s->slices);
+  for (uint32_t i = 0; i < spec->l2_slices; i++) {
+    cache_init(&s->slices[i].cache, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
+    slots_init(&s->slices[i].mshrs, spec->l2_mshrs);
+  }
+  s->slices_per_channel = spec->l2_slices > spec->channels ? (uint32_t)((spec->l2_slices + spec->channels - 1) / spec->channels) : 1;
+  s->channels = ff_alloc(spec->channels * sizeof *s->channels);
+  for (uint32_t i = 0; i < spec->channels; i++) {
+    s->channels[i].banks = ff_alloc(spec->banks * sizeof *s->channels[i].banks);
+    for (uint32_t b = 0; b < spec->banks; b++) s->channels[i].banks[b].row = -1;
+  }
+  lru_init(&s->walk_cache, spec->walk_cache_bytes / 8);
+  slots_init(&s->walkers, spec->walkers);
+}
+
+static void pager_init(sim *s) {
+  pager_config config = {.manager = s->manager, .unit_bytes = s->spec->fault_page_bytes, .memory_bytes = s->gpu_memory,
+                         .sms = (uint32_t)s->spec->sm_count, .allotment = (uint32_t)s->spec->fault_mshrs};
+  fault_hooks(s, &config.hooks);
+  s->pager = pager_create(&config);
+  /* A TLB entry cannot map more than what moves as one. */
+  uint64_t page = is_paged(s) && s->spec->page_bytes > s->spec->fault_page_bytes ? s->spec->fault_page_bytes : s->spec->page_bytes;
+  s->page_shift = (uint32_t)__builtin_ctzll(page);
+}
+
+ff_status sim_create(trace_program *program, const sim_options *options, sim **out, ff_error *error) {
+  const manager *m = manager_find(options->manager);
+  if (!m) {
+    char names[256] = "";
+    for (const manager *const *each = managers; *each; each++)
+      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
+    return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);
+  }
+  ff_status status = check_spec(options->spec, error);
+  if (status) return status;
+  trace_reader *reader = trace_reader_create(program);
+  if (!reader) return ff_fail(error, FF_LIMIT, "at most %u simulations can follow one program", TRACE_READERS_MAX);
+  sim *s = ff_alloc(sizeof *s);
+  s->spec = options->spec;
+  s->manager = m;
+  s->program = program;
+  s->reader = reader;
+  s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
+  s->worked_stream = UINT32_MAX;
+  s->one_stream = true;
+  timing_init(&s->t, s->spec);
+  sms_init(s);
+  memory_init(s);
+  pager_init(s);
+  link_init(s);
+  FF_PUSH(&s->nodes, NULL);
+  FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
+  FF_PUSH(&s->warps, NULL);
+  counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
+  s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
+  pthread_mutex_init(&s->mutex, NULL);
+  pthread_cond_init(&s->progress, NULL);
+  *out = s;
+  return FF_OK;
+}
+
+static void device_free(sim *s) {
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
+    sm *m = &s->sms[i];
+    free(m->schedulers);
+    cache_free(&m->l1);
+    free(m->l1_mshrs.until);
+    free(m->stores.until);
+    lru_free(&m->tlb);
+    free(m->blocked_warps.items);
+  }
+  for (uint32_t i = 0; i < s->spec->l2_slices; i++) {
+    cache_free(&s->slices[i].cache);
+    free(s->slices[i].mshrs.until);
+  }
+  for (uint32_t i = 0; i < s->spec->channels; i++) free(s->channels[i].banks);
+  free(s->sms);
+  free(s->slices);
+  free(s->channels);
+  lru_free(&s->walk_cache);
+  free(s->walkers.until);
+}
+
+void sim_free(sim *s) {
+  if (!s) return;
+  trace_reader_free(s->reader);
+  pager_free(s->pager);
+  device_free(s);
+  for (size_t i = 1; i < s->warps.count; i++) free(s->warps.items[i]);
+  for (block *b = s->free_blocks, *next; b; b = next) {
+    next = b->next_free;
+    free(b);
+  }
+  for (size_t i = 1; i < s->nodes.count; i++)
+    if (s->nodes.items[i]) {
+      free(s->nodes.items[i]->dependents.items);
+      free(s->nodes.items[i]);
+    }
+  for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
+  for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
+  void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
+                    s->streams.items, s->kernels.items, s->allocations.items, s->records.items, s->host_times};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+  pthread_mutex_destroy(&s->mutex);
+  pthread_cond_destroy(&s->progress);
+  free(s);
+}
+
+/* ---- running, and answering ---- */
+
+void sim_lock(sim *s) { pthread_mutex_lock(&s->mutex); }
+void sim_unlock(sim *s) { pthread_mutex_unlock(&s->mutex); }
+
+void sim_yield(sim *s) {
+  while (s->askers) {
+    pthread_mutex_unlock(&s->mutex);
+    sched_yield();
+    pthread_mutex_lock(&s->mutex);
+  }
+}
+
+event_record *sim_record(sim *s, uint64_t sequence) {
+  size_t low = 0, high = s->records.count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (s->records.items[middle].sequence < sequence) low = middle + 1;
+    else high = middle;
+  }
+  return low < s->records.count && s->records.items[low].sequence == sequence ? &s->records.items[low] : NULL;
+}
+
+/* Other threads ask when events happened that have not: the device goes on until they have. */
+static void answer_questions(sim *s) {
+  for (const question *q = s->questions; q; q = q->next) {
+    const event_record *record = q->sequence < s->processed ? sim_record(s, q->sequence) : NULL;
+    if (record && !record->known) {
+      node *n = s->nodes.items[record->node];
+      n->references++;
+      run_until_done(s, n);
+      queue_release(s, n);
+    }
+  }
+}
+
+void sim_run(sim *s) {
+  bool end = false;
+  sim_lock(s);
+  while (!end) {
+    while (!trace_reader_has_op(s->reader)) {
+      answer_questions(s);
+      sim_unlock(s);
+      trace_reader_wait(s->reader);
+      sim_lock(s);
+    }
+    const trace_op *op = trace_reader_next_op(s->reader);
+    if (!op) break;
+    end = op->kind == TRACE_OP_END;
+    host_process(s, op);
+    if (s->askers) sim_yield(s);
+  }
+  link_account(s, s->host > s->device_end ? s->host : s->device_end);
+  if (ff_check_level >= 2) pager_check_all(s->pager);
+  s->over = true;
+  pthread_cond_broadcast(&s->progress);
+  sim_unlock(s);
+}
+
+static void ask_lock(sim *s) {
+  atomic_fetch_add(&s->askers, 1);
+  pthread_mutex_lock(&s->mutex);
+  atomic_fetch_sub(&s->askers, 1);
+}
+
+static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
+  if (!s->processed) return 0;
+  if (sequence >= s->processed) sequence = s->processed - 1;
+  uint64_t oldest = s->processed > HOST_TIMES ? s->processed - HOST_TIMES : 0;
+  return s->host_times[(sequence < oldest ? oldest : sequence) % HOST_TIMES];
+}
+
+uint64_t sim_host_time(sim *s, uint64_t sequence) {
+  ask_lock(s);
+  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  uint64_t time = host_time_locked(s, sequence);
+  pthread_mutex_unlock(&s->mutex);
+  return time;
+}
+
+uint64_t sim_event_time(sim *s, uint64_t sequence) {
+  ask_lock(s);
+  question own = {.sequence = sequence, .next = s->questions};
+  s->questions = &own;
+  trace_reader_poke(s->reader);
+  const event_record *record = NULL;
+  while (!s->over && (s->processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
+    pthread_cond_wait(&s->progress, &s->mutex);
+  question **link = &s->questions;
+  while (*link != &own) link = &(*link)->next;
+  *link = own.next;
+  record = sim_record(s, sequence);
+  uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
+  pthread_mutex_unlock(&s->mutex);
+  return time;
+}
+
+bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
+  ask_lock(s);
+  while ((s->processed <= by || s->processed <= sequence) && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  const event_record *record = sim_record(s, sequence);
+  bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
+  pthread_mutex_unlock(&s->mutex);
+  return happened;
+}
+
+/* The machine file's name without folder and extension, else the device's name. */
+static void machine_name(const machine_spec *spec, char *out, size_t size) {
+  const char *base = strrchr(spec->file, '/') ? strrchr(spec->file, '/') + 1 : spec->file;
+  const char *dot = strrchr(base, '.');
+  if (*base) snprintf(out, size, "%.*s", (int)(dot ? dot - base : (long)strlen(base)), base);
+  else snprintf(out, size, "%s", spec->name);
+}
+
+void sim_snapshot(sim *s, sim_result *result) {
+  memset(result, 0, sizeof *result);
+  ask_lock(s);
+  snprintf(result->memory, sizeof result->memory, "%s", s->manager->name);
+  machine_name(s->spec, result->machine, sizeof result->machine);
+  snprintf(result->error, sizeof result->error, "%s", s->error);
+  result->complete = s->over;
+  counters_total(s, &result->counters);
+  result->kernels = ff_alloc(s->kernels.count * sizeof *result->kernels);
+  result->kernel_count = (uint32_t)s->kernels.count;
+  for (size_t i = 0; i < s->kernels.count; i++) result->kernels[i] = *s->kernels.items[i];
+  result->allocations = ff_alloc(s->allocations.count * sizeof *result->allocations);
+  for (size_t i = 0; i < s->allocations.count; i++)
+    if (i || s->allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->allocations.items[i];
+  pthread_mutex_unlock(&s->mutex);
+}

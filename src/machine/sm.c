@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A warp from one wake to the next: it reads its records, issues bursts, makes accesses, and gives way to the heap
+ * whenever another event comes before what it would do next, so that servers are asked in order of time.
+ *
+ *     burst of n, of which x special-function and y double-precision, with m passes of shared memory:
+ *       scheduler: begin = max(free, t); free = begin + (n - x - y) + x * sfu_cycles + y * fp64_cycles
+ *       warp:      t' = max(t + n * issue_interval + m * shared_latency, free, the SM's shared memory's free)
+ *
+ * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
+#include "machine/model.h"
+
+void warp_sleep(sim *s, warp *w, ps time) {
+  w->asleep = true;
+  w->slept = time;
+}
+
+/* What is next in the heap comes before `time`: the warp comes back then. */
+static bool gives_way(sim *s, warp *w, ps time) {
+  if (!s->heap.count || s->heap.items[0].time >= time) return false;
+  event_push(&s->heap, time, EVENT_WARP, w->index);
+  return true;
+}
+
+static ps burst_issue(sim *s, warp *w, ps time) {
+  const timing *t = &s->t;
+  sm *m = w->block->sm;
+  server *scheduler = &m->schedulers[w->scheduler];
+  uint32_t n = w->burst, passes = w->passes, sfu = w->sfu, fp64 = w->fp64;
+  if (n > BURST) { /* its share of everything */
+    passes = (uint32_t)((uint64_t)passes * BURST / n);
+    sfu = (uint32_t)((uint64_t)sfu * BURST / n);
+    fp64 = (uint32_t)((uint64_t)fp64 * BURST / n);
+    n = BURST;
+  }
+  w->burst -= n;
+  w->passes -= passes;
+  w->sfu -= sfu;
+  w->fp64 -= fp64;
+  ps work = fixed_ps(n - (sfu + fp64 < n ? sfu + fp64 : n), t->cycle_fixed) + fixed_ps(sfu, t->sfu_fixed) + fixed_ps(fp64, t->fp64_fixed);
+  ps end = time + fixed_ps(n, t->interval_fixed) + fixed_ps(passes, t->shared_fixed);
+  server_take(scheduler, time, time, work);
+  if (end < scheduler->free) end = scheduler->free;
+  if (passes) {
+    server_take(&m->shared, time, time, fixed_ps(passes, t->cycle_fixed));
+    if (end < m->shared.free) end = m->shared.free;
+  }
+  w->block->kernel->counters->warp_instructions += n;
+  return end;
+}
+
+static void wait_for_load(sim *s, warp *w, uint32_t k, ps *time) {
+  if (k >= w->loads || k >= LOAD_RING) return; /* older ones have arrived (access_begin) */
+  ps arrival = w->ring[(w->loads - 1 - k) % LOAD_RING];
+  if (arrival <= *time) return;
+  w->block->kernel->counters->warp_stall_ps += arrival - *time;
+  *time = arrival;
+}
+
+/* ---- barriers ---- */
+
+static void barrier_release(sim *s, block *b, uint32_t id) {
+  ps time = b->barrier_time[id];
+  for (uint32_t i = b->first_waiting[id]; i;) {
+    warp *w = s->warps.items[i];
+    i = w->next;
+    w->next = 0;
+    w->at_barrier = false;
+    b->waiting--;
+    event_push(&s->heap, time, EVENT_WARP, w->index);
+  }
+  b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
+  b->barrier_time[id] = 0;
+}
+
+/* true: the warp waits. A warp may run ahead of the heap until its next burst or access, so the last to come here
+ * need not be the latest: the barrier opens at the latest arrival. */
+static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
+  block *b = w->block;
+  uint32_t id = trace_barrier_id(word) % BARRIERS;
+  if (b->barrier_time[id] < *time) b->barrier_time[id] = *time;
+  if (++b->arrived[id] >= trace_barrier_expected(word)) {
+    if (!trace_barrier_arrive_only(word)) *time = b->barrier_time[id];
+    barrier_release(s, b, id);
+    return false;
+  }
+  if (trace_barrier_arrive_only(word)) return false;
+  if (b->last_waiting[id]) s->warps.items[b->last_waiting[id]]->next = w->index;
+  else b->first_waiting[id] = w->index;
+  b->last_waiting[id] = w->index;
+  w->at_barrier = true;
+  b->waiting++;
+  return true;
+}
+
+static void warp_exit(sim *s, warp *w, ps time) {
+  block *b = w->block;
+  trace_cursor_close(s->reader, &w->cursor);
+  FF_PUSH(&s->free_warps, w->index);
+  if (b->ended < time) b->ended = time;
+  if (--b->live == 0) block_end(s, b);
+  else if (b->live == b->waiting) /* a stream that lacks arrivals must not stop the simulation */
+    for (uint32_t id = 0; id < BARRIERS; id++) barrier_release(s, b, id);
+}
+
+/* ---- one wake ---- */
+
+static void issue_begin(warp *w, uint64_t word) {
+  w->burst = trace_issue_count(word);
+  w->passes = trace_issue_memory(word);
+  w->sfu = trace_issue_sfu(word);
+  w->fp64 = trace_issue_fp64(word);
+  if (!w->burst && w->passes) w->burst = 1;
+}
+
+void warp_wake(sim *s, warp *w, ps time) {
+  if (w->asleep) {
+    w->asleep = false;
+    w->block->kernel->counters->warp_stall_ps += time - w->slept;
+  }
+  for (;;) {
+    if (w->burst) {
+      if (gives_way(s, w, time)) return;
+      time = burst_issue(s, w, time);
+      continue;
+    }
+    if (w->record) {
+      if (gives_way(s, w, time) || !access_continue(s, w, &time)) return;
+      continue;
+    }
+    const uint64_t *record = trace_cursor_next(s->reader, &w->cursor);
+    switch (trace_word_kind(*record)) {
+    case TRACE_ISSUE: issue_begin(w, *record); break;
+    case TRACE_ACCESS: access_begin(s, w, record, &time); break;
+    case TRACE_WAIT: wait_for_load(s, w, trace_wait_k(*record), &time); break;
+    case TRACE_BARRIER:
+      if (barrier_arrive(s, w, *record, &time)) return;
+      break;
+    case TRACE_EXIT: warp_exit(s, w, time); return;
+    default: break; /* ENTER, LEAVE: marks for offloading */
+    }
+  }
+}

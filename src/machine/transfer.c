@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's own copies, sets and prefetches, and the host's accesses to managed memory, under each placement:
+ *
+ *                  MANAGER_PROGRAM                  MANAGER_PAGED                          MANAGER_EVERYWHERE
+ *   H2D            over the link                    host write: pages are the CPU's        nothing
+ *   D2H            over the link                    host read: dirty pages come back       nothing
+ *   D2D, set       GPU memory's bandwidth           the same, after absent pages came;     GPU memory's bandwidth
+ *                                                   pages written whole need not come
+ *   managed        whole allocations: in before a   as all other memory                    nothing
+ *                  kernel, back when the host waits
+ *
+ * A managed allocation that the CPU holds is written and read by copies in host memory. */
+#include <math.h>
+
+#include "machine/model.h"
+
+typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
+
+/* Applies f to each row of a pitched range, or at once if the rows touch. */
+static pager_moves over_rows(sim *s, range_function f, uint64_t address, uint64_t width, uint64_t height, uint64_t pitch) {
+  pager_moves sum = {0};
+  if (pitch == width || height <= 1) return f(s->pager, address, width * height);
+  for (uint64_t row = 0; row < height; row++) {
+    pager_moves moves = f(s->pager, address + row * pitch, width);
+    sum.units += moves.units;
+    sum.bytes += moves.bytes;
+  }
+  return sum;
+}
+
+static pager_moves copy_write(pager *p, uint64_t address, uint64_t bytes) {
+  pager_copy_write(p, address, bytes);
+  return (pager_moves){0};
+}
+
+static uint64_t span(uint64_t width, uint64_t height, uint64_t pitch) { return height ? (height - 1) * pitch + width : 0; }
+
+static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
+  sim_counters *a = &s->allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
+  *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
+  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
+}
+
+static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
+
+/* Pages over the link in one transfer; those that the host asked for cost it host_fault_us each. */
+static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
+  if (!moves.units) return time;
+  ps end = link_copy(s, in, moves.bytes, false, time);
+  if (in) return end;
+  s->counters.host_faults += moves.units;
+  return end + moves.units * s->t.host_fault;
+}
+
+/* ---- MANAGER_PROGRAM: managed allocations ---- */
+
+static ps managed_in(sim *s, uint32_t index, ps time) {
+  uint64_t bytes = pager_managed_in(s->pager, index);
+  return bytes ? link_copy(s, true, bytes, false, time) : time;
+}
+
+ps transfer_managed_in(sim *s, ps time) {
+  ps end = time;
+  if (s->manager->placement != MANAGER_PROGRAM) return time;
+  for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
+    ps over = managed_in(s, i, time);
+    if (over > end) end = over;
+  }
+  return end;
+}
+
+ps transfer_managed_out(sim *s, ps time) {
+  ps end = time;
+  if (s->manager->placement != MANAGER_PROGRAM) return time;
+  for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
+    uint64_t bytes = pager_managed_out(s->pager, i);
+    if (bytes) end = link_copy(s, false, bytes, false, time);
+    if (!s->touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
+  }
+  return end;
+}
+
+/* The managed allocation at `address`; 0: it is in none. */
+static uint32_t managed_at(sim *s, uint64_t address) {
+  uint32_t index = pager_find(s->pager, address)->allocation;
+  return s->pager->allocations.items[index].kind == TRACE_MEMORY_MANAGED ? index : 0;
+}
+
+static bool on_gpu(sim *s, uint32_t index) { return s->pager->allocations.items[index].on_gpu; }
+
+/* ---- copies ---- */
+
+static ps program_copy(sim *s, const trace_op *op, ps time) {
+  uint64_t bytes = op->copy.width * op->copy.height, to = op->copy.to, from = op->copy.from;
+  uint32_t managed_to = managed_at(s, to), managed_from = managed_at(s, from);
+  switch (op->copy.direction) {
+  case TRACE_H2D:
+    if (managed_to && !on_gpu(s, managed_to)) {
+      pager_managed_host_write(s->pager, to, span(op->copy.width, op->copy.height, op->copy.to_pitch));
+      return host_copy(s, bytes, time);
+    }
+    over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
+    count_copied(s, to, true, bytes);
+    return link_copy(s, true, bytes, !op->copy.pinned, time);
+  case TRACE_D2H:
+    if (managed_from && s->pager->allocations.items[managed_from].on_cpu) return host_copy(s, bytes, time);
+    count_copied(s, from, false, bytes);
+    return link_copy(s, false, bytes, !op->copy.pinned, time);
+  case TRACE_D2D:
+    if (managed_from) time = managed_in(s, managed_from, time);
+    if (managed_to) time = managed_in(s, managed_to, time);
+    over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
+    return link_device_copy(s, 2 * bytes, time);
+  default: return host_copy(s, bytes, time);
+  }
+}
+
+static ps paged_copy(sim *s, const trace_op *op, ps time) {
+  uint64_t width = op->copy.width, height = op->copy.height;
+  switch (op->copy.direction) {
+  case TRACE_H2D: return carry_moves(s, false, over_rows(s, pager_host_write, op->copy.to, width, height, op->copy.to_pitch), time);
+  case TRACE_D2H: return carry_moves(s, false, over_rows(s, pager_host_read, op->copy.from, width, height, op->copy.from_pitch), time);
+  case TRACE_D2D:
+    time = carry_moves(s, true, over_rows(s, pager_gpu_fetch, op->copy.from, width, height, op->copy.from_pitch), time);
+    time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->copy.to, width, height, op->copy.to_pitch), time);
+    return link_device_copy(s, 2 * width * height, time);
+  default: return host_copy(s, width * height, time);
+  }
+}
+
+static ps copy_begin(sim *s, const trace_op *op, ps time) {
+  s->counters.copies++;
+  if (op->copy.direction == TRACE_D2D) s->counters.d2d_bytes += op->copy.width * op->copy.height;
+  if (is_paged(s)) return paged_copy(s, op, time);
+  if (s->manager->placement == MANAGER_PROGRAM) return program_copy(s, op, time);
+  if (op->copy.direction == TRACE_D2D) return link_device_copy(s, 2 * op->copy.width * op->copy.height, time);
+  return op->copy.direction == TRACE_H2H ? host_copy(s, op->copy.width * op->copy.height, time) : time;
+}
+
+static ps set_begin(sim *s, const trace_op *op, ps time) {
+  s->counters.copies++;
+  if (is_paged(s)) {
+    time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
+  } else if (s->manager->placement == MANAGER_PROGRAM) {
+    uint32_t managed = managed_at(s, op->set.to);
+    if (managed) time = managed_in(s, managed, time);
+    over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
+  }
+  return link_device_copy(s, op->set.width * op->set.height, time);
+}
+
+static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
+  bool in = op->hint.device >= 0;
+  if (!is_paged(s)) return time;
+  return carry_moves(s, in, (in ? pager_gpu_fetch : pager_host_read)(s->pager, op->hint.address, op->hint.bytes), time);
+}
+
+/* The last landing of a page in flight that the operation touches. */
+static ps busy_until(sim *s, const trace_op *op) {
+  uint64_t a = 0, b = 0;
+  if (op->kind == TRACE_OP_COPY) {
+    a = pager_busy_until(s->pager, op->copy.to, span(op->copy.width, op->copy.height, op->copy.to_pitch));
+    b = pager_busy_until(s->pager, op->copy.from, span(op->copy.width, op->copy.height, op->copy.from_pitch));
+  } else if (op->kind == TRACE_OP_SET) {
+    a = pager_busy_until(s->pager, op->set.to, span(op->set.width, op->set.height, op->set.pitch));
+  } else {
+    a = pager_busy_until(s->pager, op->hint.address, op->hint.bytes);
+  }
+  return a > b ? a : b;
+}
+
+ps operation_begin(sim *s, node *n, ps time, bool *again) {
+  ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
+  if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
+    *again = true;
+    return busy;
+  }
+  if (n->op.kind == TRACE_OP_COPY) return copy_begin(s, &n->op, time);
+  if (n->op.kind == TRACE_OP_SET) return set_begin(s, &n->op, time);
+  return prefetch_begin(s, &n->op, time);
+}
+
+ps transfer_touch(sim *s, const trace_op *op, ps time) {
+  if (is_paged(s)) {
+    pager_moves moves = (op->touch.write ? pager_host_write : pager_host_read)(s->pager, op->touch.address, op->touch.bytes);
+    return carry_moves(s, false, moves, time);
+  }
+  uint32_t managed = managed_at(s, op->touch.address);
+  if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;
+  uint64_t bytes = pager_managed_out(s->pager, managed); /* it touches it without having waited */
+  if (bytes) time = link_copy(s, false, bytes, false, time);
+  if (op->touch.write) pager_managed_host_write(s->pager, op->touch.address, op->touch.bytes);
+  return time;
+}

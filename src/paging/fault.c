@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Far-faults: NACKs, flights, merging, the throttle (Zheng et al., HPCA 2016, section 3).
+ *
+ *                    decide: TRACK/BLOCK                     flight lands
+ *    (warp's miss) ---------------------> tracked NACK ---------------------> its warps are woken
+ *          |                                  ^
+ *          | decide: THROTTLE                 | a tracked NACK of the same SM is over: the TLB replays, oldest first,
+ *          `------------> SM's queue ---------'   while the manager answers TRACK
+ *
+ * A NACK that is replayed and finds its unit resident wakes its warps at once and takes no MSHR. A manager that
+ * throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same. */
+#include "paging/pager.h"
+
+static uint32_t flight_take(pager *p) {
+  uint32_t index = p->free_flight;
+  if (index) {
+    p->free_flight = p->flights.items[index].next_free;
+    return index;
+  }
+  FF_PUSH(&p->flights, ((pager_flight){0}));
+  return (uint32_t)p->flights.count - 1;
+}
+
+static uint32_t nack_take(pager *p) {
+  uint32_t index = p->free_nack;
+  if (index) {
+    p->free_nack = p->nacks.items[index].next_of_sm;
+    return index;
+  }
+  FF_PUSH(&p->nacks, ((pager_nack){0}));
+  return (uint32_t)p->nacks.count - 1;
+}
+
+static void waiter_add(pager *p, uint32_t nack, uint32_t warp) {
+  uint32_t index = p->free_waiter;
+  if (index) {
+    p->free_waiter = p->waiters.items[index].next;
+  } else {
+    FF_PUSH(&p->waiters, ((pager_waiter){0}));
+    index = (uint32_t)p->waiters.count - 1;
+  }
+  p->waiters.items[index] = (pager_waiter){warp, 0};
+  pager_nack *n = &p->nacks.items[nack];
+  if (n->last_waiter) p->waiters.items[n->last_waiter].next = index;
+  else n->first_waiter = index;
+  n->last_waiter = index;
+}
+
+static uint32_t nack_find(const pager *p, uint32_t sm, const pager_unit *unit) {
+  uint32_t nack = unit->nacks;
+  while (nack && p->nacks.items[nack].sm != sm) nack = p->nacks.items[nack].next_of_unit;
+  return nack;
+}
+
+bool pager_waits(const pager *p, uint32_t sm, const pager_unit *unit) { return nack_find(p, sm, unit) != 0; }
+
+static manager_answer decide(const pager *p, uint32_t sm) {
+  manager_nack nack = {.pending = p->sms[sm].pending, .allotment = p->config.allotment};
+  manager_answer answer = p->config.manager->decide(&nack);
+  return answer == MANAGER_THROTTLE && !nack.pending ? MANAGER_TRACK : answer;
+}
+
+/* Gives the NACK an MSHR: its unit starts to move unless it moves already. */
+static pager_outcome nack_track(pager *p, uint32_t nack) {
+  pager_nack *n = &p->nacks.items[nack];
+  pager_unit *unit = n->unit;
+  n->tracked = true;
+  p->sms[n->sm].pending++;
+  if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
+  FF_ASSERT(unit->state == PAGER_ABSENT && p->free >= unit->frames);
+  unit->state = PAGER_IN_FLIGHT;
+  unit->flight = flight_take(p);
+  p->free -= unit->frames;
+  p->in_flight += unit->frames;
+  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
+  uint32_t flight = unit->flight;
+  uint64_t address = n->address;
+  uint32_t warp = p->waiters.items[n->first_waiter].warp;
+  uint64_t lands = p->config.hooks.start(p->config.hooks.context, n->sm, warp, address, flight, unit);
+  p->flights.items[flight] = (pager_flight){.address = address, .lands = lands, .unit = unit};
+  return PAGER_STARTED;
+}
+
+pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks) {
+  *blocks = false;
+  uint32_t nack = nack_find(p, sm, unit);
+  if (nack) {
+    waiter_add(p, nack, warp);
+    return unit->state == PAGER_IN_FLIGHT ? PAGER_MERGED : PAGER_JOINED;
+  }
+  nack = nack_take(p);
+  p->nacks.items[nack] = (pager_nack){.unit = unit, .address = address, .sm = sm};
+  uint32_t *link = &unit->nacks; /* behind the others: woken in the order in which they asked */
+  while (*link) link = &p->nacks.items[*link].next_of_unit;
+  *link = nack;
+  waiter_add(p, nack, warp);
+  manager_answer answer = decide(p, sm);
+  if (answer != MANAGER_THROTTLE) {
+    *blocks = p->nacks.items[nack].blocking = answer == MANAGER_BLOCK;
+    return nack_track(p, nack);
+  }
+  if (p->sms[sm].queue_last) p->nacks.items[p->sms[sm].queue_last].next_of_sm = nack;
+  else p->sms[sm].queue_first = nack;
+  p->sms[sm].queue_last = nack;
+  return PAGER_THROTTLED;
+}
+
+/* Wakes the NACK's warps and forgets it. */
+static void nack_end(pager *p, uint32_t nack) {
+  pager_nack n = p->nacks.items[nack];
+  if (n.tracked) p->sms[n.sm].pending--;
+  p->nacks.items[nack].next_of_sm = p->free_nack;
+  p->free_nack = nack;
+  for (uint32_t w = n.first_waiter; w;) {
+    pager_waiter waiter = p->waiters.items[w];
+    p->waiters.items[w].next = p->free_waiter;
+    p->free_waiter = w;
+    p->config.hooks.wake(p->config.hooks.context, n.sm, waiter.warp);
+    w = waiter.next;
+  }
+  if (n.blocking) p->config.hooks.unblock(p->config.hooks.context, n.sm);
+}
+
+static void nack_unlink(pager *p, uint32_t nack) {
+  uint32_t *link = &p->nacks.items[nack].unit->nacks;
+  while (*link != nack) link = &p->nacks.items[*link].next_of_unit;
+  *link = p->nacks.items[nack].next_of_unit;
+}
+
+/* The SM's TLB replays what was throttled, oldest first, until its allotment is full again. */
+static void replay(pager *p, uint32_t sm) {
+  for (uint32_t nack; (nack = p->sms[sm].queue_first);) {
+    pager_unit *unit = p->nacks.items[nack].unit;
+    bool here = unit->state == PAGER_RESIDENT;
+    if (!here && decide(p, sm) == MANAGER_THROTTLE) return;
+    p->sms[sm].queue_first = p->nacks.items[nack].next_of_sm;
+    if (!p->sms[sm].queue_first) p->sms[sm].queue_last = 0;
+    if (!here) {
+      nack_track(p, nack);
+      continue;
+    }
+    nack_unlink(p, nack);
+    nack_end(p, nack);
+  }
+}
+
+void pager_complete(pager *p, uint32_t flight) {
+  pager_flight f = p->flights.items[flight];
+  pager_unit *unit = f.unit;
+  FF_ASSERT(unit->state == PAGER_IN_FLIGHT && unit->flight == flight);
+  unit->state = PAGER_RESIDENT;
+  unit->gpu_version = unit->cpu_version;
+  unit->flight = 0;
+  p->in_flight -= unit->frames;
+  p->resident += unit->frames;
+  p->moved_in += unit->frames;
+  p->flights.items[flight].next_free = p->free_flight;
+  p->free_flight = flight;
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->frames * PAGER_FRAME_BYTES);
+  uint32_t done = 0, *done_link = &done; /* the tracked NACKs, in order; throttled ones stay for their SM's replay */
+  for (uint32_t *link = &unit->nacks; *link;) {
+    uint32_t nack = *link;
+    if (!p->nacks.items[nack].tracked) {
+      link = &p->nacks.items[nack].next_of_unit;
+      continue;
+    }
+    *link = p->nacks.items[nack].next_of_unit;
+    p->nacks.items[nack].next_of_unit = 0;
+    *done_link = nack;
+    done_link = &p->nacks.items[nack].next_of_unit;
+  }
+  while (done) {
+    uint32_t sm = p->nacks.items[done].sm, next = p->nacks.items[done].next_of_unit;
+    nack_end(p, done);
+    replay(p, sm);
+    done = next;
+  }
+  if (ff_check_level >= 2) pager_check(p);
+}

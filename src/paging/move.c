@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What moves other than by far-faults: the host's reads and writes, fills and fetches by the GPU, whole managed
+ * allocations; and the checks of the pager's equations. */
+#include "paging/pager.h"
+
+/* Walks the units of the allocations in [address, address + bytes), whatever lies between them. */
+typedef struct unit_walk {
+  pager *p;
+  uint64_t at, begin, end;
+  uint64_t address;           /* of the current unit's first byte in the range */
+  const pager_allocation *in; /* the allocation that holds `at`; NULL: to be found */
+  bool covered;               /* the range holds all of the current unit */
+} unit_walk;
+
+static unit_walk walk_begin(pager *p, uint64_t address, uint64_t bytes) {
+  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes;
+  return (unit_walk){.p = p, .at = address, .begin = address, .end = end};
+}
+
+/* Moves on to the next allocation in the range; false: there is none. */
+static bool walk_enter(unit_walk *w) {
+  pager *p = w->p;
+  size_t position = pager_first_behind(p, w->at);
+  if (position == p->by_address.count) return false;
+  w->in = &p->allocations.items[p->by_address.items[position]];
+  if (w->in->address > w->at) w->at = w->in->address;
+  return w->at < w->end;
+}
+
+static pager_unit *walk_next(unit_walk *w) {
+  if (w->at >= w->end) return NULL;
+  if (!w->in && !walk_enter(w)) return NULL;
+  uint64_t window = w->at & ~(w->p->config.unit_bytes - 1), next = window + w->p->config.unit_bytes;
+  uint64_t allocation_end = w->in->address + w->in->bytes;
+  uint64_t first = w->in->address > window ? w->in->address : window;
+  uint64_t last = allocation_end < next ? allocation_end : next;
+  pager_unit *unit = pager_find(w->p, w->at);
+  w->covered = first >= w->begin && last <= w->end;
+  w->address = w->at;
+  w->at = last;
+  if (last == allocation_end) w->in = NULL;
+  return unit;
+}
+
+static void moved(pager *p, const pager_unit *unit, bool in) {
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->frames * PAGER_FRAME_BYTES);
+}
+
+static bool is_paged(const pager *p) { return p->config.manager->placement == MANAGER_PAGED; }
+
+static void unit_enters(pager *p, pager_unit *unit) {
+  FF_ASSERT(unit->state == PAGER_ABSENT && p->free >= unit->frames);
+  unit->state = PAGER_RESIDENT;
+  p->free -= unit->frames;
+  p->resident += unit->frames;
+  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
+}
+
+static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
+  FF_ASSERT(unit->state == PAGER_RESIDENT);
+  unit->state = PAGER_ABSENT;
+  p->resident -= unit->frames;
+  p->free += unit->frames;
+  p->config.hooks.left(p->config.hooks.context, address, unit);
+}
+
+/* The CPU's copy is made the newest; the page leaves the GPU if that takes a transfer. */
+static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
+  if (unit->state != PAGER_RESIDENT || unit->cpu_version == unit->version) return;
+  FF_CHECK(unit->gpu_version == unit->version);
+  unit->cpu_version = unit->gpu_version;
+  unit_leaves(p, unit, address);
+  p->moved_out += unit->frames;
+  moves->units++;
+  moves->bytes += unit->frames * PAGER_FRAME_BYTES;
+  moved(p, unit, false);
+}
+
+pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (!is_paged(p)) return moves;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    bring_back(p, unit, w.address, &moves);
+  }
+  pager_check(p);
+  return moves;
+}
+
+pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (!is_paged(p)) return moves;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    if (unit->state == PAGER_REMOTE) continue;
+    if (!w.covered) bring_back(p, unit, w.address, &moves);
+    if (unit->state == PAGER_RESIDENT) {
+      unit_leaves(p, unit, w.address);
+      p->dropped += unit->frames;
+    }
+    unit->cpu_version = ++unit->version;
+  }
+  pager_check(p);
+  return moves;
+}
+
+static void bring_in(pager *p, pager_unit *unit, pager_moves *moves) {
+  FF_CHECK(unit->cpu_version == unit->version);
+  unit_enters(p, unit);
+  unit->gpu_version = unit->cpu_version;
+  p->moved_in += unit->frames;
+  moves->units++;
+  moves->bytes += unit->frames * PAGER_FRAME_BYTES;
+  moved(p, unit, true);
+}
+
+pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (!is_paged(p)) return moves;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    if (unit->state == PAGER_REMOTE) continue;
+    if (unit->state == PAGER_ABSENT && w.covered) {
+      unit_enters(p, unit);
+      p->filled += unit->frames;
+    } else if (unit->state == PAGER_ABSENT) {
+      bring_in(p, unit, &moves);
+    }
+    unit->gpu_version = ++unit->version;
+  }
+  pager_check(p);
+  return moves;
+}
+
+pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (!is_paged(p)) return moves;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    if (unit->state == PAGER_ABSENT) bring_in(p, unit, &moves);
+    pager_gpu_read(p, unit);
+  }
+  pager_check(p);
+  return moves;
+}
+
+uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
+  uint64_t latest = 0;
+  if (!p->in_flight) return 0;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));)
+    if (unit->state == PAGER_IN_FLIGHT && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;
+  return latest;
+}
+
+/* ---- MANAGER_PROGRAM ---- */
+
+void pager_copy_write(pager *p, uint64_t address, uint64_t bytes) {
+  if (p->config.manager->placement != MANAGER_PROGRAM) return;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT) {
+      unit->gpu_version = ++unit->version;
+      p->allocations.items[unit->allocation].on_cpu = false;
+    }
+}
+
+/* Sets the copies of all units of the allocation that exist as table entries; the others follow on_gpu and on_cpu. */
+static void managed_copy(pager *p, uint32_t index, bool to_gpu) {
+  const pager_allocation *a = &p->allocations.items[index];
+  unit_walk w = walk_begin(p, a->address, a->bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    if (unit->allocation != index) continue;
+    FF_CHECK((to_gpu ? unit->cpu_version : unit->gpu_version) == unit->version);
+    if (to_gpu) unit->gpu_version = unit->cpu_version;
+    else unit->cpu_version = unit->gpu_version;
+  }
+}
+
+uint64_t pager_managed_in(pager *p, uint32_t index) {
+  pager_allocation *a = &p->allocations.items[index];
+  if (!a->live || a->kind != TRACE_MEMORY_MANAGED || (a->on_gpu && !a->host_wrote)) return 0;
+  managed_copy(p, index, true);
+  a->on_gpu = true;
+  a->host_wrote = false;
+  p->config.hooks.moved(p->config.hooks.context, a->owner, true, a->bytes);
+  return a->bytes;
+}
+
+uint64_t pager_managed_out(pager *p, uint32_t index) {
+  pager_allocation *a = &p->allocations.items[index];
+  if (!a->live || a->kind != TRACE_MEMORY_MANAGED || a->on_cpu) return 0;
+  managed_copy(p, index, false);
+  a->on_cpu = true;
+  p->config.hooks.moved(p->config.hooks.context, a->owner, false, a->bytes);
+  return a->bytes;
+}
+
+void pager_managed_host_write(pager *p, uint64_t address, uint64_t bytes) {
+  if (p->config.manager->placement != MANAGER_PROGRAM) return;
+  unit_walk w = walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = walk_next(&w));) {
+    pager_allocation *a = &p->allocations.items[unit->allocation];
+    if (a->kind != TRACE_MEMORY_MANAGED) continue;
+    FF_CHECK(unit->cpu_version == unit->version || w.covered);
+    unit->cpu_version = ++unit->version;
+    a->host_wrote = true;
+    a->on_gpu = false;
+  }
+}
+
+/* ---- checks ---- */
+
+void pager_check(const pager *p) {
+  if (ff_check_level < 2 || !is_paged(p)) return;
+  FF_ASSERT(p->resident + p->in_flight + p->free == p->frames);
+  FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
+}
+
+static void unit_check(const pager *p, const pager_unit *unit, uint64_t *resident, uint64_t *in_flight) {
+  if (!unit->allocation) return;
+  FF_ASSERT(p->allocations.items[unit->allocation].live);
+  if (unit->state == PAGER_RESIDENT) *resident += unit->frames;
+  if (unit->state == PAGER_IN_FLIGHT) *in_flight += unit->frames;
+  FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+  FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0));
+}
+
+void pager_check_all(const pager *p) {
+  pager_check(p);
+  if (!is_paged(p)) return;
+  uint64_t resident = 0, in_flight = 0;
+  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
+  for (uint32_t b = 0; b < p->bucket_count; b++)
+    for (const pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next)
+      for (uint32_t u = 0; u < units; u++)
+        for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+          unit_check(p, unit, &resident, &in_flight);
+          if (!unit->sibling) break;
+        }
+  FF_ASSERT(resident == p->resident && in_flight == p->in_flight);
+  for (uint32_t sm = 0; sm < p->config.sms; sm++) FF_ASSERT(p->sms[sm].pending <= p->config.allotment);
+}
+
+void pager_break_for_test(pager *p, uint64_t address) { pager_find(p, address)->version++; }

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocations and the page table. The table is a hash of 2 MiB pieces (chunks), made when an address in them is first
+ * looked up; a piece knows the allocations that overlap it, so nothing here is linear in the size of an allocation.
+ * Small allocations that share a window of unit_bytes hang behind each other as siblings. */
+#include "paging/pager.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (UINT64_C(1) << PAGER_CHUNK_SHIFT)
+
+static uint64_t round_down(uint64_t x, uint64_t unit) { return x & ~(unit - 1); }
+static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) & ~(unit - 1); }
+static uint32_t units_per_chunk(const pager *p) { return 1u << (PAGER_CHUNK_SHIFT - p->unit_shift); }
+
+static void cache_clear(pager *p) {
+  for (int i = 0; i < PAGER_CACHE; i++) p->cache[i].number = UINT64_MAX;
+}
+
+static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
+  uint32_t units = units_per_chunk(p);
+  pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
+  chunk->number = number;
+  for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
+  return chunk;
+}
+
+pager *pager_create(const pager_config *config) {
+  pager *p = ff_alloc(sizeof *p);
+  p->config = *config;
+  if (!p->config.allotment) p->config.allotment = 1;
+  FF_ASSERT(config->unit_bytes >= PAGER_FRAME_BYTES && config->unit_bytes <= CHUNK_BYTES);
+  FF_ASSERT((config->unit_bytes & (config->unit_bytes - 1)) == 0);
+  p->unit_shift = (uint32_t)__builtin_ctzll(config->unit_bytes);
+  p->frames = p->free = config->memory_bytes / PAGER_FRAME_BYTES;
+  p->bucket_count = 64;
+  p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
+  cache_clear(p);
+  p->nowhere = chunk_allocate(p, UINT64_MAX);
+  FF_PUSH(&p->allocations, ((pager_allocation){.live = false}));
+  FF_PUSH(&p->flights, ((pager_flight){0}));
+  FF_PUSH(&p->nacks, ((pager_nack){0}));
+  FF_PUSH(&p->waiters, ((pager_waiter){0}));
+  p->sibling_count = 1;
+  p->sms = ff_alloc(config->sms * sizeof *p->sms);
+  return p;
+}
+
+void pager_free(pager *p) {
+  if (!p) return;
+  for (uint32_t b = 0; b < p->bucket_count; b++)
+    while (p->buckets[b]) {
+      pager_chunk *next = p->buckets[b]->next;
+      free(p->buckets[b]);
+      p->buckets[b] = next;
+    }
+  free(p->nowhere);
+  for (uint32_t i = 1; i < p->sibling_count; i++) free(p->siblings[i]);
+  free(p->siblings);
+  free(p->buckets);
+  free(p->allocations.items);
+  free(p->by_address.items);
+  free(p->flights.items);
+  free(p->nacks.items);
+  free(p->waiters.items);
+  free(p->sms);
+  free(p);
+}
+
+/* ---- units ---- */
+
+/* How a unit looks before anyone has touched it. */
+static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
+  const pager_allocation *a = &p->allocations.items[index];
+  uint64_t begin = a->address > window ? a->address : window;
+  uint64_t end = window + p->config.unit_bytes;
+  if (a->address + a->bytes < end) end = a->address + a->bytes;
+  pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
+  unit.frames = (uint16_t)((round_up(end, PAGER_FRAME_BYTES) - round_down(begin, PAGER_FRAME_BYTES)) / PAGER_FRAME_BYTES);
+  if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
+  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST) {
+    unit.state = PAGER_REMOTE;
+  } else if (p->config.manager->placement == MANAGER_PAGED) {
+    unit.state = PAGER_ABSENT;
+    unit.gpu_version = 0;
+  } else if (a->kind == TRACE_MEMORY_MANAGED) {
+    unit.gpu_version = a->on_gpu;
+    unit.cpu_version = a->on_cpu;
+  }
+  return unit;
+}
+
+static uint32_t sibling_take(pager *p) {
+  if (p->sibling_free) {
+    uint32_t index = p->sibling_free;
+    p->sibling_free = p->siblings[index]->sibling;
+    return index;
+  }
+  if (p->sibling_count >= p->sibling_capacity) {
+    p->sibling_capacity = p->sibling_capacity ? p->sibling_capacity * 2 : 64;
+    p->siblings = ff_realloc(p->siblings, p->sibling_capacity * sizeof *p->siblings);
+  }
+  p->siblings[p->sibling_count] = ff_alloc(sizeof(pager_unit));
+  return p->sibling_count++;
+}
+
+static void sibling_give(pager *p, uint32_t index) {
+  p->siblings[index]->sibling = p->sibling_free;
+  p->sibling_free = index;
+}
+
+/* Adds the allocation's units to a chunk that it overlaps. */
+static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
+  const pager_allocation *a = &p->allocations.items[index];
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  uint64_t begin = a->address > base ? a->address : base;
+  uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
+  for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
+    pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = unit_fresh(p, index, w);
+    chunk->used++;
+    if (!unit->allocation) {
+      *unit = fresh;
+      continue;
+    }
+    uint32_t sibling = sibling_take(p);
+    while (unit->sibling) unit = p->siblings[unit->sibling];
+    fresh.ordinal = unit->ordinal + 1;
+    unit->sibling = sibling;
+    *p->siblings[sibling] = fresh;
+  }
+}
+
+/* Forgets an allocation's unit; its window's other units move up. Its frame, if it has one, is dropped. */
+static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t address) {
+  pager_unit *before = NULL;
+  for (; unit->allocation != index; unit = p->siblings[unit->sibling]) {
+    FF_ASSERT(unit->sibling);
+    before = unit;
+  }
+  FF_ASSERT(!unit->nacks && !unit->flight);
+  if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
+    p->resident -= unit->frames;
+    p->free += unit->frames;
+    p->dropped += unit->frames;
+    p->config.hooks.left(p->config.hooks.context, address, unit);
+  }
+  uint32_t sibling = unit->sibling;
+  if (!before && sibling) {
+    *unit = *p->siblings[sibling];
+    sibling_give(p, sibling);
+  } else if (!before) {
+    *unit = (pager_unit){.state = PAGER_RESIDENT};
+  } else {
+    uint32_t own = before->sibling;
+    before->sibling = sibling;
+    sibling_give(p, own);
+  }
+}
+
+static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
+  const pager_allocation *a = &p->allocations.items[index];
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  uint64_t begin = a->address > base ? a->address : base;
+  uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
+  for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
+    unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
+    chunk->used--;
+  }
+}
+
+pager_unit *pager_sibling_find(pager *p, pager_unit *unit, uint64_t address) {
+  for (pager_unit *u = unit;; u = p->siblings[u->sibling]) {
+    const pager_allocation *a = &p->allocations.items[u->allocation];
+    if (address >= a->address && address - a->address < a->bytes) return u;
+    if (!u->sibling) return unit;
+  }
+}
+
+/* ---- chunks ---- */
+
+static pager_chunk **bucket_of(const pager *p, uint64_t number) {
+  uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15);
+  return &p->buckets[(hash >> 32) & (p->bucket_count - 1)];
+}
+
+static pager_chunk *chunk_lookup(const pager *p, uint64_t number) {
+  pager_chunk *chunk = *bucket_of(p, number);
+  while (chunk && chunk->number != number) chunk = chunk->next;
+  return chunk;
+}
+
+static void buckets_grow(pager *p) {
+  uint32_t old_count = p->bucket_count;
+  pager_chunk **old = p->buckets;
+  p->bucket_count *= 2;
+  p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
+  for (uint32_t b = 0; b < old_count; b++)
+    while (old[b]) {
+      pager_chunk *chunk = old[b], **bucket = bucket_of(p, chunk->number);
+      old[b] = chunk->next;
+      chunk->next = *bucket;
+      *bucket = chunk;
+    }
+  free(old);
+}
+
+size_t pager_first_behind(const pager *p, uint64_t address) {
+  size_t low = 0, high = p->by_address.count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    const pager_allocation *a = &p->allocations.items[p->by_address.items[middle]];
+    if (a->address + a->bytes > address) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/* The chunk with all allocations that overlap it; `nowhere` if none does. */
+static pager_chunk *chunk_make(pager *p, uint64_t number) {
+  uint64_t base = number << PAGER_CHUNK_SHIFT;
+  size_t first = pager_first_behind(p, base);
+  if (first == p->by_address.count || p->allocations.items[p->by_address.items[first]].address >= base + CHUNK_BYTES)
+    return p->nowhere;
+  pager_chunk *chunk = chunk_allocate(p, number);
+  if (++p->chunk_count > p->bucket_count) buckets_grow(p);
+  pager_chunk **bucket = bucket_of(p, number);
+  chunk->next = *bucket;
+  *bucket = chunk;
+  for (size_t i = first; i < p->by_address.count; i++) {
+    if (p->allocations.items[p->by_address.items[i]].address >= base + CHUNK_BYTES) break;
+    chunk_attach(p, chunk, p->by_address.items[i]);
+  }
+  return chunk;
+}
+
+pager_chunk *pager_chunk_find(pager *p, uint64_t number) {
+  pager_chunk *chunk = chunk_lookup(p, number);
+  if (!chunk) chunk = chunk_make(p, number);
+  p->cache[number % PAGER_CACHE].number = number;
+  p->cache[number % PAGER_CACHE].chunk = chunk;
+  return chunk;
+}
+
+static void chunk_drop(pager *p, pager_chunk *chunk) {
+  pager_chunk **link = bucket_of(p, chunk->number);
+  while (*link != chunk) link = &(*link)->next;
+  *link = chunk->next;
+  p->chunk_count--;
+  if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number) p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
+  free(chunk);
+}
+
+/* ---- allocations ---- */
+
+static uint32_t allocation_take(pager *p) {
+  uint32_t index = p->free_allocation;
+  if (index) {
+    p->free_allocation = p->allocations.items[index].owner;
+    return index;
+  }
+  FF_PUSH(&p->allocations, ((pager_allocation){0}));
+  return (uint32_t)p->allocations.count - 1;
+}
+
+uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind kind, uint32_t owner) {
+  if (!bytes || address + bytes < address) return 0;
+  size_t at = pager_first_behind(p, address);
+  if (at < p->by_address.count && p->allocations.items[p->by_address.items[at]].address < address + bytes) return 0;
+  uint32_t index = allocation_take(p);
+  p->allocations.items[index] = (pager_allocation){
+      .address = address, .bytes = bytes, .kind = kind, .owner = owner, .live = true,
+      .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
+  cache_clear(p); /* it may hold `nowhere` for the new addresses */
+  FF_PUSH(&p->by_address, 0);
+  memmove(&p->by_address.items[at + 1], &p->by_address.items[at], (p->by_address.count - 1 - at) * sizeof(uint32_t));
+  p->by_address.items[at] = index;
+  for (uint64_t n = address >> PAGER_CHUNK_SHIFT; n <= (address + bytes - 1) >> PAGER_CHUNK_SHIFT; n++) {
+    pager_chunk *chunk = chunk_lookup(p, n);
+    if (chunk) chunk_attach(p, chunk, index);
+  }
+  return index;
+}
+
+uint32_t pager_allocation_at(const pager *p, uint64_t address) {
+  for (size_t at = pager_first_behind(p, address); at < p->by_address.count; at++) {
+    const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
+    if (a->address == address) return p->by_address.items[at];
+    if (a->address > address) break;
+  }
+  return 0;
+}
+
+uint32_t pager_unmap(pager *p, uint64_t address) {
+  uint32_t index = pager_allocation_at(p, address);
+  if (!index) return 0;
+  pager_allocation *a = &p->allocations.items[index];
+  for (uint64_t n = a->address >> PAGER_CHUNK_SHIFT; n <= (a->address + a->bytes - 1) >> PAGER_CHUNK_SHIFT; n++) {
+    pager_chunk *chunk = chunk_lookup(p, n);
+    if (!chunk) continue;
+    chunk_detach(p, chunk, index);
+    if (!chunk->used) chunk_drop(p, chunk);
+  }
+  *a = (pager_allocation){.address = address, .live = false, .owner = p->free_allocation, .bytes = a->bytes};
+  p->free_allocation = index;
+  size_t at = pager_first_behind(p, address);
+  while (p->by_address.items[at] != index) at++;
+  memmove(&p->by_address.items[at], &p->by_address.items[at + 1], (p->by_address.count - 1 - at) * sizeof(uint32_t));
+  p->by_address.count--;
+  return index;
+}

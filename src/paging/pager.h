@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pager: where the newest bytes of every page are, who waits for a page, and what moves. It is given no time: the
+ * machine tells it what happened and asks what must happen next (pager_hooks).
+ *
+ * Glossary. A *unit* is what a far-fault moves: an aligned window of fault_page_bytes, cut to one allocation (two small
+ * allocations in one window are two units). A *flight* is a unit on its way to the GPU. A *NACK* is an SM's
+ * translation request that found its unit absent; all warps of that SM which want the unit wait on the one NACK.
+ *
+ *               pager_fault               pager_complete
+ *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so
+ *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |
+ *       `------ pager_host_write, pager_host_read ------------'
+ *
+ * What always holds (pager_check; frames are 4 KiB pages, and only MANAGER_PAGED counts them):
+ *     resident + in_flight + free == frames
+ *     moved_in + filled - moved_out - dropped == resident
+ *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
+ *     an SM's tracked NACKs <= its allotment, unless the manager blocks (then <= 1) */
+#ifndef FF_PAGING_PAGER_H
+#define FF_PAGING_PAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "policy/manager.h"
+#include "trace/stream.h"
+
+#define PAGER_FRAME_BYTES UINT64_C(4096)
+#define PAGER_CHUNK_SHIFT 21 /* the page table is kept in pieces of 2 MiB, made when first touched */
+
+typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
+
+typedef struct pager_unit {
+  uint32_t version;     /* of the newest content, whoever wrote it */
+  uint32_t gpu_version; /* of the copy in GPU memory */
+  uint32_t cpu_version; /* of the copy in host memory */
+  uint32_t allocation;  /* index; 0: belongs to none, counts as resident */
+  uint32_t flight;      /* IN_FLIGHT: its index */
+  uint32_t nacks;       /* first NACK on it; 0: none */
+  uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
+  uint8_t state;        /* pager_state */
+  uint8_t ordinal;      /* tells units of one window apart, for TLB tags */
+  uint16_t frames;      /* 4 KiB pages it covers, 1 to 512 */
+} pager_unit;
+
+typedef struct pager_allocation {
+  uint64_t address, bytes;
+  trace_memory_kind kind;
+  uint32_t owner;        /* the machine's number for its counters */
+  bool live;
+  bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
+  bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
+} pager_allocation;
+
+typedef struct pager_hooks {
+  void *context;
+  void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
+  /* A far-fault begins for this SM; returns when the unit will have arrived (pager_complete is then called). */
+  uint64_t (*start)(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit);
+  void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
+  void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
+  void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
+} pager_hooks;
+
+typedef struct pager_config {
+  const manager *manager;
+  uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
+  uint64_t memory_bytes;
+  uint32_t sms;
+  uint32_t allotment;   /* far-fault MSHRs per SM */
+  pager_hooks hooks;
+} pager_config;
+
+typedef struct pager_chunk {
+  uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
+  struct pager_chunk *next;     /* in its bucket */
+  uint32_t used;                /* units that belong to an allocation, siblings included */
+  pager_unit units[];
+} pager_chunk;
+
+typedef struct pager_flight { uint64_t address, lands; pager_unit *unit; uint32_t next_free; } pager_flight;
+typedef struct pager_nack {
+  pager_unit *unit;
+  uint64_t address;
+  uint32_t sm, next_of_unit, next_of_sm; /* next_of_sm: in the throttle queue, or in the free list */
+  uint32_t first_waiter, last_waiter;
+  bool tracked, blocking;
+} pager_nack;
+typedef struct pager_waiter { uint32_t warp, next; } pager_waiter;
+
+enum { PAGER_CACHE = 256 };
+
+typedef struct pager {
+  pager_config config;
+  uint32_t unit_shift;
+  uint64_t frames, free, in_flight, resident;          /* frames */
+  uint64_t resident_peak;                              /* frames, those in flight included */
+  uint64_t moved_in, moved_out, filled, dropped;       /* frames */
+  FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
+  FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
+  uint32_t free_allocation;                            /* list of dead ones, linked by owner */
+  pager_chunk **buckets;
+  pager_chunk *nowhere;                                /* stands for every piece that no allocation overlaps */
+  uint32_t bucket_count, chunk_count;
+  struct { uint64_t number; pager_chunk *chunk; } cache[PAGER_CACHE];
+  pager_unit **siblings;                               /* [0] unused */
+  uint32_t sibling_count, sibling_capacity, sibling_free;
+  FF_VEC(pager_flight) flights;                        /* [0] unused */
+  FF_VEC(pager_nack) nacks;
+  FF_VEC(pager_waiter) waiters;
+  uint32_t free_flight, free_nack, free_waiter;
+  struct { uint32_t pending, queue_first, queue_last; } *sms;
+} pager;
+
+pager *pager_create(const pager_config *config);
+void pager_free(pager *pager);
+
+/* ---- allocations ---- */
+
+/* Returns the allocation's index; 0: it is empty or overlaps another one, and stays unknown. Its data is on the CPU (PAGED, and managed memory everywhere) or undefined on the GPU. */
+uint32_t pager_map(pager *pager, uint64_t address, uint64_t bytes, trace_memory_kind kind, uint32_t owner);
+/* Nothing may be in flight in it. Returns its index (gone after this), 0 if no live allocation starts there. */
+uint32_t pager_unmap(pager *pager, uint64_t address);
+uint32_t pager_allocation_at(const pager *pager, uint64_t address); /* that starts there; 0: none */
+
+/* The position in by_address of the first live allocation that ends behind `address`. */
+size_t pager_first_behind(const pager *pager, uint64_t address);
+pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pager_find */
+pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
+
+/* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
+static inline pager_unit *pager_find(pager *pager, uint64_t address) {
+  uint64_t number = address >> PAGER_CHUNK_SHIFT;
+  uint32_t slot = number % PAGER_CACHE;
+  pager_chunk *chunk = pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  pager_unit *unit = &chunk->units[(address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> pager->unit_shift];
+  return __builtin_expect(unit->sibling != 0, 0) ? pager_sibling_find(pager, unit, address) : unit;
+}
+
+/* ---- what the GPU does: the version oracle ---- */
+
+static inline void pager_gpu_read(const pager *pager, const pager_unit *unit) {
+  if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
+  FF_CHECK(unit->state == PAGER_REMOTE || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+}
+
+static inline void pager_gpu_write(pager *pager, pager_unit *unit) {
+  pager_gpu_read(pager, unit); /* most stores leave part of the page: it must be the newest */
+  if (unit->state != PAGER_RESIDENT) return;
+  unit->gpu_version = ++unit->version;
+  pager_allocation *allocation = &pager->allocations.items[unit->allocation];
+  allocation->on_cpu = false;
+}
+
+/* ---- far-faults (MANAGER_PAGED) ---- */
+
+typedef enum pager_outcome {
+  PAGER_STARTED,   /* a new far-fault; hooks.start was called */
+  PAGER_MERGED,    /* the unit was already on its way */
+  PAGER_THROTTLED, /* beyond the SM's allotment: replayed after one of its pending far-faults */
+  PAGER_JOINED,    /* another warp of the SM was throttled on this unit: waits with it */
+} pager_outcome;
+
+/* The SM's warp asked for an absent (or flying) unit; it will be woken. *blocks: the SM's TLB must stop. */
+pager_outcome pager_fault(pager *pager, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks);
+/* Is the SM waiting for this unit already? Then the TLB merges the request without asking the GMMU. */
+bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
+/* The flight has landed: the unit is resident, all who wait for it are woken, throttled requests are replayed. */
+void pager_complete(pager *pager, uint32_t flight);
+/* The latest landing of what is in flight within the range; 0: nothing is. */
+uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
+
+/* ---- what the host and copies do; nothing may be in flight in the range ---- */
+
+typedef struct pager_moves { uint64_t units, bytes; } pager_moves; /* what the machine must carry over the link */
+
+pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes);  /* -> moves out */
+pager_moves pager_host_write(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out (pages written in part) */
+pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);   /* written whole by the GPU -> moves in */
+pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes);  /* to be read by the GPU -> moves in */
+/* MANAGER_PROGRAM: the program's copy wrote device memory, or a managed allocation moves whole. */
+void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);
+uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the link; 0: the GPU's copy is the newest */
+uint64_t pager_managed_out(pager *pager, uint32_t allocation); /* bytes over the link; 0: the host's copy is the newest */
+void pager_managed_host_write(pager *pager, uint64_t address, uint64_t bytes);
+
+/* ---- checks ---- */
+
+void pager_check(const pager *pager);      /* the equations: cheap; at FF_CHECK_DEEP */
+void pager_check_all(const pager *pager);  /* recounts from the page table */
+void pager_break_for_test(pager *pager, uint64_t address); /* forgets that the GPU's copy is old: the oracle must notice */
+
+#endif

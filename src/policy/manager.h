@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.c lists them all.
+ *
+ * The manager proposes, the pager (paging/) disposes: whatever a decision says, a page is never lost, no version goes
+ * backwards and every waiting warp is woken. A manager knows nothing of time or of the machine: it is given what it may
+ * look at. */
+#ifndef FF_POLICY_MANAGER_H
+#define FF_POLICY_MANAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What happens to a translation request whose page is not in GPU memory (a NACK, from the TLB's point of view). */
+typedef enum manager_answer {
+  MANAGER_TRACK,    /* the GMMU takes a far-fault MSHR; the warp sleeps, the TLB goes on */
+  MANAGER_THROTTLE, /* the GMMU drops it; the TLB replays it after one of its SM's pending far-faults */
+  MANAGER_BLOCK,    /* as TRACK, and the SM's TLB takes no request until the page is there */
+} manager_answer;
+
+typedef struct manager_nack {
+  uint32_t pending;   /* far-faults of this SM that are tracked now */
+  uint32_t allotment; /* far-fault MSHRs per SM */
+} manager_nack;
+
+/* Where the program's data lives. */
+typedef enum manager_placement {
+  MANAGER_PROGRAM, /* where the program's own copies put it; managed allocations move whole */
+  MANAGER_PAGED,   /* on the CPU at first; pages move when the GPU asks for them */
+  MANAGER_EVERYWHERE, /* always where it is wanted, for nothing */
+} manager_placement;
+
+typedef struct manager {
+  const char *name;
+  const char *summary; /* one line, for `farfault list managers` */
+  manager_placement placement;
+  manager_answer (*decide)(const manager_nack *nack); /* MANAGER_PAGED only */
+} manager;
+
+extern const manager *const managers[]; /* NULL-ended */
+
+const manager *manager_find(const char *name); /* NULL: there is none of that name */
+
+#endif

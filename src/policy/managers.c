@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one list of managers: what can be chosen, in the order in which it is shown. */
+#include "policy/manager.h"
+
+#include <stddef.h>
+#include <string.h>
+
+extern const manager manager_copy, manager_demand, manager_replay, manager_ideal;
+
+const manager *const managers[] = {&manager_copy, &manager_demand, &manager_replay, &manager_ideal, NULL};
+
+const manager *manager_find(const char *name) {
+  for (const manager *const *m = managers; *m; m++)
+    if (!strcmp((*m)->name, name)) return *m;
+  return NULL;
+}
