@@ -75,8 +75,8 @@ def repeat(operation, kind, old, operand, compare):
 def groups(name, kind, operation):
     out = []
     for old, operand, compare in operands(name + " shared", kind, operation) * 2:
-        result = repeat(operation, kind, old, operand, compare)
-        if result and len(out) < THREADS // GROUP:
+        result = repeat(operation, kind, old, operand, compare) if len(out) < THREADS // GROUP else None
+        if result:
             out.append((old, operand, compare, *result))
     assert len(out) == THREADS // GROUP
     return out
