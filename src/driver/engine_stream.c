@@ -2,12 +2,12 @@
 /* Streams, events and virtual time.
  *
  * The device works in the host's order, so a stream is only a number in the access stream; what it decides is time.
- * Time comes from the first simulation (sim_event_time, sim_host_time). Without one a local clock stands in: every
+ * Time comes from the first simulation (sim_event_time, sim_event_happened). Without one a local clock stands in: every
  * operation has a cost from the machine file, starts when its stream, the legacy stream's rule and (for a kernel) the
  * device allow, and the host moves on by its own cost. Both are deterministic; neither reads a real clock.
  *
  *   query:  an event record is put behind the stream's last operation (once), the query itself costs host time, and
- *           the two times are compared. Each further query moves the host on, so a polling loop always ends. */
+ *           the two are compared. Each further query moves the host on, so a polling loop always ends. */
 #include <stdlib.h>
 
 #include "driver/engine_internal.h"
@@ -182,7 +182,7 @@ cudaError_t engine_device_synchronize(void) {
 /* Has the operation recorded at `sequence` happened by the host's time? `local_ps`: its time on the local clock. */
 static bool happened(uint64_t sequence, uint64_t local_ps) {
   engine_append_host();
-  if (ff_engine.primary) return sim_host_time(ff_engine.primary, ff_engine.last_sequence) >= sim_event_time(ff_engine.primary, sequence);
+  if (ff_engine.primary) return sim_event_happened(ff_engine.primary, sequence, ff_engine.last_sequence);
   return ff_engine.host_ps >= local_ps;
 }
 
