@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams, events, host functions and virtual time: the same cases on the engine's own clock (test_stream.c) and on a
+ * simulation's (test_stream_simulated.c). */
+#include <pthread.h>
+
+#include "program.h"
+
+static void handles(void **state) {
+  (void)state;
+  cudaStream_t stream;
+  unsigned flags;
+  int priority, least, greatest;
+  expect(cudaStreamCreate(NULL), cudaErrorInvalidValue);
+  expect(cudaStreamCreateWithFlags(&stream, 2), cudaErrorInvalidValue);
+  expect(cudaStreamDestroy(NULL), cudaErrorInvalidResourceHandle);
+  expect(cudaStreamSynchronize((cudaStream_t)(uintptr_t)64), cudaErrorInvalidResourceHandle);
+  succeed(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  assert_true(greatest < least);
+  succeed(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest - 10));
+  succeed(cudaStreamGetFlags(stream, &flags));
+  assert_int_equal(flags, cudaStreamNonBlocking);
+  succeed(cudaStreamGetPriority(stream, &priority));
+  assert_int_equal(priority, greatest); /* cut to the range */
+  expect(cudaStreamGetFlags(stream, NULL), cudaErrorInvalidValue);
+  succeed(cudaStreamSynchronize(stream));
+  succeed(cudaStreamDestroy(stream));
+  expect(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+  expect(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
+  succeed(cudaStreamSynchronize(cudaStreamLegacy));
+  succeed(cudaStreamSynchronize(cudaStreamPerThread));
+  succeed(cudaStreamSynchronize_ptsz(NULL));
+}
+
+static void many_streams(void **state) {
+  (void)state;
+  enum { COUNT = 500 };
+  cudaStream_t streams[COUNT];
+  for (int i = 0; i < COUNT; i++) succeed(cudaStreamCreate(&streams[i]));
+  for (int i = 0; i < COUNT; i += 2) succeed(cudaStreamDestroy(streams[i]));
+  for (int i = 1; i < COUNT; i += 2) succeed(cudaStreamQuery(streams[i]));
+  for (int i = 1; i < COUNT; i += 2) succeed(cudaStreamDestroy(streams[i]));
+}
+
+static void events(void **state) {
+  (void)state;
+  cudaEvent_t a, b, untimed;
+  float ms;
+  expect(cudaEventCreate(NULL), cudaErrorInvalidValue);
+  expect(cudaEventCreateWithFlags(&a, 16), cudaErrorInvalidValue);
+  expect(cudaEventCreateWithFlags(&a, cudaEventInterprocess), cudaErrorInvalidValue);
+  expect(cudaEventDestroy(NULL), cudaErrorInvalidResourceHandle);
+  expect(cudaEventRecord(NULL, NULL), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventCreate(&a));
+  succeed(cudaEventCreate(&b));
+  succeed(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+  succeed(cudaEventQuery(a)); /* never recorded: nothing to wait for */
+  succeed(cudaEventSynchronize(a));
+  succeed(cudaStreamWaitEvent(NULL, a, 0));
+  expect(cudaEventElapsedTime(&ms, a, b), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventRecord(a, NULL));
+  expect(cudaEventElapsedTime(&ms, a, b), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventRecord(b, NULL));
+  succeed(cudaEventRecord(untimed, NULL));
+  succeed(cudaEventSynchronize(b));
+  expect(cudaEventElapsedTime(NULL, a, b), cudaErrorInvalidValue);
+  expect(cudaEventElapsedTime(&ms, a, untimed), cudaErrorInvalidResourceHandle);
+  expect(cudaEventElapsedTime(&ms, NULL, b), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventElapsedTime(&ms, a, b));
+  assert_true(ms >= 0);
+  succeed(cudaEventDestroy(a));
+  expect(cudaEventDestroy(a), cudaErrorInvalidResourceHandle);
+  expect(cudaEventQuery(a), cudaErrorInvalidResourceHandle);
+  expect(cudaStreamWaitEvent(NULL, a, 0), cudaErrorInvalidResourceHandle);
+  succeed(cudaEventDestroy(b));
+  succeed(cudaEventDestroy(untimed));
+}
+
+static float time_of_copy(size_t bytes) {
+  cudaEvent_t start, stop;
+  char *device, *pinned;
+  float ms = -1;
+  succeed(cudaEventCreate(&start));
+  succeed(cudaEventCreate(&stop));
+  succeed(cudaMalloc((void **)&device, bytes));
+  succeed(cudaMallocHost((void **)&pinned, bytes));
+  succeed(cudaEventRecord(start, NULL));
+  succeed(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, NULL));
+  succeed(cudaEventRecord(stop, NULL));
+  succeed(cudaEventSynchronize(stop));
+  succeed(cudaEventElapsedTime(&ms, start, stop));
+  succeed(cudaFree(device));
+  succeed(cudaFreeHost(pinned));
+  succeed(cudaEventDestroy(start));
+  succeed(cudaEventDestroy(stop));
+  return ms;
+}
+
+static void time_grows_with_work_and_repeats(void **state) {
+  (void)state;
+  float small = time_of_copy(1 << 20), large = time_of_copy(16 << 20);
+  assert_true(small > 0);
+  assert_true(large > 4 * small);
+  assert_true(time_of_copy(16 << 20) == large);
+}
+
+static void queries_become_ready(void **state) {
+  (void)state;
+  cudaEvent_t event;
+  cudaStream_t stream;
+  char *device, *pinned;
+  const size_t bytes = 8 << 20;
+  succeed(cudaEventCreate(&event));
+  succeed(cudaStreamCreate(&stream));
+  succeed(cudaMalloc((void **)&device, bytes));
+  succeed(cudaMallocHost((void **)&pinned, bytes));
+  succeed(cudaStreamQuery(stream));
+  succeed(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, stream));
+  succeed(cudaEventRecord(event, stream));
+  expect(cudaStreamQuery(stream), cudaErrorNotReady);
+  expect(cudaEventQuery(event), cudaErrorNotReady);
+  expect(cudaGetLastError(), cudaErrorNotReady);
+  int polls = 0;
+  while (cudaEventQuery(event) == cudaErrorNotReady) assert_true(++polls < 1000000);
+  succeed(cudaEventQuery(event));
+  while (cudaStreamQuery(stream) == cudaErrorNotReady) assert_true(++polls < 1000000);
+  (void)cudaGetLastError();
+  succeed(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, stream));
+  expect(cudaStreamQuery(stream), cudaErrorNotReady);
+  succeed(cudaStreamSynchronize(stream));
+  succeed(cudaStreamQuery(stream));
+  (void)cudaGetLastError();
+  succeed(cudaStreamDestroy(stream));
+  succeed(cudaEventDestroy(event));
+  succeed(cudaFree(device));
+  succeed(cudaFreeHost(pinned));
+}
+
+/* ---- host functions ---- */
+
+typedef struct order { int seen[8], count; cudaError_t inside; pthread_t thread; } order;
+static order log_;
+
+static void note(void *data) {
+  log_.seen[log_.count++] = (int)(intptr_t)data;
+  log_.inside = cudaStreamSynchronize(NULL);
+  log_.thread = pthread_self();
+}
+
+static void note_callback(cudaStream_t stream, cudaError_t status, void *data) {
+  assert_int_equal(status, cudaSuccess);
+  assert_null(stream);
+  note(data);
+}
+
+static void host_functions(void **state) {
+  (void)state;
+  memset(&log_, 0, sizeof log_);
+  expect(cudaLaunchHostFunc(NULL, NULL, NULL), cudaErrorInvalidValue);
+  expect(cudaStreamAddCallback(NULL, note_callback, NULL, 1), cudaErrorInvalidValue);
+  succeed(cudaLaunchHostFunc(NULL, note, (void *)1));
+  succeed(cudaLaunchHostFunc(NULL, note, (void *)2));
+  succeed(cudaStreamAddCallback(NULL, note_callback, (void *)3, 0));
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(log_.count, 3);
+  for (int i = 0; i < 3; i++) assert_int_equal(log_.seen[i], i + 1);
+  expect(log_.inside, cudaErrorNotPermitted);
+  assert_false(pthread_equal(log_.thread, pthread_self()));
+}
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static void pass_gate(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&gate);
+  pthread_mutex_unlock(&gate);
+}
+
+static void a_pending_host_function_is_not_ready(void **state) {
+  (void)state;
+  cudaStream_t stream;
+  succeed(cudaStreamCreate(&stream));
+  pthread_mutex_lock(&gate);
+  succeed(cudaLaunchHostFunc(stream, pass_gate, NULL));
+  expect(cudaStreamQuery(stream), cudaErrorNotReady);
+  pthread_mutex_unlock(&gate);
+  succeed(cudaStreamSynchronize(stream));
+  succeed(cudaStreamQuery(stream));
+  succeed(cudaStreamDestroy(stream));
+  (void)cudaGetLastError();
+}
+
+/* ---- threads ---- */
+
+static void *fail_here(void *unused) {
+  expect(cudaSetDevice(7), cudaErrorInvalidDevice);
+  expect(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  succeed(cudaStreamSynchronize_ptsz(NULL));
+  return unused;
+}
+
+static void errors_are_per_thread(void **state) {
+  (void)state;
+  pthread_t other;
+  succeed(cudaGetLastError());
+  pthread_create(&other, NULL, fail_here, NULL);
+  pthread_join(other, NULL);
+  succeed(cudaPeekAtLastError());
+}
+
+static void *work(void *unused) {
+  for (int i = 0; i < 200; i++) {
+    char *device, host[64] = {1, 2, 3}, back[64];
+    cudaStream_t stream;
+    succeed(cudaStreamCreate(&stream));
+    succeed(cudaMalloc((void **)&device, 64));
+    succeed(cudaMemcpyAsync(device, host, 64, cudaMemcpyHostToDevice, stream));
+    succeed(cudaMemcpyAsync(back, device, 64, cudaMemcpyDeviceToHost, stream));
+    succeed(cudaStreamSynchronize(stream));
+    assert_memory_equal(host, back, 64);
+    succeed(cudaFree(device));
+    succeed(cudaStreamDestroy(stream));
+  }
+  return unused;
+}
+
+static void four_threads_at_once(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, work, NULL);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+}
+
+static int run_stream_cases(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(handles), cmocka_unit_test(many_streams), cmocka_unit_test(events),
+      cmocka_unit_test(time_grows_with_work_and_repeats), cmocka_unit_test(queries_become_ready), cmocka_unit_test(host_functions),
+      cmocka_unit_test(a_pending_host_function_is_not_ready), cmocka_unit_test(errors_are_per_thread),
+      cmocka_unit_test(four_threads_at_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events beside two simulations: the first one says what time it is. */
+#include "stream_cases.h"
+
+int main(void) {
+  setenv("FARFAULT_MEMORY", "copy,replay", 1);
+  return run_stream_cases();
+}
