@@ -177,6 +177,7 @@ void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blo
 uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
 uint64_t engine_time_kernel(const exec_stats *stats);
 void engine_time_host(double microseconds);
+void engine_time_wait_device(void); /* the host waits for all streams */
 
 void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory);

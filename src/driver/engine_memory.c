@@ -98,7 +98,7 @@ static const exec_allocation *owned_at(uint64_t address) {
 static cudaError_t free_locked(uint64_t address, unsigned allowed) {
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
-  engine_synchronize_device_locked();
+  engine_time_wait_device(); /* the simulations know by themselves that freeing waits for the device */
   engine_forget_allocation(allocation);
   return engine_status_error(exec_memory_release(ff_engine.memory, address, NULL));
 }
@@ -159,7 +159,7 @@ cudaError_t engine_host_unregister(void *host) {
   const exec_allocation *allocation = owned_at((uint64_t)(uintptr_t)host);
   if (!allocation || allocation->kind != EXEC_MEMORY_REGISTERED) error = cudaErrorHostMemoryNotRegistered;
   else {
-    engine_synchronize_device_locked();
+    engine_time_wait_device();
     engine_forget_allocation(allocation);
     error = engine_status_error(exec_memory_unregister(ff_engine.memory, host, NULL));
   }

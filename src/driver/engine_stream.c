@@ -154,10 +154,14 @@ cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
   return cudaSuccess;
 }
 
-void engine_synchronize_device_locked(void) {
-  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
+void engine_time_wait_device(void) {
   ff_engine.host_ps = latest(ff_engine.host_ps, ff_engine.legacy.end_ps);
   for (engine_stream *s = ff_engine.streams; s; s = s->next) ff_engine.host_ps = latest(ff_engine.host_ps, s->end_ps);
+}
+
+void engine_synchronize_device_locked(void) {
+  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
+  engine_time_wait_device();
   engine_time_host(ff_engine.machine->sync_us);
   engine_print_flush();
 }
