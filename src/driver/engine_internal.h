@@ -139,6 +139,7 @@ typedef struct engine_state {
   FF_VEC(engine_note) notes;
   uint32_t next_stream, next_event, next_module, next_kernel, generation;
   uint64_t allocations, launches;
+  uint64_t device_used;    /* bytes of GPU memory in use by device allocations, whole pages */
   trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
   volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */

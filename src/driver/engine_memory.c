@@ -27,10 +27,13 @@ static engine_memory memory_of(exec_memory_kind kind) {
 
 /* ---- notes beside exec's allocations ---- */
 
+static uint64_t whole_pages(uint64_t bytes) { return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
+
 void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
   ff_engine.notes.items[allocation->id] = (engine_note){.allocation = allocation, .flags = flags, .owner = owner};
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used += whole_pages(allocation->bytes);
   trace_op op = {.kind = TRACE_OP_ALLOC};
   op.alloc.address = allocation->address;
   op.alloc.bytes = allocation->bytes;
@@ -51,6 +54,7 @@ void engine_forget_allocation(const exec_allocation *allocation) {
   op.free.id = allocation->id;
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used -= whole_pages(allocation->bytes);
   if (allocation->id < ff_engine.notes.count) ff_engine.notes.items[allocation->id].owner = ENGINE_OWNER_NONE;
 }
 
@@ -59,8 +63,7 @@ void engine_forget_allocation(const exec_allocation *allocation) {
 static bool fits(engine_memory memory, uint64_t bytes) {
   if (bytes >= EXEC_ARENA_BYTES) return false;
   if (memory != ENGINE_DEVICE) return true;
-  uint64_t used = exec_memory_bytes(ff_engine.memory, EXEC_MEMORY_DEVICE);
-  return used <= ff_engine.gpu_memory && bytes <= ff_engine.gpu_memory - used;
+  return ff_engine.device_used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - ff_engine.device_used;
 }
 
 static cudaError_t allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
@@ -187,9 +190,8 @@ engine_pointer engine_pointer_find(uint64_t address) {
 cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_bytes) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  uint64_t used = exec_memory_bytes(ff_engine.memory, EXEC_MEMORY_DEVICE);
   *total_bytes = ff_engine.gpu_memory;
-  *free_bytes = used < ff_engine.gpu_memory ? ff_engine.gpu_memory - used : 0;
+  *free_bytes = ff_engine.device_used < ff_engine.gpu_memory ? ff_engine.gpu_memory - ff_engine.device_used : 0;
   engine_append_host();
   engine_leave();
   return cudaSuccess;
