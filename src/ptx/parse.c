@@ -47,6 +47,10 @@ const char *ptx_token_text(const ptx_token *token, char buffer[80]) {
 /* ---- tokens ---- */
 
 void ptx_next(ptx_parser *parser) {
+  if (parser->status != FF_OK) { /* whatever a caller put back: nothing comes after an error */
+    parser->token.kind = PTX_TOKEN_END;
+    return;
+  }
   ptx_lex(&parser->lexer, &parser->token);
   if (parser->token.kind == PTX_TOKEN_BAD) ptx_error_here(parser, "%s", parser->token.problem);
 }
@@ -358,7 +362,7 @@ ff_status ptx_module_parse(const char *name, const char *text, size_t length, pt
   const char *start = parser.module->text;
   parser.lexer = (ptx_lexer){start, start + parser.module->text_length, start, 1};
   ptx_next(&parser);
-  while (parser.token.kind != PTX_TOKEN_END) parse_item(&parser);
+  while (parser.status == FF_OK && parser.token.kind != PTX_TOKEN_END) parse_item(&parser);
   if (parser.status == FF_OK) finish(&parser);
   if (parser.status == FF_OK) *module = parser.module;
   else ptx_module_free(parser.module);

@@ -142,7 +142,7 @@ static void resolve(ptx_parser *parser, const ptx_pending *pending, const ptx_la
     return;
   }
   operand->kind = meaning->kind;
-  operand->label = meaning->at;
+  operand->label = wants_code ? meaning->at : 0;
   operand->elements = meaning->elements;
   operand->element_count = meaning->element_count;
   operand->prototype = meaning->prototype;

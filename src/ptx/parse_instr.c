@@ -200,10 +200,10 @@ static bool parse_name(ptx_parser *parser, const ptx_token *name, ptx_operand *o
 
 static bool parse_operand(ptx_parser *parser, ptx_operand *out, int level);
 
-/* Only in an address may an element be a vector: [texture, {x, y}]. */
+/* Only an address, [texture, {x, y}], and the arguments of a call may have a vector as an element. */
 static bool check_element(ptx_parser *parser, const ptx_operand *element, int close) {
   if (element->kind <= PTX_OPERAND_SYMBOL && element->kind != PTX_OPERAND_REG_PAIR) return true;
-  if (close == ']' && element->kind == PTX_OPERAND_VECTOR) return true;
+  if (close != '}' && element->kind == PTX_OPERAND_VECTOR) return true;
   ptx_error_here(parser, "a list holds registers, numbers and names");
   return false;
 }
@@ -473,7 +473,7 @@ static bool parse_guard(ptx_parser *parser, ptx_instr *instr) {
 
 static bool parse_operands(ptx_parser *parser, statement *st) {
   ptx_instr *instr = &st->instr;
-  if (parser->token.kind == ';') return true;
+  if (parser->token.kind == ';' || parser->token.kind == PTX_TOKEN_END) return true;
   if (instr->opcode == PTX_OP_CALL) return parse_call(parser, st);
   if (instr->opcode == PTX_OP_BRA || instr->opcode == PTX_OP_BRX) return parse_branch(parser, st);
   do {
@@ -523,7 +523,7 @@ void ptx_parse_instruction(ptx_parser *parser) {
   st.instr.place = mnemonic.place;
   if (!ptx_expect_name(parser, "an instruction", &mnemonic)) return;
   st.instr.opcode = ptx_opcode_find(mnemonic.chars, mnemonic.length);
-  if (!parse_mods(parser, &st.instr, &unknown)) return;
+  if (!parse_mods(parser, &st.instr, &unknown) || parser->status != FF_OK) return;
   if (unknown || st.instr.opcode == PTX_OP_UNKNOWN) {
     parser->token = mnemonic;
     parser->lexer = behind;

@@ -349,7 +349,7 @@ static void put_body(writer *w, const ptx_func *func) {
     while (label < func->label_count && func->labels[label].at == i) label++;
     if (i == func->instr_count) break;
     const ptx_instr *instr = &func->instrs[i];
-    if (instr->source_line && (instr->source_file != file || instr->source_line != line)) {
+    if (instr->source_file != file || instr->source_line != line) {
       file = instr->source_file;
       line = instr->source_line;
       put(w, "\t.loc %u %u 0\n", file, line);

@@ -1,38 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX text from anywhere: parsed or refused; what was parsed is printed, and that parses to a module that prints the same. */
+/* Any bytes as PTX: parsing must end with a module or a message. A module must survive everything that is done with
+ * one: printing (which must parse back to the same text), linking, control flow, liveness, outstanding loads. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "ptx/cfg.h"
-#include "ptx/ir.h"
+#include "ptx/pending.h"
 
-static void analyse(const ptx_module *module) {
-  for (uint32_t i = 0; i < module->func_count; i++) {
-    if (!module->funcs[i]->has_body) continue;
-    ptx_cfg *cfg = ptx_cfg_build(module->funcs[i]);
-    ptx_register_estimate(module->funcs[i], cfg);
-    ptx_cfg_free(cfg);
-  }
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static void check_operand(const ptx_func *func, const ptx_operand *operand) {
+  FF_ASSERT(operand->reg == PTX_NO_REG || operand->reg < func->reg_count);
+  FF_ASSERT(operand->reg2 == PTX_NO_REG || operand->reg2 < func->reg_count);
+  if (operand->kind == PTX_OPERAND_LABEL) FF_ASSERT(operand->label <= func->instr_count);
+  if (operand->kind == PTX_OPERAND_SYMBOL) FF_ASSERT(!operand->symbol->var != !operand->symbol->func);
+  for (uint32_t i = 0; i < operand->element_count; i++) check_operand(func, &operand->elements[i]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  ptx_module *module, *again;
-  ff_error error;
-  if (ptx_module_parse("fuzz", (const char *)data, size, &module, &error)) {
-    FF_ASSERT(error.message[0]);
-    return 0;
+static void check_func(const ptx_func *func) {
+  for (uint32_t i = 0; i < func->instr_count; i++) {
+    const ptx_instr *instr = &func->instrs[i];
+    uint32_t fewest, most;
+    ptx_operand_limits(instr, &fewest, &most);
+    FF_ASSERT(instr->operand_count >= fewest && instr->operand_count <= most);
+    FF_ASSERT(!instr->source_line || instr->source_file < func->module->file_count);
+    for (uint32_t k = 0; k < instr->operand_count; k++) check_operand(func, &instr->operands[k]);
+    ff_text line = {0};
+    if (i < 100) ptx_print_instr(func, instr, &line);
+    free(line.chars);
   }
-  analyse(module);
+  if (!func->has_body) return;
+  ptx_cfg *cfg = ptx_cfg_build(func);
+  bool *pending = ptx_pending_loads(func, cfg);
+  uint32_t registers = ptx_register_estimate(func, cfg);
+  FF_ASSERT(registers >= 8 && registers <= 255);
+  free(pending);
+  ptx_cfg_free(cfg);
+}
+
+static void check_printed(const ptx_module *module) {
+  ff_error error;
   ff_text first = {0}, second = {0};
+  ptx_module *again;
   ptx_print_module(module, &first);
-  FF_ASSERT(ptx_module_parse("again", first.chars, first.length, &again, &error) == FF_OK);
+  if (ptx_module_parse("printed", first.chars, first.length, &again, &error) != FF_OK) {
+    fprintf(stderr, "%s\n%s\n", first.chars, error.message);
+    abort();
+  }
   ptx_print_module(again, &second);
-  FF_ASSERT(first.length == second.length && !memcmp(first.chars, second.chars, first.length));
+  if (strcmp(first.chars, second.chars) != 0) {
+    fprintf(stderr, "--- first\n%s\n--- second\n%s\n", first.chars, second.chars);
+    abort();
+  }
+  ptx_module_free(again);
   free(first.chars);
   free(second.chars);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
+  ff_error error = {0};
+  ptx_module *module, *linked;
+  ff_check_level = 2;
+  ff_status status = ptx_module_parse("fuzz", (const char *)data, size, &module, &error);
+  if (status != FF_OK) {
+    FF_ASSERT(!module && error.status == status && error.message[0]);
+    return 0;
+  }
+  for (uint32_t i = 0; i < module->func_count; i++) check_func(module->funcs[i]);
+  check_printed(module);
+  ptx_module *twice[2] = {module, module};
+  if (ptx_link(twice, 1, &linked, &error) == FF_OK) {
+    for (uint32_t i = 0; i < linked->func_count; i++) check_func(linked->funcs[i]);
+    check_printed(linked);
+    ptx_module_free(linked);
+  }
+  if (ptx_link(twice, 2, &linked, &error) == FF_OK) {
+    check_printed(linked);
+    ptx_module_free(linked);
+  }
   ptx_module_free(module);
-  ptx_module_free(again);
   return 0;
 }
