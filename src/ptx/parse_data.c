@@ -467,6 +467,8 @@ static void hoist(ptx_parser *parser, ptx_var *var) {
   size_t length = strlen(parser->func->name) + strlen(var->name) + 16;
   char *name = ptx_new(parser, length);
   snprintf(name, length, "%s$%s$%zu", parser->func->name, var->name, parser->module_vars.count);
+  for (char *c = name + 1; *c; c++)
+    if (*c == '%') *c = '_'; /* which only begins a name */
   var->name = name;
   var->symbol.name = name;
   var->index = (uint32_t)parser->module_vars.count;
