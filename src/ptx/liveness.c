@@ -10,8 +10,9 @@
 #include "base/check.h"
 #include "ptx/dataflow.h"
 
-/* What the hardware's own needs add on top of the widest cut: the stack pointer and the temporaries of addresses. */
-enum { OVERHEAD = 6, FEWEST = 8, MOST = 255 };
+/* What the assembler adds on top of the widest cut (2 to 4 in kernels that it does not unroll further), what a function
+ * that calls another has at least (its calling convention), and the bounds of the hardware. */
+enum { OVERHEAD = 4, WITH_CALL = 24, FEWEST = 8, MOST = 255 };
 
 typedef struct liveness {
   const ptx_func *func;
@@ -133,6 +134,12 @@ static uint32_t widest_cut(liveness *l) {
   return widest;
 }
 
+static bool has_call(const ptx_func *func) {
+  for (uint32_t i = 0; i < func->instr_count; i++)
+    if (func->instrs[i].opcode == PTX_OP_CALL) return true;
+  return false;
+}
+
 uint32_t ptx_register_estimate(const ptx_func *func, const ptx_cfg *cfg) {
   liveness l = {.func = func, .cfg = cfg};
   l.flow.bit_of = ff_alloc((func->reg_count + 1) * sizeof *l.flow.bit_of);
@@ -151,5 +158,7 @@ uint32_t ptx_register_estimate(const ptx_func *func, const ptx_cfg *cfg) {
   free(l.kill);
   free(l.t.regs);
   uint32_t cap = func->maxnreg && func->maxnreg < MOST ? func->maxnreg : MOST;
-  return estimate < FEWEST ? FEWEST : estimate > cap ? cap : estimate;
+  uint32_t floor = has_call(func) ? WITH_CALL : FEWEST;
+  if (estimate < floor) estimate = floor;
+  return estimate < cap ? estimate : cap < FEWEST ? FEWEST : cap;
 }

@@ -143,6 +143,7 @@ static uint32_t estimate_live(const char *type, int count) {
 
 static void estimates(void **state) {
   assert_int_equal(estimate("ret;"), 8);
+  assert_int_equal(estimate("call k, (p);"), 24);
   uint32_t twenty = estimate_live("f32", 20);
   assert_int_equal(estimate_live("f32", 30), twenty + 10);
   assert_int_equal(estimate_live("f64", 20), twenty + 20);
