@@ -1,6 +1,11 @@
 # ff_library(NAME USES other... [FOLDERS folder...] [LINK lib...]): the static library ff_NAME from src/NAME (or the
 # folders named). Files *.isa.c are compiled once per instruction set, with EXEC_ISA set to its name.
 set(FF_ISAS baseline avx2 avx512)
+if(FARFAULT_SANITIZE OR FARFAULT_COVERAGE)
+  set(FF_ISA_OPTIMISE -O1) # -O3 with checks would take minutes to compile
+else()
+  set(FF_ISA_OPTIMISE -O3)
+endif()
 set(FF_ISA_FLAGS_baseline "")
 set(FF_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi -mbmi2 -mf16c -mlzcnt -mpopcnt)
 set(FF_ISA_FLAGS_avx512 -mavx2 -mfma -mbmi -mbmi2 -mf16c -mlzcnt -mpopcnt -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
@@ -42,7 +47,7 @@ function(ff_library name)
       add_library(ff_${name}_${isa} OBJECT ${isa_sources})
       target_include_directories(ff_${name}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
       target_compile_definitions(ff_${name}_${isa} PRIVATE EXEC_ISA=${isa} EXEC_ISA_${isa}=1)
-      target_compile_options(ff_${name}_${isa} PRIVATE -O3 -fno-math-errno -fno-trapping-math ${FF_ISA_FLAGS_${isa}})
+      target_compile_options(ff_${name}_${isa} PRIVATE ${FF_ISA_OPTIMISE} -fno-math-errno -fno-trapping-math ${FF_ISA_FLAGS_${isa}})
       list(APPEND objects $<TARGET_OBJECTS:ff_${name}_${isa}>)
     endforeach()
   endif()

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The main job on the bundled programs with small arguments: every manager gives a result, and the results make sense
+# beside each other. $3: the folder of the workloads.
+source "$(dirname "$0")/common.sh"
+workloads=$3
+
+value() { # value FILE MANAGER COUNTER, from the CSV
+  awk -F, -v manager="$2" -v name="$3" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i } $1 == manager { print $column }' "$1"
+}
+at_most() { if awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }'; then pass; else wrong "$1: $2 <= $3"; fi; }
+while IFS=$'\t' read -r name _ _ arguments _; do
+  [[ $name == name ]] && continue
+  # shellcheck disable=SC2086 # the arguments are words
+  run "$farfault" run --machine gtx480 --csv "$name.csv" "$workloads/$name" $arguments
+  expect_status 0
+  expect_out "PASSED"
+  expect test "$(wc -l <"$name.csv")" -eq 5
+  for manager in copy demand replay ideal; do
+    at_most "$name, $manager: takes time" 1 "$(value "$name.csv" $manager time_ps)"
+    at_most "$name, $manager: runs kernels" 1 "$(value "$name.csv" $manager kernel_ps)"
+    expect test "$(value "$name.csv" $manager complete)" -eq 1
+    expect test "$(value "$name.csv" $manager warp_instructions)" = "$(value "$name.csv" copy warp_instructions)"
+    expect test "$(value "$name.csv" $manager accesses)" = "$(value "$name.csv" copy accesses)"
+  done
+  for manager in copy ideal; do expect test "$(value "$name.csv" $manager faults)" -eq 0; done
+  at_most "$name: demand faults" 1 "$(value "$name.csv" demand faults)"
+  at_most "$name: replay is no slower than demand" "$(value "$name.csv" replay time_ps)" "$(value "$name.csv" demand time_ps)"
+  at_most "$name: ideal is the fastest" "$(value "$name.csv" ideal time_ps)" "$(value "$name.csv" copy time_ps)"
+  at_most "$name: the link carries the input" 1 "$(value "$name.csv" copy h2d_bytes)"
+done <"$source/workloads/workloads.tsv"
+finish
