@@ -1,67 +1,81 @@
 #!/usr/bin/env bash
-# test.sh BUILD: everything that must hold, from the fast checks to the long ones:
-#   1. all tests on the build that users get           (BUILD)
-#   2. unit tests with address and undefined-behaviour checks, and fuzzing for about a minute (BUILD-sanitize, BUILD-fuzz)
-#   3. the branch-coverage figure                      (BUILD-coverage)
-# The last line is "N passed, N failed". JOBS: how many at once.
+# test.sh BUILD: everything that must hold.
+#   1. all tests on the build that users get (BUILD)
+#   2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
+#      unit tests, whole-program tests without workloads, each fuzz target for its share of a minute, the branch-coverage figure
+# The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
 set -uo pipefail
 build=$1
+check=$build-check
 jobs=${JOBS:-$(nproc)}
 fuzz_seconds=${FUZZ_SECONDS:-60}
 passed=0 failed=0
-started=$SECONDS
-say() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - started)); }
-add() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi; }
+say() { printf '\n== %s (after %d s)\n' "$1" $SECONDS; }
+count() { if [[ $1 -eq 0 ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $2"; fi; }
 
-# Adds what ctest counted in its log to the sums.
-count_tests() {
-  local line
-  line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$1" | tail -1)
+# Adds what ctest counted to the sums.
+run_tests() { # run_tests BUILD ARGUMENTS...
+  local where=$1 line
+  shift
+  ctest --test-dir "$where" -j "$jobs" --output-on-failure "$@" 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
+  line=$(grep -E '^[0-9]+% tests passed, ' "$where/tests.log" | tail -1)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
     failed=$((failed + BASH_REMATCH[1]))
     passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1]))
   else
-    failed=$((failed + 1))
-    echo "FAILED: no tests ran ($1)"
+    count 1 "no tests ran in $where"
   fi
 }
-run_tests() { # run_tests BUILD ARGUMENTS...
-  local where=$1
-  shift
-  ctest --test-dir "$where" -j "$jobs" --output-on-failure "$@" 2>&1 | tee "$where/tests.log" | grep -v '^ *Start '
-  count_tests "$where/tests.log"
-}
 
-say "tests"
+say "tests of $build"
 run_tests "$build"
 
-say "unit tests with sanitizers"
-if add cmake -S . -B "$build-sanitize" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_WORKLOADS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >/dev/null &&
-  cmake --build "$build-sanitize" -j "$jobs" -- -k 0 >"$build-sanitize/build.log" 2>&1; then
-  ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests "$build-sanitize"
+say "build with checks"
+mkdir -p "$check"
+if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_COVERAGE=ON -DFARFAULT_WORKLOADS=OFF \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1 &&
+  cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
+  count 0
+  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+  export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
+  rm -rf "$check/profiles"
+  say "tests with checks"
+  run_tests "$check" -E '^(conformance/generated|driver/test_symbols)$'
+
+  say "fuzzing for $fuzz_seconds s"
+  targets=("$check"/fuzz/*)
+  each=$((fuzz_seconds / ((${#targets[@]} + jobs - 1) / jobs)))
+  fuzz() { # fuzz TARGET SECONDS: new inputs go to a folder of their own, crashing ones into BUILD-check
+    local name
+    name=$(basename "$1")
+    mkdir -p "$check/found/$name"
+    "$1" -max_total_time="$2" -rss_limit_mb=4096 -timeout=20 -verbosity=0 -artifact_prefix="$check/$name-" "$check/found/$name" \
+      "tests/fuzz/corpus/${name#fuzz_}" >"$check/$name.log" 2>&1 && exit 0
+    tail -40 "$check/$name.log"
+    exit 1
+  }
+  running=()
+  for target in "${targets[@]}"; do
+    if [[ ${#running[@]} -ge $jobs ]]; then
+      wait "${running[0]%% *}"
+      count $? "${running[0]#* }"
+      running=("${running[@]:1}")
+    fi
+    (fuzz "$target" "$each") &
+    running+=("$! $target")
+  done
+  for one in "${running[@]}"; do
+    wait "${one%% *}"
+    count $? "${one#* }"
+  done
+
+  say "coverage"
+  scripts/coverage.sh "$check"
+  count $? "the coverage figure"
 else
-  tail -30 "$build-sanitize/build.log"
-  add false "the build with sanitizers"
+  tail -30 "$check/build.log"
+  count 1 "the build with checks"
 fi
-
-if [[ -f tests/fuzz/CMakeLists.txt ]]; then
-  say "fuzzing"
-  if CC=clang cmake -S . -B "$build-fuzz" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FUZZ=ON -DFARFAULT_WORKLOADS=OFF >/dev/null &&
-    cmake --build "$build-fuzz" -j "$jobs" --target fuzz >"$build-fuzz/build.log" 2>&1; then
-    targets=("$build-fuzz"/fuzz/*)
-    each=$((fuzz_seconds * jobs / ${#targets[@]} / jobs))
-    for target in "${targets[@]}"; do
-      name=$(basename "$target")
-      add "$target" -max_total_time="$each" -rss_limit_mb=4096 -timeout=20 -print_final_stats=0 -verbosity=0 "tests/fuzz/corpus/${name#fuzz_}"
-    done
-  else
-    tail -30 "$build-fuzz/build.log" 2>/dev/null
-    add false "the build of the fuzz targets"
-  fi
-fi
-
-say "coverage"
-scripts/coverage.sh "$build-coverage" "$jobs"
 
 say "done"
 echo "$passed passed, $failed failed"
