@@ -23,6 +23,8 @@ enum {
   PTX_LIMIT_DEPTH = 64,                   /* nested parentheses and unary operators, nested initialiser braces */
   PTX_LIMIT_REGS = 1 << 20,               /* registers of one function */
   PTX_LIMIT_REGS_TOTAL = 1 << 22,         /* registers of a module */
+  PTX_LIMIT_REG_TEXT = 1 << 28,           /* bytes of the names of a module's registers */
+  PTX_LIMIT_TARGETS = 1 << 22,            /* over all branches and calls: entries in the lists and prototypes they name */
   PTX_LIMIT_ELEMENTS = 256,               /* in a {...} or (...) operand */
   PTX_LIMIT_PARAMS = 4096,                /* of a function */
   PTX_LIMIT_FILES = 1 << 20,              /* .file numbers */
@@ -67,7 +69,7 @@ typedef struct ptx_parser {
   ff_status status; /* of the first error, or FF_OK */
   ptx_names names;
   uint32_t depth;                /* of recursion in expressions and initialisers */
-  uint64_t data_bytes, reg_total;
+  uint64_t data_bytes, reg_total, reg_text, target_total; /* spent so far: see the limits */
 
   FF_VEC(ptx_var *) module_vars;
   FF_VEC(ptx_func *) funcs;

@@ -464,9 +464,9 @@ void ptx_parse_module_variables(ptx_parser *parser, ptx_linkage linkage) {
 /* A .global or .const variable inside a function lives as long as the module: it goes into the module's list, under a
  * name of its own. */
 static void hoist(ptx_parser *parser, ptx_var *var) {
-  size_t length = strlen(parser->func->name) + strlen(var->name) + 16;
+  size_t length = strlen(var->name) + 100;
   char *name = ptx_new(parser, length);
-  snprintf(name, length, "%s$%s$%zu", parser->func->name, var->name, parser->module_vars.count);
+  snprintf(name, length, "%.64s$%s$%zu", parser->func->name, var->name, parser->module_vars.count);
   for (char *c = name + 1; *c; c++)
     if (*c == '%') *c = '_'; /* which only begins a name */
   var->name = name;

@@ -6,35 +6,49 @@
  * when a scope ends: from that scope's labels, else they wait for the enclosing scope. */
 #include "ptx/parse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- registers ---- */
 
+enum { MOST_SUFFIX = 10 }; /* of a register's name: seven digits, ".x", a NUL */
 static const char *const component_texts[] = {"", ".x", ".y", ".z", ".w", ".4", ".5", ".6", ".7"};
 
-/* "%r12", and ".x" behind it for a part of a vector register. */
-static const char *register_name(ptx_parser *parser, const ptx_token *name, bool range, uint32_t number, uint32_t part) {
-  char digits[12] = "";
-  if (range) snprintf(digits, sizeof digits, "%u", number);
-  size_t digit_count = strlen(digits);
-  const char *component = component_texts[part];
-  char *text = ptx_new(parser, name->length + digit_count + strlen(component) + 1);
-  memcpy(text, name->chars, name->length);
-  memcpy(text + name->length, digits, digit_count);
-  strcpy(text + name->length + digit_count, component);
-  return text;
+static char *put_number(char *at, uint32_t number) {
+  char digits[10];
+  int count = 0;
+  do digits[count++] = (char)('0' + number % 10);
+  while (number /= 10);
+  while (count) *at++ = digits[--count];
+  return at;
+}
+
+/* "%r12", and ".x" behind it for a part of a vector register; returns the place behind the NUL. */
+static char *put_name(char *at, const ptx_token *name, bool range, uint32_t number, uint32_t part) {
+  memcpy(at, name->chars, name->length);
+  at += name->length;
+  if (range) at = put_number(at, number);
+  for (const char *component = component_texts[part]; *component; component++) *at++ = *component;
+  *at++ = '\0';
+  return at;
+}
+
+/* May the module have that many more registers with names of that length? */
+static bool check_registers(ptx_parser *parser, const ptx_token *name, uint64_t count) {
+  uint64_t text = count * (name->length + MOST_SUFFIX);
+  if (count > PTX_LIMIT_REGS - parser->regs.count || count > PTX_LIMIT_REGS_TOTAL - parser->reg_total ||
+      text > PTX_LIMIT_REG_TEXT - parser->reg_text) {
+    ptx_error_at(parser, name->place, FF_LIMIT, "too many registers (at most %d in a function)", (int)PTX_LIMIT_REGS);
+    return false;
+  }
+  parser->reg_total += count;
+  parser->reg_text += text;
+  return true;
 }
 
 uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type type, uint32_t vector, uint32_t count, bool range) {
   uint32_t first = (uint32_t)parser->regs.count;
-  uint64_t wanted = (uint64_t)count * vector;
-  if (wanted > PTX_LIMIT_REGS - first || wanted > PTX_LIMIT_REGS_TOTAL - parser->reg_total) {
-    ptx_error_at(parser, name->place, FF_LIMIT, "too many registers (at most %d in a function)", (int)PTX_LIMIT_REGS);
-    return PTX_NO_REG;
-  }
-  parser->reg_total += wanted;
+  if (!check_registers(parser, name, (uint64_t)count * vector)) return PTX_NO_REG;
   ptx_binding binding = {.reg = first, .count = count, .vector = vector};
   ptx_name_space space = range ? PTX_NAMES_RANGE : PTX_NAMES_THING;
   if (!ptx_names_bind(&parser->names, space, name->chars, name->length, binding)) {
@@ -42,9 +56,12 @@ uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type t
     ptx_error_at(parser, name->place, FF_PARSE, "%s is declared already", ptx_token_text(name, buffer));
     return PTX_NO_REG;
   }
+  char *names = ptx_new(parser, (size_t)count * vector * (name->length + MOST_SUFFIX));
   for (uint32_t i = 0; i < count; i++)
-    for (uint32_t part = 0; part < vector; part++)
-      FF_PUSH(&parser->regs, ((ptx_reg){register_name(parser, name, range, i, vector > 1 ? part + 1 : 0), type, 1}));
+    for (uint32_t part = 0; part < vector; part++) {
+      FF_PUSH(&parser->regs, ((ptx_reg){names, type, 1}));
+      names = put_name(names, name, range, i, vector > 1 ? part + 1 : 0);
+    }
   return first;
 }
 
@@ -139,6 +156,12 @@ static void resolve(ptx_parser *parser, const ptx_pending *pending, const ptx_la
   bool wants_code = pending->kind == PTX_PENDING_LABEL;
   if (wants_code != (meaning->kind == PTX_OPERAND_LABEL)) {
     ptx_error_at(parser, pending->place, FF_PARSE, wants_code ? "this is a list, not a place to branch to" : "this is a place in the code, not a list or prototype");
+    return;
+  }
+  parser->target_total += meaning->element_count;
+  if (meaning->prototype) parser->target_total += meaning->prototype->param_count + meaning->prototype->result_count;
+  if (parser->target_total > PTX_LIMIT_TARGETS) {
+    ptx_error_at(parser, pending->place, FF_LIMIT, "the lists of targets of this module are too long");
     return;
   }
   operand->kind = meaning->kind;

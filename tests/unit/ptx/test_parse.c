@@ -311,6 +311,24 @@ static void nesting(void **state) {
   refuse_repeated(".entry k() { .reg .b32 r<1000000>;", "{ .reg .b32 r<40000>; }", 10, "too many registers");
 }
 
+/* Short text that would stand for a great deal of memory or work. */
+static void amplification(void **state) {
+  ff_text text = {0};
+  ff_text_add(&text, "%s.entry k() { .reg .b32 ", HEAD);
+  for (int i = 0; i < 5000; i++) ff_text_add(&text, "long_");
+  ff_text_add(&text, "<1000000>; }");
+  refuse(text.chars, "too many registers");
+  free(text.chars);
+  text = (ff_text){0};
+  ff_text_add(&text, "%s.entry k() { .reg .b32 r; L: T: .branchtargets L", HEAD);
+  for (int i = 0; i < 5000; i++) ff_text_add(&text, ",L");
+  ff_text_add(&text, ";");
+  for (int i = 0; i < 5000; i++) ff_text_add(&text, "brx.idx r, T;");
+  ff_text_add(&text, "}");
+  refuse(text.chars, "the lists of targets of this module are too long");
+  free(text.chars);
+}
+
 static void every_prefix_ends(void **state) {
   static const char text[] =
     HEAD ".global .u64 t[3] = {f, generic(t)+8, 0xFF};\n.func (.param .b32 r) f(.param .b64 x) { .reg .b32 %r<3>; .reg .pred %p;\n"
@@ -333,7 +351,7 @@ int main(void) {
     cmocka_unit_test(registers_and_scopes), cmocka_unit_test(labels), cmocka_unit_test(operands),
     cmocka_unit_test(modifiers), cmocka_unit_test(calls), cmocka_unit_test(register_parameters_and_aliases),
     cmocka_unit_test(source_lines), cmocka_unit_test(unknown_statements), cmocka_unit_test(messages),
-    cmocka_unit_test(refused_bodies), cmocka_unit_test(refused_modules), cmocka_unit_test(nesting),
+    cmocka_unit_test(refused_bodies), cmocka_unit_test(refused_modules), cmocka_unit_test(nesting), cmocka_unit_test(amplification),
     cmocka_unit_test(every_prefix_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
