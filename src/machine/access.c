@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One warp's access: its lines go through the load/store unit one per cycle, each page is translated once, and each
- * translated line goes down (memory.c). Lines whose page is absent stay in `todo`; the warp sleeps and tries those again
- * when it is woken (hits under misses: the others have gone). */
+/* One warp's access: its lines go through the SM's load/store unit, one per cycle, in the order in which the accesses
+ * came; each page is translated once, and each translated line goes down (memory.c). Lines whose page is absent stay in
+ * `todo`; the warp sleeps and tries those again when it is woken (hits under misses: the others have gone).
+ *
+ * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
+ * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
+ * and the other warps of the SM wait in the unit's queue. */
 #include "machine/model.h"
-
-typedef struct seen_page {
-  uint64_t page;      /* address >> page_shift */
-  uint32_t ordinal;
-  ps ready;
-  bool here;
-} seen_page;
 
 typedef struct progress { /* of one call of access_continue */
   sim *s;
   sm *m;
   warp *w;
   kernel *k;
-  ps ask, at;         /* when the warp came; when the unit takes the next line */
-  uint64_t window;    /* unit that `unit` and `tally` belong to */
+  ps at;              /* when the unit takes the next line */
+  uint64_t window;    /* unit of memory that `unit` and `tally` belong to */
   pager_unit *unit;
   tally tally;
-  uint32_t seen_count;
   bool blocked;
-  seen_page seen[SEEN_PAGES];
 } progress;
 
 static void count_access(sim *s, warp *w, const uint64_t *record) {
@@ -49,7 +44,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   if (is_load(*record)) { /* the load before the last LOAD_RING must have arrived */
     ps oldest = w->ring[w->loads % LOAD_RING];
     if (oldest > *time) {
-      w->block->kernel->counters->warp_stall_ps += oldest - *time;
+      w->counters->warp_stall_ps += oldest - *time;
       *time = oldest;
     }
   }
@@ -60,43 +55,33 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   w->arrival = *time;
 }
 
-/* Translates the line's page, unless this call has done so. false: the line must wait. *ready: when it may go on. */
+/* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
+  sm *m = p->m;
   uint64_t page = address >> p->s->page_shift;
-  for (uint32_t i = p->seen_count; i-- > 0;)
-    if (p->seen[i].page == page && p->seen[i].ordinal == p->unit->ordinal) {
-      *ready = p->seen[i].ready;
-      return p->seen[i].here;
+  for (uint32_t i = m->seen_count; i-- > 0;)
+    if (m->seen[i].page == page && m->seen[i].ordinal == p->unit->ordinal) {
+      *ready = m->seen[i].ready;
+      return m->seen[i].here;
     }
-  translation result = tlb_translate(p->s, p->m, p->w, address, p->unit, p->ask, p->at, ready, &p->tally);
+  translation result = tlb_translate(p->s, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
-  p->blocked = p->m->tlb_blocked;
+  p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
-  if (p->seen_count == SEEN_PAGES) p->seen_count = 0; /* only ever asks again */
-  p->seen[p->seen_count++] = (seen_page){page, p->unit->ordinal, *ready, result == TRANSLATION_DONE};
+  if (m->seen_count == SEEN_PAGES) m->seen_count = 0; /* the TLB is only asked again */
+  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->ordinal, result == TRANSLATION_DONE};
   return result == TRANSLATION_DONE;
 }
 
 /* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
 static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   sim *s = p->s;
-  uint32_t flags = trace_access_flags(word);
   request r = {.address = trace_line_address(line), .sectors = trace_line_sectors(line), .lanes = trace_line_lanes(line),
-               .op = trace_access_operation(word), .bypass_l1 = flags & TRACE_BYPASS_L1, .ask = p->at,
+               .op = trace_access_operation(word), .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1, .ask = p->at,
                .at = ready > p->at ? ready : p->at, .tally = p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit);
   else pager_gpu_read(s->pager, p->unit);
-  ps data, accepted = p->at;
-  if (p->unit->state == PAGER_REMOTE) {
-    uint64_t bytes = (uint64_t)__builtin_popcount(r.sectors) * TRACE_SECTOR_BYTES;
-    COUNT(&p->tally, remote_bytes, bytes);
-    r.at = slots_wait(&p->m->l1_mshrs, r.at);
-    accepted += r.at - (ready > p->at ? ready : p->at);
-    data = link_remote(s, r.op == TRACE_STORE, bytes, r.ask, r.at);
-    slots_hold(&p->m->l1_mshrs, data);
-  } else {
-    data = memory_access(s, p->m, &r, &accepted);
-  }
+  ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }
@@ -111,36 +96,80 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   ps ready;
   if (!translate(p, address, &ready)) return;
   COUNT(&p->tally, lines, 1);
-  COUNT(&p->tally, sectors, (uint32_t)__builtin_popcount(trace_line_sectors(line)));
+  COUNT(&p->tally, sectors, sector_count(trace_line_sectors(line)));
   send_line(p, word, line, ready);
   p->w->todo &= ~bit;
 }
 
-static void access_over(sim *s, warp *w) {
+static void access_over(warp *w) {
   uint64_t word = *w->record;
   w->record = NULL;
   if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;
 }
 
+/* ---- the unit's queue ---- */
+
+/* false: the unit works for another warp, or is held up: this one waits for its turn. */
+static bool lsu_enter(sim *s, sm *m, warp *w, ps time) {
+  if (m->lsu_owner == w->index) return true;
+  bool free = !m->lsu_owner;
+  if (free) {
+    m->lsu_owner = w->index;
+    m->seen_count = 0;
+    if (m->lsu.free <= time + s->t.ahead) return true;
+    event_push(&s->heap, m->lsu.free, EVENT_WARP, w->index);
+    return false;
+  }
+  w->next = 0;
+  if (m->lsu_last) s->warps.items[m->lsu_last]->next = w->index;
+  else m->lsu_first = w->index;
+  m->lsu_last = w->index;
+  return false;
+}
+
+static void lsu_leave(sim *s, sm *m) {
+  uint32_t next = m->lsu_first;
+  m->lsu_owner = next;
+  m->seen_count = 0;
+  if (!next) return;
+  m->lsu_first = s->warps.items[next]->next;
+  if (!m->lsu_first) m->lsu_last = 0;
+  event_push(&s->heap, m->lsu.free, EVENT_WARP, next);
+}
+
+/* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
+static bool send_lines(progress *p, uint64_t limit) {
+  warp *w = p->w;
+  for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
+    if (p->at > limit) return false;
+    uint32_t i = (uint32_t)__builtin_ctzll(left);
+    one_line(p, *w->record, w->record[2 + w->first_line + i], UINT64_C(1) << i);
+  }
+  return true;
+}
+
 bool access_continue(sim *s, warp *w, ps *time) {
-  sm *m = w->block->sm;
-  progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .ask = *time, .window = 1};
+  sm *m = w->sm;
+  if (!lsu_enter(s, m, w, *time)) return false;
+  progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
   p.at = server_take(&m->lsu, *time, *time, 0);
-  while (w->todo) {
-    for (uint64_t left = w->todo; left && !p.blocked; left &= left - 1) {
-      uint32_t i = (uint32_t)__builtin_ctzll(left);
-      one_line(&p, *w->record, w->record[2 + w->first_line + i], UINT64_C(1) << i);
-    }
-    if (w->todo) break;
-    if (w->first_line + 64 >= trace_access_lines(*w->record)) break;
+  ps next = s->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  bool sent = send_lines(&p, limit);
+  while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
     w->todo = lines_from(w->record, w->first_line);
+    sent = send_lines(&p, limit);
   }
   m->lsu.free = p.at;
+  if (!sent) {
+    event_push(&s->heap, p.at, EVENT_WARP, w->index);
+    return false;
+  }
+  lsu_leave(s, m);
   if (p.at > *time + s->t.cycle) *time = p.at - s->t.cycle; /* the warp is held until its last line was taken */
   if (!w->todo) {
-    access_over(s, w);
+    access_over(w);
     return true;
   }
   warp_sleep(s, w, *time);

@@ -7,13 +7,16 @@
 void cache_init(cache *c, uint64_t bytes, uint64_t ways) {
   uint64_t lines = bytes / TRACE_LINE_BYTES ? bytes / TRACE_LINE_BYTES : 1;
   c->ways = (uint32_t)(ways < lines ? ways : lines);
-  c->sets = (uint32_t)(lines / c->ways);
-  c->tags = ff_alloc((uint64_t)c->sets * c->ways * sizeof *c->tags);
-  c->lines = ff_alloc((uint64_t)c->sets * c->ways * sizeof *c->lines);
+  c->sets = divider_make(lines / c->ways);
+  lines = c->sets.by * c->ways;
+  c->tags = ff_alloc(lines * sizeof *c->tags);
+  c->used = ff_alloc(lines * sizeof *c->used);
+  c->lines = ff_alloc(lines * sizeof *c->lines);
 }
 
 void cache_free(cache *c) {
   free(c->tags);
+  free(c->used);
   free(c->lines);
 }
 
@@ -21,9 +24,8 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
   const uint64_t *tags = &c->tags[(uint64_t)set * c->ways];
   for (uint32_t w = 0; w < c->ways; w++)
     if (tags[w] == tag) {
-      cache_line *line = &c->lines[(uint64_t)set * c->ways + w];
-      line->used = ++c->clock;
-      return line;
+      c->used[(uint64_t)set * c->ways + w] = ++c->clock;
+      return &c->lines[(uint64_t)set * c->ways + w];
     }
   return NULL;
 }
@@ -36,7 +38,7 @@ cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
       victim = base + w;
       break;
     }
-    uint32_t age = c->clock - c->lines[base + w].used;
+    uint32_t age = c->clock - c->used[base + w];
     if (age >= oldest) {
       oldest = age;
       victim = base + w;
@@ -48,5 +50,6 @@ cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
 
 void cache_retag(cache *c, cache_line *line, uint64_t tag) {
   c->tags[line - c->lines] = tag;
-  *line = (cache_line){.used = ++c->clock};
+  c->used[line - c->lines] = ++c->clock;
+  *line = (cache_line){0};
 }

@@ -48,7 +48,8 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
     warp *w = warp_take(s);
     uint32_t index = w->index;
-    *w = (warp){.block = b, .index = index, .scheduler = (uint16_t)(m->next_scheduler++ % s->spec->schedulers)};
+    *w = (warp){.block = b, .index = index, .sm = m, .counters = k->counters,
+                .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
     trace_cursor_open(s->reader, chunk, i, &w->cursor);
     event_push(&s->heap, start, EVENT_WARP, index);
   }
@@ -90,7 +91,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
     sm *m = &s->sms[i];
     if (++m->l1_epoch < 1 << 16) continue;
     m->l1_epoch = 1;
-    for (uint64_t l = 0; l < (uint64_t)m->l1.sets * m->l1.ways; l++) m->l1.tags[l] = 0;
+    for (uint64_t l = 0; l < m->l1.sets.by * m->l1.ways; l++) m->l1.tags[l] = 0;
   }
   k->next = NULL;
   if (s->queue_last) s->queue_last->next = k;

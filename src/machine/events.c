@@ -1,66 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event heap (four children per entry: fewer levels, one or two host cache lines each), and slots, which are a heap
- * of times. An entry is 16 bytes; there is one per sleeping or waiting warp, and a few for operations and far-faults. */
+/* The event heap and slots. The heap has four children per entry: few levels, and four entries fill one host cache line.
+ * There is one entry per sleeping or waiting warp, and a few for operations and far-faults.
+ *
+ * A wake mostly ends with the same warp going back: so a pop leaves a hole at the root, which the next push fills and
+ * sinks from there; only a pop that finds the hole still there moves the last entry up. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "machine/model.h"
 
-static inline bool before(const event *a, const event *b) {
-  return a->time != b->time ? a->time < b->time : (int32_t)(a->order - b->order) < 0;
+static inline bool earlier(event a, event b) { return a.key < b.key; }
+
+/* The entry sinks from the root to its place; returns nothing but leaves `next_time` to the caller. */
+static void sink(event_heap *heap, event entry) {
+  event *items = heap->items;
+  uint32_t at = 0, count = heap->count;
+  for (uint32_t child; (child = 4 * at + 1) < count; at = child) {
+    uint32_t left = child, right = child + 2;
+    if (__builtin_expect(child + 3 < count, 1)) {
+      left += earlier(items[child + 1], items[child]);
+      right += earlier(items[child + 3], items[child + 2]);
+      child = earlier(items[right], items[left]) ? right : left;
+    } else {
+      for (uint32_t c = child + 1; c < count; c++)
+        if (earlier(items[c], items[child])) child = c;
+    }
+    if (!earlier(items[child], entry)) break;
+    items[at] = items[child];
+  }
+  items[at] = entry;
 }
 
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
-  if (heap->count == heap->capacity) {
-    heap->capacity = heap->capacity ? heap->capacity * 2 : 1024;
-    heap->items = ff_realloc(heap->items, heap->capacity * sizeof *heap->items);
+  event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)heap->order++ << 32 | (uint32_t)kind << 28 | index};
+  if (heap->hole) {
+    heap->hole = false;
+    sink(heap, fresh);
+  } else {
+    if (heap->count == heap->capacity) {
+      heap->capacity = heap->capacity ? heap->capacity * 2 : 1024;
+      event *items = ff_alloc_aligned(64, heap->capacity * sizeof *items);
+      if (heap->count) memcpy(items, heap->items, heap->count * sizeof *items);
+      free(heap->items);
+      heap->items = items;
+    }
+    uint32_t at = heap->count++;
+    for (uint32_t parent; at && earlier(fresh, heap->items[parent = (at - 1) / 4]); at = parent) heap->items[at] = heap->items[parent];
+    heap->items[at] = fresh;
   }
-  event fresh = {time, heap->order++, (uint32_t)kind << 28 | index};
-  uint32_t at = heap->count++;
-  while (at) {
-    uint32_t parent = (at - 1) / 4;
-    if (!before(&fresh, &heap->items[parent])) break;
-    heap->items[at] = heap->items[parent];
-    at = parent;
-  }
-  heap->items[at] = fresh;
+  heap->next_time = event_time(heap->items[0]);
+}
+
+static void fill_hole(event_heap *heap) {
+  heap->hole = false;
+  event last = heap->items[--heap->count];
+  if (heap->count) sink(heap, last);
 }
 
 event event_pop(event_heap *heap) {
-  event first = heap->items[0], last = heap->items[--heap->count];
-  event *items = heap->items;
-  uint32_t count = heap->count, at = 0;
-  for (;;) {
-    uint32_t child = at * 4 + 1, end = child + 4 < count ? child + 4 : count, best = child;
-    if (child >= count) break;
-    for (uint32_t c = child + 1; c < end; c++)
-      if (before(&items[c], &items[best])) best = c;
-    if (!before(&items[best], &last)) break;
-    items[at] = items[best];
-    at = best;
-  }
-  items[at] = last;
+  if (heap->hole) fill_hole(heap);
+  event first = heap->items[0];
+  heap->hole = true;
+  heap->next_time = UINT64_MAX;
+  for (uint32_t c = 1; c < 5 && c < heap->count; c++)
+    if (event_time(heap->items[c]) < heap->next_time) heap->next_time = event_time(heap->items[c]);
   return first;
 }
 
 void slots_init(slots *s, uint64_t capacity) {
   s->capacity = (uint32_t)capacity;
-  s->until = ff_alloc(capacity * sizeof *s->until);
-}
-
-static void slots_replace_first(slots *s, ps until) {
-  uint32_t at = 0;
-  for (uint32_t child; (child = 2 * at + 1) < s->count; at = child) {
-    if (child + 1 < s->count && s->until[child + 1] < s->until[child]) child++;
-    if (s->until[child] >= until) break;
-    s->until[at] = s->until[child];
-  }
-  s->until[at] = until;
+  s->until = ff_alloc(2 * capacity * sizeof *s->until);
 }
 
 void slots_hold(slots *s, ps until) {
-  if (s->count == s->capacity) {
-    slots_replace_first(s, until);
-    return;
+  if (++s->first == s->capacity) {
+    memcpy(s->until, s->until + s->first, s->capacity * sizeof *s->until);
+    s->first = 0;
   }
-  uint32_t at = s->count++;
-  for (; at && s->until[(at - 1) / 2] > until; at = (at - 1) / 2) s->until[at] = s->until[(at - 1) / 2];
-  s->until[at] = until;
+  ps *t = s->until + s->first;
+  uint32_t at = s->capacity - 1;
+  for (; at && t[at - 1] > until; at--) t[at] = t[at - 1];
+  t[at] = until;
 }

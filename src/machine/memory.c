@@ -6,16 +6,13 @@
  * sectors asked for; a second miss on a pending sector waits for the first (that is what an MSHR merges). */
 #include "machine/model.h"
 
-static inline uint32_t sector_count(uint32_t mask) { return (uint32_t)__builtin_popcount(mask); }
-
 /* ---- DRAM ---- */
 
-ps dram_access(sim *s, uint32_t slice, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
-  dram_channel *channel = &s->channels[slice % s->spec->channels];
-  uint64_t row_number = address / s->spec->row_bytes;
-  dram_bank *bank = &channel->banks[row_number % s->spec->banks];
-  int64_t row = (int64_t)(row_number / s->spec->banks);
+  uint64_t row_number = divide(local, &s->by_row);
+  int64_t row = (int64_t)divide(row_number, &s->by_banks);
+  dram_bank *bank = &channel->banks[row_number - (uint64_t)row * s->by_banks.by];
   ps burst = t->dram_burst[sectors];
   ask += t->dram_there;
   at += t->dram_there;
@@ -49,27 +46,31 @@ ps dram_access(sim *s, uint32_t slice, uint64_t address, uint32_t sectors, bool 
 
 /* ---- L2 ---- */
 
-typedef struct place { uint32_t slice, set; uint64_t local, tag; } place;
+typedef struct place {
+  l2_slice *slice;
+  uint64_t local, tag; /* address within the channel; of the line */
+  uint32_t set;
+} place;
 
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel. */
-static place l2_place(const sim *s, uint64_t address) {
-  uint64_t piece = address >> 8, slices = s->spec->l2_slices;
-  uint32_t slice = (uint32_t)(piece % slices);
-  uint64_t inside = piece / slices;
+static inline place l2_place(const sim *s, uint64_t address) {
+  uint64_t piece = address >> 8, inside = divide(piece, &s->by_slices);
+  l2_slice *slice = &s->slices[piece - inside * s->by_slices.by];
   uint64_t line = inside << 1 | (address >> 7 & 1);
-  uint64_t local = (inside * s->slices_per_channel + slice / s->spec->channels % s->slices_per_channel) << 8 | (address & 255);
-  return (place){slice, (uint32_t)(line % s->slices[slice].cache.sets), local, (address >> 7) + 1};
+  uint64_t local = (inside * s->slices_per_channel + slice->part) << 8 | (address & 255);
+  return (place){slice, local, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
 /* The line for `tag`, emptied; its dirty sectors go to DRAM and hold an MSHR until they are there. Returns when that
  * MSHR was to be had. */
-static ps l2_replace(sim *s, l2_slice *slice, const place *p, const request *r, ps ask, ps at, cache_line **line) {
+static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, cache_line **line) {
+  l2_slice *slice = p->slice;
   uint64_t old_tag;
   cache_line *victim = cache_victim(&slice->cache, p->set, &old_tag);
   if (old_tag && victim->dirty) {
     place old = l2_place(s, (old_tag - 1) << 7);
     at = slots_wait(&slice->mshrs, at);
-    slots_hold(&slice->mshrs, dram_access(s, p->slice, old.local, sector_count(victim->dirty), true, ask, at, &r->tally));
+    slots_hold(&slice->mshrs, dram_access(s, slice->channel, old.local, sector_count(victim->dirty), true, ask, at, &r->tally));
   }
   cache_retag(&slice->cache, victim, p->tag);
   *line = victim;
@@ -78,12 +79,12 @@ static ps l2_replace(sim *s, l2_slice *slice, const place *p, const request *r, 
 
 ps l2_access(sim *s, const request *r) {
   place p = l2_place(s, r->address);
-  l2_slice *slice = &s->slices[p.slice];
+  l2_slice *slice = p.slice;
   ps ask = r->ask + s->t.l2_there, at = r->at + s->t.l2_there, service = s->t.l2_service[sector_count(r->sectors)];
   if (r->op == TRACE_ATOMIC && r->lanes * s->t.cycle > service) service = r->lanes * s->t.cycle; /* one lane per cycle */
   ps data = server_take(&slice->port, ask, at, service);
   cache_line *line = cache_find(&slice->cache, p.set, p.tag);
-  if (!line) data = l2_replace(s, slice, &p, r, ask, data, &line);
+  if (!line) data = l2_replace(s, &p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
   COUNT(&r->tally, l2_hits, sector_count(have));
@@ -97,7 +98,7 @@ ps l2_access(sim *s, const request *r) {
   if (have & line->pending) data = line->ready;
   if (missing) {
     ps start = slots_wait(&slice->mshrs, begin);
-    ps filled = dram_access(s, p.slice, p.local, sector_count(missing), false, ask, start, &r->tally);
+    ps filled = dram_access(s, slice->channel, p.local, sector_count(missing), false, ask, start, &r->tally);
     slots_hold(&slice->mshrs, filled);
     if (!line->pending || line->ready < filled) line->ready = filled;
     line->valid |= missing;
@@ -111,15 +112,15 @@ ps l2_access(sim *s, const request *r) {
 void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) {
     place p = l2_place(s, a);
-    cache_line *line = cache_find(&s->slices[p.slice].cache, p.set, p.tag);
-    if (line) cache_retag(&s->slices[p.slice].cache, line, 0);
+    cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
+    if (line) cache_retag(&p.slice->cache, line, 0);
   }
 }
 
 /* ---- L1 ---- */
 
 static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
-  uint32_t set = (uint32_t)((r->address >> 7) % m->l1.sets);
+  uint32_t set = (uint32_t)modulo(r->address >> 7, &m->l1.sets);
   uint64_t tag = ((r->address >> 7) + 1) | m->l1_epoch << 48;
   cache_line *line = cache_find(&m->l1, set, tag);
   if (!line) {
@@ -161,4 +162,15 @@ ps memory_access(sim *s, sm *m, const request *r, ps *accepted) {
   if (r->op == TRACE_STORE) return l1_pass(s, &m->stores, r, accepted);
   if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(s, &m->l1_mshrs, r, accepted);
   return l1_load(s, m, r, accepted);
+}
+
+/* Pinned host memory: over the link, sector by sector, in no cache of the GPU. It holds an MSHR as any other miss. */
+ps remote_access(sim *s, sm *m, const request *r, ps *accepted) {
+  uint64_t bytes = (uint64_t)sector_count(r->sectors) * TRACE_SECTOR_BYTES;
+  ps at = slots_wait(&m->l1_mshrs, r->at);
+  *accepted = r->ask + (at - r->at);
+  COUNT(&r->tally, remote_bytes, bytes);
+  ps done = link_remote(s, r->op == TRACE_STORE, bytes, r->ask, at);
+  slots_hold(&m->l1_mshrs, done);
+  return done;
 }

@@ -27,17 +27,21 @@ typedef uint64_t ps;
 /* ---- events: events.c ---- */
 
 typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT } event_kind;
-typedef struct event {
-  ps time;
-  uint32_t order;        /* ties: in order of insertion (compared by difference: it may wrap) */
-  uint32_t what;         /* kind << 28 | index */
-} event;
+/* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. */
+typedef struct event { unsigned __int128 key; } event;
+static inline ps event_time(event e) { return (ps)(e.key >> 64); }
+static inline event_kind event_kind_of(event e) { return (event_kind)((uint32_t)e.key >> 28); }
+static inline uint32_t event_index(event e) { return (uint32_t)e.key & 0x0fffffff; }
+
 typedef struct event_heap {
   event *items;
   uint32_t count, capacity, order;
+  bool hole;             /* items[0] has been popped, and is counted still */
+  ps next_time;          /* of the next event; UINT64_MAX: there is none */
 } event_heap;
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
+static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
 /* ---- servers and slots ---- */
 
@@ -48,13 +52,30 @@ static inline ps server_take(server *s, ps ask, ps at, ps service) {
   return begin > at ? begin : at;
 }
 
-/* A number of equal places, each held until a known time (MSHRs, page walkers): a heap of those times. */
-typedef struct slots { ps *until; uint32_t count, capacity; } slots;
+/* A number of equal places, each held until a known time (MSHRs, page walkers); a place that was never taken is held
+ * until 0. The times stand in order in a window that slides over twice its length: what is taken next mostly ends last,
+ * so that this is a step or two, where a heap would be several that no host processor can predict. */
+typedef struct slots { ps *until; uint32_t first, capacity; } slots;
 void slots_init(slots *s, uint64_t capacity);
-static inline ps slots_wait(const slots *s, ps at) { /* when a place is free, at the earliest */
-  return s->count < s->capacity || s->until[0] <= at ? at : s->until[0];
+static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the earliest */
+  return s->until[s->first] > at ? s->until[s->first] : at;
 }
 void slots_hold(slots *s, ps until); /* takes the place that slots_wait spoke of */
+
+/* Division by a number that is known when the machine is made: a multiplication for all dividends below `limit`. */
+typedef struct divider { uint64_t by, magic, limit; } divider;
+static inline divider divider_make(uint64_t by) {
+  return (divider){by, by > 1 ? UINT64_MAX / by + 1 : 0, by > 1 ? UINT64_MAX / by : 0};
+}
+static inline uint64_t divide(uint64_t x, const divider *d) {
+  return x < d->limit ? (uint64_t)((unsigned __int128)x * d->magic >> 64) : x / d->by;
+}
+static inline uint64_t modulo(uint64_t x, const divider *d) { return x - divide(x, d) * d->by; }
+
+static inline uint32_t sector_count(uint32_t mask) { /* of four sectors */
+  static const uint8_t counts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+  return counts[mask & 15];
+}
 
 /* ---- tables: lru.c, cache.c ---- */
 
@@ -74,13 +95,14 @@ void lru_remove(lru *table, uint64_t key);                /* if present */
 /* A set-associative cache of 128-byte lines in four sectors, LRU. */
 typedef struct cache_line {
   ps ready;             /* when the pending sectors arrive */
-  uint32_t used;        /* LRU stamp */
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
 } cache_line;
 typedef struct cache {
-  uint64_t *tags;       /* sets x ways; 0: empty */
+  uint64_t *tags;       /* sets x ways, as the others; 0: empty */
+  uint32_t *used;       /* stamps for LRU */
   cache_line *lines;
-  uint32_t sets, ways, clock;
+  divider sets;
+  uint32_t ways, clock;
 } cache;
 void cache_init(cache *c, uint64_t bytes, uint64_t ways);
 void cache_free(cache *c);
@@ -91,7 +113,7 @@ void cache_retag(cache *c, cache_line *line, uint64_t tag);    /* the line now h
 
 /* ---- the machine's parts ---- */
 
-enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16, SEEN_PAGES = 64 };
+enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16, SEEN_PAGES = 64, AHEAD_CYCLES = 64 };
 
 typedef struct tally { sim_counters *kernel, *allocation; } tally;
 #define COUNT(t, field, n) ((void)((t)->kernel->field += (n), (t)->allocation->field += (n)))
@@ -99,7 +121,7 @@ typedef struct tally { sim_counters *kernel, *allocation; } tally;
 /* All durations of the spec in picoseconds. */
 typedef struct timing {
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed; /* picoseconds << 20, per instruction or pass */
-  ps cycle, launch, block_launch;
+  ps cycle, ahead, launch, block_launch;
   ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
@@ -108,19 +130,22 @@ typedef struct timing {
 } timing;
 
 typedef struct warp {
+  uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
+  const uint64_t *record; /* the ACCESS in progress; NULL: none */
+  struct sm *sm;
+  server *scheduler;
+  sim_counters *counters; /* of its kernel */
+  uint32_t index;
+  uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
+  bool asleep;
   trace_cursor cursor;
   struct block *block;
-  const uint64_t *record; /* the ACCESS in progress; NULL: none */
-  uint64_t todo;          /* of its lines from first_line on, those not accepted yet */
+  uint64_t todo;          /* of the access's lines from first_line on, those not accepted yet */
   ps arrival;             /* when the data of those that were accepted has arrived */
   ps slept;               /* asleep: since when */
   uint32_t first_line;
   uint32_t waiting_units; /* far-faults it sleeps on */
-  uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
-  uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
-  uint32_t index, next;   /* next: in a barrier's list */
-  uint16_t scheduler;
-  bool asleep, at_barrier;
+  uint32_t next;          /* in a barrier's list, or in the load/store unit's */
   ps ring[LOAD_RING];
 } warp;
 
@@ -135,10 +160,20 @@ typedef struct block {
   struct block *next_free;
 } block;
 
+typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
+  uint64_t page;                /* address >> page_shift */
+  ps ready;
+  uint8_t ordinal;
+  bool here;
+} seen_page;
+
 typedef struct sm {
   uint32_t index;
   server *schedulers;
   server lsu, shared, tlb_port;
+  uint32_t lsu_owner, lsu_first, lsu_last; /* the warp whose access it works on; those that wait, by warp.next */
+  uint32_t seen_count;
+  seen_page seen[SEEN_PAGES];   /* of the owner's access */
   ps next_block;
   cache l1;
   uint64_t l1_epoch;            /* part of its tags: a kernel's begin empties it */
@@ -152,7 +187,13 @@ typedef struct sm {
 
 typedef struct dram_bank { int64_t row; ps ready, activated, written; } dram_bank;
 typedef struct dram_channel { server bus; dram_bank *banks; } dram_channel;
-typedef struct l2_slice { server port; cache cache; slots mshrs; } l2_slice;
+typedef struct l2_slice {
+  server port;
+  cache cache;
+  slots mshrs;
+  dram_channel *channel;
+  uint32_t part;                /* which of its channel's slices it is */
+} l2_slice;
 
 typedef struct link_direction { server bus; double per_byte; uint64_t busy; } link_direction;
 typedef struct link {
@@ -213,7 +254,8 @@ struct sim {
   sm *sms;
   l2_slice *slices;
   dram_channel *channels;
-  uint32_t slices_per_channel;
+  uint64_t slices_per_channel;
+  divider by_slices, by_row, by_banks;
   lru walk_cache;
   slots walkers;
   link link;
@@ -268,9 +310,10 @@ typedef struct request {
   tally tally;
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
+ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
-ps dram_access(sim *s, uint32_t slice, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
+ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
 
 /* tlb.c: translation and page walks. */
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;

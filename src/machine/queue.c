@@ -195,33 +195,34 @@ static void kernel_event(sim *s, node *n, ps time) {
 }
 
 void queue_run_event(sim *s, event e) {
-  uint32_t index = e.what & 0x0fffffff;
-  if (s->now < e.time) s->now = e.time;
-  switch ((event_kind)(e.what >> 28)) {
-  case EVENT_WARP: warp_wake(s, s->warps.items[index], e.time); break;
+  uint32_t index = event_index(e);
+  ps time = event_time(e);
+  if (s->now < time) s->now = time;
+  switch (event_kind_of(e)) {
+  case EVENT_WARP: warp_wake(s, s->warps.items[index], time); break;
   case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
-  case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], e.time); break;
+  case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
   case EVENT_FLIGHT: pager_complete(s->pager, index); break;
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);
     s->nodes.items[index]->kernel = NULL;
-    node_done(s, s->nodes.items[index], e.time);
+    node_done(s, s->nodes.items[index], time);
     break;
   }
   if (__builtin_expect(s->askers != 0, 0)) sim_yield(s);
 }
 
 void run_until(sim *s, ps limit) {
-  while (s->heap.count && s->heap.items[0].time <= limit) queue_run_event(s, event_pop(&s->heap));
+  while (s->heap.next_time <= limit) queue_run_event(s, event_pop(&s->heap));
 }
 
 void run_until_done(sim *s, node *n) {
   while (!n->done) {
-    FF_ASSERT(s->heap.count); /* an operation that nothing will ever end */
+    FF_ASSERT(event_any(&s->heap)); /* an operation that nothing will ever end */
     queue_run_event(s, event_pop(&s->heap));
   }
 }
 
 void run_all(sim *s) {
-  while (s->heap.count) queue_run_event(s, event_pop(&s->heap));
+  while (event_any(&s->heap)) queue_run_event(s, event_pop(&s->heap));
 }

@@ -36,7 +36,7 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .cycle_fixed = (uint64_t)llround(fixed), .interval_fixed = (uint64_t)llround(spec->issue_interval * fixed),
       .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed), .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
       .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
-      .cycle = (ps)llround(cycle), .launch = microseconds(spec->launch_latency_us),
+      .cycle = (ps)llround(cycle), .ahead = (ps)llround(cycle * AHEAD_CYCLES), .launch = microseconds(spec->launch_latency_us),
       .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
       .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
       .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
@@ -84,12 +84,17 @@ static void sms_init(sim *s) {
 static void memory_init(sim *s) {
   const machine_spec *spec = s->spec;
   s->slices = ff_alloc(spec->l2_slices * sizeof *s->slices);
+  s->channels = ff_alloc(spec->channels * sizeof *s->channels);
   for (uint32_t i = 0; i < spec->l2_slices; i++) {
+    s->slices[i].channel = &s->channels[i % spec->channels];
+    s->slices[i].part = (uint32_t)(i / spec->channels);
     cache_init(&s->slices[i].cache, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
     slots_init(&s->slices[i].mshrs, spec->l2_mshrs);
   }
-  s->slices_per_channel = spec->l2_slices > spec->channels ? (uint32_t)((spec->l2_slices + spec->channels - 1) / spec->channels) : 1;
-  s->channels = ff_alloc(spec->channels * sizeof *s->channels);
+  s->slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
+  s->by_slices = divider_make(spec->l2_slices);
+  s->by_row = divider_make(spec->row_bytes);
+  s->by_banks = divider_make(spec->banks);
   for (uint32_t i = 0; i < spec->channels; i++) {
     s->channels[i].banks = ff_alloc(spec->banks * sizeof *s->channels[i].banks);
     for (uint32_t b = 0; b < spec->banks; b++) s->channels[i].banks[b].row = -1;
@@ -128,6 +133,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;
+  s->heap.next_time = UINT64_MAX;
   timing_init(&s->t, s->spec);
   sms_init(s);
   memory_init(s);

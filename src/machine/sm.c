@@ -16,15 +16,14 @@ void warp_sleep(sim *s, warp *w, ps time) {
 
 /* What is next in the heap comes before `time`: the warp comes back then. */
 static bool gives_way(sim *s, warp *w, ps time) {
-  if (!s->heap.count || s->heap.items[0].time >= time) return false;
+  if (s->heap.next_time >= time) return false;
   event_push(&s->heap, time, EVENT_WARP, w->index);
   return true;
 }
 
 static ps burst_issue(sim *s, warp *w, ps time) {
   const timing *t = &s->t;
-  sm *m = w->block->sm;
-  server *scheduler = &m->schedulers[w->scheduler];
+  sm *m = w->sm;
   uint32_t n = w->burst, passes = w->passes, sfu = w->sfu, fp64 = w->fp64;
   if (n > BURST) { /* its share of everything */
     passes = (uint32_t)((uint64_t)passes * BURST / n);
@@ -38,13 +37,13 @@ static ps burst_issue(sim *s, warp *w, ps time) {
   w->fp64 -= fp64;
   ps work = fixed_ps(n - (sfu + fp64 < n ? sfu + fp64 : n), t->cycle_fixed) + fixed_ps(sfu, t->sfu_fixed) + fixed_ps(fp64, t->fp64_fixed);
   ps end = time + fixed_ps(n, t->interval_fixed) + fixed_ps(passes, t->shared_fixed);
-  server_take(scheduler, time, time, work);
-  if (end < scheduler->free) end = scheduler->free;
+  server_take(w->scheduler, time, time, work);
+  if (end < w->scheduler->free) end = w->scheduler->free;
   if (passes) {
     server_take(&m->shared, time, time, fixed_ps(passes, t->cycle_fixed));
     if (end < m->shared.free) end = m->shared.free;
   }
-  w->block->kernel->counters->warp_instructions += n;
+  w->counters->warp_instructions += n;
   return end;
 }
 
@@ -52,7 +51,7 @@ static void wait_for_load(sim *s, warp *w, uint32_t k, ps *time) {
   if (k >= w->loads || k >= LOAD_RING) return; /* older ones have arrived (access_begin) */
   ps arrival = w->ring[(w->loads - 1 - k) % LOAD_RING];
   if (arrival <= *time) return;
-  w->block->kernel->counters->warp_stall_ps += arrival - *time;
+  w->counters->warp_stall_ps += arrival - *time;
   *time = arrival;
 }
 
@@ -64,12 +63,21 @@ static void barrier_release(sim *s, block *b, uint32_t id) {
     warp *w = s->warps.items[i];
     i = w->next;
     w->next = 0;
-    w->at_barrier = false;
     b->waiting--;
     event_push(&s->heap, time, EVENT_WARP, w->index);
   }
   b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
   b->barrier_time[id] = 0;
+}
+
+/* A stream that lacks arrivals must not stop the simulation. */
+static void barriers_unmet(sim *s, block *b, ps time) {
+  if (b->live != b->waiting) return;
+  if (time < b->ended) time = b->ended;
+  for (uint32_t id = 0; id < BARRIERS; id++) {
+    if (b->barrier_time[id] < time) b->barrier_time[id] = time;
+    barrier_release(s, b, id);
+  }
 }
 
 /* true: the warp waits. A warp may run ahead of the heap until its next burst or access, so the last to come here
@@ -87,8 +95,9 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
   if (b->last_waiting[id]) s->warps.items[b->last_waiting[id]]->next = w->index;
   else b->first_waiting[id] = w->index;
   b->last_waiting[id] = w->index;
-  w->at_barrier = true;
+  w->next = 0;
   b->waiting++;
+  barriers_unmet(s, b, *time);
   return true;
 }
 
@@ -98,8 +107,7 @@ static void warp_exit(sim *s, warp *w, ps time) {
   FF_PUSH(&s->free_warps, w->index);
   if (b->ended < time) b->ended = time;
   if (--b->live == 0) block_end(s, b);
-  else if (b->live == b->waiting) /* a stream that lacks arrivals must not stop the simulation */
-    for (uint32_t id = 0; id < BARRIERS; id++) barrier_release(s, b, id);
+  else barriers_unmet(s, b, time);
 }
 
 /* ---- one wake ---- */
@@ -115,7 +123,7 @@ static void issue_begin(warp *w, uint64_t word) {
 void warp_wake(sim *s, warp *w, ps time) {
   if (w->asleep) {
     w->asleep = false;
-    w->block->kernel->counters->warp_stall_ps += time - w->slept;
+    w->counters->warp_stall_ps += time - w->slept;
   }
   for (;;) {
     if (w->burst) {

@@ -209,10 +209,37 @@ static ff_status fail_parse(reader *r, struct fy_diag *diag) {
   return ff_fail_in_text(r->error, FF_PARSE, r->file, r->text, r->size, line, column, "not YAML: %s", first->msg);
 }
 
+/* The length of the UTF-8 character at `at`, 0 if it is none or a control character that no text has. */
+static size_t character_length(const unsigned char *at, size_t left) {
+  if (*at == '\n' || *at == '\t' || *at == '\r' || (*at >= 32 && *at < 127)) return 1;
+  size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
+  if (*at < 0xc2 || *at > 0xf4 || length > left) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+/* libfyaml is given only what a machine file may hold: UTF-8 text without YAML directives (lines that begin with %; one of
+ * them with bytes that are no text keeps its scanner busy for ever). */
+static ff_status check_text(reader *r) {
+  uint32_t line = 1, column = 1;
+  for (size_t at = 0, length; at < r->size; at += length) {
+    length = character_length((const unsigned char *)r->text + at, r->size - at);
+    if (!length) return ff_fail_in_text(r->error, FF_PARSE, r->file, r->text, r->size, line, column, "not text: this byte is 0x%02x", (unsigned char)r->text[at]);
+    if (r->text[at] == '%' && column == 1) return ff_fail_in_text(r->error, FF_PARSE, r->file, r->text, r->size, line, column, "YAML directives are not used in machine files");
+    column += (uint32_t)length;
+    if (r->text[at] == '\n') {
+      line++;
+      column = 1;
+    }
+  }
+  return FF_OK;
+}
+
 ff_status spec_text_load(const char *file, const char *text, size_t size, machine_spec *spec, ff_error *error) {
   reader r = {.file = file, .text = text, .size = size, .spec = spec, .error = error};
-  if (memchr(text, 0, size)) return ff_fail(error, FF_PARSE, "%s: is not a text file", file);
   *spec = (machine_spec){0};
+  if (check_text(&r)) return FF_PARSE;
   struct fy_diag *diag = fy_diag_create(&(struct fy_diag_cfg){.level = FYET_ERROR, .module_mask = ~0u});
   fy_diag_set_collect_errors(diag, true);
   struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_ALLOW_DUPLICATE_KEYS, .diag = diag};

@@ -6,6 +6,8 @@
  * same walk. An entry never outlives its page: tlb_forget removes it from all TLBs when the page leaves. */
 #include "machine/model.h"
 
+#define TABLES (UINT64_C(1) << 50) /* the page tables lie above all data */
+
 /* Units of different allocations in one window have entries of their own. */
 static uint64_t tlb_key(const sim *s, uint64_t address, const pager_unit *unit) {
   return address >> s->page_shift | (uint64_t)(is_paged(s) ? unit->ordinal : 0) << 52;
@@ -22,7 +24,7 @@ ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally) {
       time += t->walk_cache;
       continue;
     }
-    request r = {.address = (UINT64_C(1) << 62 | entry << 3) & ~UINT64_C(127), /* the tables lie above all data */
+    request r = {.address = (TABLES + (uint64_t)level * (TABLES >> 4) + (page >> 9 * level) * 8) & ~UINT64_C(127),
                  .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = *tally};
     time = l2_access(s, &r);
     if (s->spec->walk_cache_bytes) lru_insert(&s->walk_cache, entry, time);

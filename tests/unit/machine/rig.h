@@ -157,6 +157,24 @@ static inline void rig_load_wait(trace_writer *w, uint64_t address) {
 }
 static inline void rig_store(trace_writer *w, uint64_t address) { rig_access(w, TRACE_STORE, 0, address, 15); }
 
+/* Runs one kernel on one array of 64 MiB, everything resident; the counters of the run. */
+typedef void (*rig_tweak)(machine_spec *spec);
+static inline sim_counters rig_run(rig_tweak tweak, rig_kernel k) {
+  rig r;
+  rig_open(&r, "ideal");
+  if (tweak) tweak(&r.spec);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 64 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, k);
+  sim_counters c = rig_finish(&r)->counters;
+  rig_close(&r);
+  return c;
+}
+/* How long one warp alone takes. */
+static inline ps rig_time(rig_tweak tweak, void (*warp)(trace_writer *, uint64_t, uint32_t, const void *)) {
+  return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = warp}).kernel_ps;
+}
+
 #define assert_near(value, expected, share)                                                                       \
   do {                                                                                                            \
     double v_ = (double)(value), e_ = (double)(expected);                                                         \

@@ -191,6 +191,8 @@ static void what_is_no_machine_file_is_refused(void **state) {
       {"", "is empty"}, {"# nothing\n", "is empty"}, {"just text", "is not a machine file"}, {"[1, 2]", "is not a machine file"},
       {"core: 5", "group 'core' must hold values"}, {"core: [1]", "group 'core' must hold values"}, {"core:", "group 'core' must hold values"},
       {"{: 1", "not YAML"}, {"core: {", "not YAML"}, {"\tcore: 1", "not YAML"},
+      {"%YAML 1.2\n---\na: 1", ":1:1: YAML directives are not used"}, {"a: 1\n%%%%%%%%smc\217y\n", ":2:1: YAML directives"},
+      {"a: \217", ":1:4: not text: this byte is 0x8f"}, {"a: \xe2\x82", ":1:4: not text"}, {"a: \033[2J", ":1:4: not text: this byte is 0x1b"},
       {"a: &x 1\nb: *x", "unknown group"}, {"? [a]\n: b", "plain word"}, {"title: *nothing", "title"}, {"title: \"\"", "the title must be"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     machine_spec spec;
@@ -224,7 +226,7 @@ static void a_nul_in_the_file_is_refused(void **state) {
   machine_spec spec;
   ff_error error;
   assert_int_equal(machine_spec_load(path, &spec, &error), FF_PARSE);
-  assert_non_null(strstr(error.message, "is not a text file"));
+  assert_non_null(strstr(error.message, ":2:1: not text: this byte is 0x00"));
 }
 
 #define LINK_TABLE(t) "  copy_engines: {value: 2, source: \"x\"}\n  link_table: {value: " t ", source: \"x\"}\n"

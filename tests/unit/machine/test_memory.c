@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Caches, DRAM: the picosecond at which data is there, and what bandwidth cannot be passed.
+ *
+ * A warp that loads and waits takes exactly the load's latency, so an equality asserts both sides of the edge. Latencies
+ * of the rig: L1 20 ns, L2 100 ns; DRAM: 100 ns + 12 ns to open a row + 12 ns column + the burst (32 B/ns channel). */
+#include "rig.h"
+
+#define LINE(n) (RIG_BASE + (n) * 128)
+/* Lines of one channel: 256-byte pieces go round 12 slices, one per channel; a row holds eight pieces. */
+#define CHANNEL_PIECE(n) (RIG_BASE + (uint64_t)(n) * 256 * 12)
+enum { BURST_LINE_NS = 4, OPEN_NS = 12, COLUMN_NS = 12, PRECHARGE_NS = 12 };
+
+/* A prefix that fills the TLB (one 2 MiB page maps all) and touches nothing that the tests use. */
+static void big_pages(machine_spec *s) { s->page_bytes = 2 << 20; }
+static void warm(trace_writer *w) { rig_load_wait(w, RIG_BASE + (1 << 20)); }
+
+static void nothing_more(trace_writer *w, uint64_t b, uint32_t i, const void *c) { warm(w); }
+static ps beyond_warm(rig_tweak tweak, void (*warp)(trace_writer *, uint64_t, uint32_t, const void *)) {
+  return rig_time(tweak, warp) - rig_time(tweak, nothing_more);
+}
+
+/* ---- latencies ---- */
+
+static void one_miss(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, LINE(0));
+}
+static void miss_then_hit(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  one_miss(w, b, i, c);
+  rig_load_wait(w, LINE(0));
+}
+static void miss_then_l2(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  one_miss(w, b, i, c);
+  rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, LINE(0), 15);
+  trace_put_wait(w, 0);
+}
+
+#define DRAM_PATH (100 + 100) /* the L2's latency, and the way from there to the channel and back */
+
+static void test_latencies(void **state) {
+  ps miss = beyond_warm(big_pages, one_miss);
+  assert_int_equal(miss, (DRAM_PATH + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS);
+  assert_int_equal(beyond_warm(big_pages, miss_then_hit) - miss, 20 * NS);
+  assert_int_equal(beyond_warm(big_pages, miss_then_l2) - miss, 100 * NS);
+}
+
+static void same_row(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, CHANNEL_PIECE(0));
+  rig_load_wait(w, CHANNEL_PIECE(1)); /* the next 256 bytes of channel 0: the same row */
+}
+static void other_row(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, CHANNEL_PIECE(0));
+  rig_load_wait(w, CHANNEL_PIECE(8 * 16)); /* 16 banks further: the same bank, another row */
+}
+static void other_bank(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, CHANNEL_PIECE(0));
+  rig_load_wait(w, CHANNEL_PIECE(8 * 3));
+}
+static void long_row_cycle(machine_spec *s) {
+  big_pages(s);
+  s->t_rc = 1000;
+}
+
+static void test_rows(void **state) {
+  ps first = beyond_warm(big_pages, one_miss);
+  assert_int_equal(beyond_warm(big_pages, same_row) - first, (DRAM_PATH + COLUMN_NS + BURST_LINE_NS) * NS);
+  assert_int_equal(beyond_warm(big_pages, other_bank) - first, (DRAM_PATH + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS);
+  ps conflict = (DRAM_PATH + PRECHARGE_NS + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS;
+  assert_int_equal(beyond_warm(big_pages, other_row) - first, conflict);
+  /* With a row cycle of 1 us the second opening waits for it: counted from the first opening, 100 ns after the load. */
+  ps opened = 100 * NS, later = 1000 * NS + opened;
+  ps expected = later + (OPEN_NS + COLUMN_NS + BURST_LINE_NS + 100) * NS;
+  assert_int_equal(beyond_warm(long_row_cycle, other_row), expected);
+}
+
+/* ---- MSHRs ---- */
+
+static void two_of_one_line(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load(w, LINE(0));
+  rig_load(w, LINE(0)); /* merges with the first */
+  trace_put_wait(w, 0);
+}
+static void two_lines(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load(w, CHANNEL_PIECE(0));
+  rig_load(w, CHANNEL_PIECE(8));
+  trace_put_wait(w, 0);
+  trace_put_wait(w, 1);
+}
+static void one_mshr(machine_spec *s) {
+  big_pages(s);
+  s->l1_mshrs = 1;
+}
+static void one_l2_mshr(machine_spec *s) {
+  big_pages(s);
+  s->l2_mshrs = 1;
+}
+
+static void test_mshrs(void **state) {
+  ps miss = beyond_warm(big_pages, one_miss);
+  assert_int_equal(beyond_warm(big_pages, two_of_one_line), miss);
+  /* Two lines at once: the second is a cycle behind at the unit and does not wait for the first. */
+  assert_int_equal(beyond_warm(big_pages, two_lines), miss + 1 * NS + 3 * NS); /* and its burst follows on the bus */
+  /* With one MSHR it begins when the first has arrived. */
+  assert_int_equal(beyond_warm(one_mshr, two_lines), 2 * miss);
+  /* With one MSHR in the slice: when the first has arrived there (50 ns before the SM). */
+  assert_int_equal(beyond_warm(one_l2_mshr, two_lines), 2 * miss - 100 * NS);
+}
+
+/* ---- policies ---- */
+
+static void store_then_load(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_store(w, LINE(0));
+  rig_load_wait(w, LINE(0));
+}
+
+static void test_write_policies(void **state) {
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_then_load});
+  assert_int_equal(c.l1_hits, 0);           /* the store did not allocate in the L1 */
+  assert_int_equal(c.store_accesses, 1);
+  assert_int_equal(c.dram_write_bytes, 0);  /* write-back: it stays in the L2 */
+  sim_counters before = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = nothing_more});
+  assert_int_equal(c.dram_read_bytes, before.dram_read_bytes); /* the load found it there */
+  assert_int_equal(c.l2_hits, before.l2_hits + 4);
+}
+
+static void write_much(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 4 MiB: more than the L2 */
+  for (uint64_t l = 0; l < 128; l++) rig_store(w, LINE((b * 16 + i) * 128 + l));
+}
+
+static void test_dirty_lines_go_to_dram(void **state) {
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 16, .warps = 16, .warp = write_much});
+  uint64_t written = 16 * 16 * 128 * 128, l2 = 1536 << 10;
+  assert_true(c.dram_write_bytes >= written - l2 && c.dram_write_bytes < written);
+}
+
+static void load_partial(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_access(w, TRACE_LOAD, 0, LINE(0), 1); /* one sector */
+  trace_put_wait(w, 0);
+  rig_access(w, TRACE_LOAD, 0, LINE(0), 3); /* that one and another */
+  trace_put_wait(w, 0);
+}
+
+static void test_sectors(void **state) {
+  sim_counters base = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = nothing_more});
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = load_partial});
+  assert_int_equal(c.dram_read_bytes - base.dram_read_bytes, 2 * 32);
+  assert_int_equal(c.l1_hits, 1);
+  assert_int_equal(c.l1_misses - base.l1_misses, 2);
+  assert_int_equal(c.sectors - base.sectors, 3);
+}
+
+/* Four ways: the fifth line of a set replaces the least recently used one. 16 KiB / 128 / 4 = 32 sets. */
+static void five_of_a_set(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t l = 0; l < 4; l++) rig_load_wait(w, LINE(l * 32));
+  rig_load_wait(w, LINE(0));      /* hit: line 32 is now the oldest */
+  rig_load_wait(w, LINE(4 * 32)); /* replaces it */
+  rig_load_wait(w, LINE(0));      /* hit */
+  rig_load_wait(w, LINE(32));     /* miss */
+}
+
+static void test_l1_replacement(void **state) {
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = five_of_a_set});
+  assert_int_equal(c.l1_hits, 2 * 4);
+  assert_int_equal(c.l1_misses, 6 * 4);
+}
+
+static void test_l1_is_empty_when_a_kernel_begins(void **state) {
+  rig r;
+  rig_open(&r, "ideal");
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4096, TRACE_MEMORY_DEVICE);
+  for (int i = 0; i < 3; i++) rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
+  assert_int_equal(rig_finish(&r)->counters.l1_hits, 0);
+  rig_close(&r);
+}
+
+static void atomics(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  *trace_put_access(w, TRACE_ATOMIC, 2, TRACE_RETURNS, 0, ~0u, 1) = trace_line(LINE(0), 32, 1);
+  *trace_put_access(w, TRACE_ATOMIC, 2, TRACE_RETURNS, 0, ~0u, 1) = trace_line(LINE(0), 1, 1);
+  trace_put_wait(w, 0);
+}
+
+static void test_atomics(void **state) {
+  /* At the slice the second one waits for the first one's 32 lanes, one per cycle; both wait for the line. */
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 1, .warps = 1, .warp = atomics});
+  assert_int_equal(c.atomic_accesses, 2);
+  ps fetch = (DRAM_PATH + OPEN_NS + COLUMN_NS + 1) * NS; /* a burst of one sector */
+  assert_int_equal(beyond_warm(big_pages, atomics), fetch);
+}
+
+/* ---- bandwidth ---- */
+
+static void stream_loads(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t l = 0; l < 16; l++) {
+    rig_issue(w, 1);
+    rig_load(w, LINE((b * 8 + i) * 16 + l));
+  }
+  trace_put_wait(w, 0);
+}
+static void wide(machine_spec *s) {
+  big_pages(s);
+  s->l1_mshrs = 1024;
+}
+static void few_mshrs(machine_spec *s) {
+  big_pages(s);
+  s->l1_mshrs = 16;
+}
+static double gbs(uint64_t bytes, ps time) { return (double)bytes / (double)time * 1000; }
+
+static void test_dram_bandwidth(void **state) {
+  sim_counters c = rig_run(wide, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_loads});
+  double reached = gbs(c.dram_read_bytes, c.kernel_ps);
+  assert_true(reached <= 384 && reached > 0.95 * 384);
+  /* Little's law: 15 SMs with 16 lines each in flight, none faster than an open row's access. */
+  c = rig_run(few_mshrs, (rig_kernel){.blocks = 1024, .warps = 8, .warp = stream_loads});
+  reached = gbs(c.dram_read_bytes, c.kernel_ps);
+  double bound = 15 * 16 * 128.0 / (DRAM_PATH + COLUMN_NS + BURST_LINE_NS);
+  assert_true(reached <= bound && reached > 0.8 * bound);
+}
+
+static void reread(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t n = 0; n < 8; n++)
+    for (uint64_t l = 0; l < 32; l++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, LINE((l * 8 + i) % 256), 15);
+}
+
+static void test_l2_bandwidth(void **state) {
+  sim_counters c = rig_run(wide, (rig_kernel){.blocks = 60, .warps = 8, .warp = reread});
+  double reached = gbs(c.sectors * 32, c.kernel_ps); /* 12 slices of 32 bytes per cycle at 1 GHz */
+  assert_true(reached <= 384 && reached > 0.9 * 384);
+  assert_true(c.l2_hits > 0.98 * (double)c.sectors);
+}
+
+static void test_stores_are_held_back(void **state) {
+  sim_counters c = rig_run(big_pages, (rig_kernel){.blocks = 64, .warps = 16, .warp = write_much});
+  assert_true(gbs(c.sectors * 32, c.kernel_ps) <= 384);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_latencies), cmocka_unit_test(test_rows), cmocka_unit_test(test_mshrs),
+      cmocka_unit_test(test_write_policies), cmocka_unit_test(test_dirty_lines_go_to_dram), cmocka_unit_test(test_sectors),
+      cmocka_unit_test(test_l1_replacement), cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),
+      cmocka_unit_test(test_atomics), cmocka_unit_test(test_dram_bandwidth), cmocka_unit_test(test_l2_bandwidth),
+      cmocka_unit_test(test_stores_are_held_back),
+  };
+  return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SMs: issue, schedulers, units, shared memory, barriers, occupancy, dispatch. The rig: a cycle is 1 ns, 2 schedulers,
+ * 4 cycles between two instructions of one warp. */
+#include "rig.h"
+
+static void issue(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_issue(w, *(const uint32_t *)context);
+}
+static ps issue_time(uint32_t warps, uint32_t n) {
+  return rig_run(NULL, (rig_kernel){.blocks = 1, .warps = warps, .warp = issue, .context = &n}).kernel_ps;
+}
+
+static void test_one_warp_is_bound_by_its_interval(void **state) {
+  assert_int_equal(issue_time(1, 1), 4 * NS);
+  assert_int_equal(issue_time(1, 100), 400 * NS);
+  assert_int_equal(issue_time(8, 100), 400 * NS); /* four warps fill a scheduler: 4 of 4 slots */
+}
+
+static void test_many_warps_are_bound_by_the_schedulers(void **state) {
+  for (uint32_t warps = 10; warps <= 32; warps += 2) {
+    ps t = issue_time(warps, 320);
+    assert_int_equal(t, warps / 2 * 320 * NS); /* each scheduler issues one instruction per cycle, and never idles */
+  }
+}
+
+static void units(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const uint32_t *n = context; /* instructions, passes, sfu, fp64 */
+  trace_put_issue(w, n[0], n[1], n[2], n[3]);
+}
+static ps unit_time(uint32_t warps, const uint32_t n[4]) {
+  return rig_run(NULL, (rig_kernel){.blocks = 1, .warps = warps, .warp = units, .context = n}).kernel_ps;
+}
+
+static void test_slow_units(void **state) {
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 0, 0}), 40 * NS);
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 10, 0}), 80 * NS);   /* 8 cycles of the scheduler each */
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 0, 10}), 160 * NS);  /* 16 */
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 0, 2, 3}), (5 + 16 + 48) * NS);
+  assert_int_equal(unit_time(4, (uint32_t[]){10, 0, 10, 0}), 160 * NS);  /* two warps per scheduler */
+  assert_int_equal(unit_time(1, (uint32_t[]){64, 0, 64, 0}), 512 * NS);  /* in two pieces */
+}
+
+static void test_shared_memory_passes(void **state) {
+  assert_int_equal(unit_time(1, (uint32_t[]){10, 10, 0, 0}), 60 * NS); /* 2 cycles of latency per pass */
+  /* 32 warps, each ten instructions with 40 passes: the SM does one pass per cycle. */
+  assert_int_equal(unit_time(32, (uint32_t[]){10, 40, 0, 0}), 32 * 40 * NS);
+}
+
+/* ---- loads and waits ---- */
+
+static void load_work_wait(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, RIG_BASE);
+  rig_load_wait(w, RIG_BASE + 128);
+  rig_load(w, RIG_BASE); /* a hit: 20 ns */
+  rig_issue(w, *(const uint32_t *)context);
+  trace_put_wait(w, 0);
+  rig_issue(w, 1);
+}
+static ps overlap_time(uint32_t n) {
+  return rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = load_work_wait, .context = &n}).kernel_ps;
+}
+
+static void test_work_hides_latency(void **state) {
+  ps none = overlap_time(0);
+  assert_int_equal(overlap_time(3), none);           /* 12 ns of work under 20 ns of load */
+  assert_int_equal(overlap_time(5), none);           /* 20 under 20 */
+  assert_int_equal(overlap_time(6), none + 4 * NS);  /* 24 */
+}
+
+static void wait_for_older(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, RIG_BASE);            /* translates */
+  rig_load(w, RIG_BASE + 256);           /* DRAM */
+  rig_load(w, RIG_BASE);                 /* hit */
+  trace_put_wait(w, *(const uint32_t *)context);
+}
+static void test_wait_names_one_load(void **state) {
+  /* The kernel ends when the last load has arrived, so the stall tells what the wait waited for. */
+  uint32_t k[3] = {0, 1, 7};
+  uint64_t stalls[3];
+  for (int i = 0; i < 3; i++)
+    stalls[i] = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = wait_for_older, .context = &k[i]}).warp_stall_ps;
+  assert_int_equal(stalls[0] - stalls[2], 20 * NS);      /* the hit */
+  assert_true(stalls[1] - stalls[2] > 200 * NS);         /* the miss before it */
+}
+
+static void forty_loads(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  rig_load_wait(w, RIG_BASE + 4095 / 128 * 128);
+  uint32_t n = *(const uint32_t *)context;
+  for (uint32_t l = 0; l < n; l++) rig_load(w, RIG_BASE + l % 31 * 128);
+  rig_issue(w, 1);
+}
+static void test_outstanding_loads_are_bounded(void **state) {
+  uint32_t n[2] = {LOAD_RING, LOAD_RING + 1};
+  sim_counters few = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = forty_loads, .context = &n[0]});
+  sim_counters more = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = forty_loads, .context = &n[1]});
+  assert_true(more.warp_stall_ps > few.warp_stall_ps + 100 * NS); /* one more than fit: the warp waits for the first */
+}
+
+/* ---- barriers ---- */
+
+typedef struct barrier_case { uint32_t late; bool barrier; } barrier_case;
+static void meet(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  const barrier_case *c = context;
+  rig_issue(w, warp == 0 ? c->late : 1);
+  if (c->barrier) trace_put_barrier(w, 0, false, 4);
+  rig_issue(w, warp == 3 ? 10 : 1);
+}
+static ps meet_time(uint32_t late, bool barrier) {
+  barrier_case c = {late, barrier};
+  return rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 4, .warp = meet, .context = &c}).kernel_ps;
+}
+
+static void test_barrier(void **state) {
+  assert_int_equal(meet_time(100, false), (400 + 4) * NS);
+  assert_int_equal(meet_time(100, true), (400 + 40) * NS); /* warp 3 goes on when warp 0 has come, not before */
+  assert_int_equal(meet_time(101, true), (404 + 40) * NS);
+}
+
+static void produce(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  rig_issue(w, warp == 0 ? 5 : 50);
+  trace_put_barrier(w, 1, warp == 0, 2); /* warp 0 arrives and goes on; warp 1 waits for it */
+  rig_issue(w, warp == 0 ? 200 : 1);
+}
+static void test_arrive_does_not_wait(void **state) {
+  sim_counters c = rig_run(NULL, (rig_kernel){.blocks = 1, .warps = 2, .warp = produce});
+  assert_int_equal(c.kernel_ps, 205 * 4 * NS);
+}
+
+static void lonely(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {
+  if (warp) trace_put_barrier(w, 0, false, 4); /* warp 0 exits without having arrived */
+  rig_issue(w, 10);
+}
+static void test_unmet_barrier_does_not_stop_the_simulation(void **state) {
+  sim_counters c = rig_run(NULL, (rig_kernel){.blocks = 3, .warps = 4, .warp = lonely});
+  assert_int_equal(c.kernel_ps, 80 * NS);
+  assert_int_equal(c.blocks, 3);
+}
+
+/* ---- occupancy: blocks that run at once finish in one wave ---- */
+
+static void one_sm(machine_spec *s) { s->sm_count = 1; }
+static void wait_often(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (int n = 0; n < 100; n++) { /* latency bound: a wave takes about as long whatever is in it */
+    rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE, 1);
+    trace_put_wait(w, 0);
+  }
+}
+static uint64_t waves(rig_kernel k) {
+  k.warp = wait_often;
+  rig_kernel one = k;
+  one.blocks = 1;
+  ps single = rig_run(one_sm, one).kernel_ps;
+  return (rig_run(one_sm, k).kernel_ps + single / 2) / single;
+}
+
+static void test_occupancy(void **state) {
+  assert_int_equal(waves((rig_kernel){.blocks = 8, .warps = 1}), 1);                /* max_blocks = 8 */
+  assert_int_equal(waves((rig_kernel){.blocks = 9, .warps = 1}), 2);
+  assert_int_equal(waves((rig_kernel){.blocks = 3, .warps = 16}), 1);               /* 1536 threads */
+  assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 16}), 2);
+  assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 16, .registers = 32}), 1); /* 32768 registers */
+  assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 16, .registers = 33}), 2);
+  assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 12288}), 1); /* 48 KiB */
+  assert_int_equal(waves((rig_kernel){.blocks = 4, .warps = 1, .shared_bytes = 12289}), 2);
+  assert_int_equal(waves((rig_kernel){.blocks = 2, .warps = 32, .registers = 255}), 2); /* fits nowhere: alone */
+}
+
+static void test_blocks_go_round_the_sms(void **state) {
+  uint32_t n = 400;
+  ps one = issue_time(1, n);
+  for (uint64_t blocks = 1; blocks <= 15; blocks += 7) /* one warp per SM each: no one shares a scheduler */
+    assert_int_equal(rig_run(NULL, (rig_kernel){.blocks = blocks, .warps = 1, .warp = issue, .context = &n}).kernel_ps, one);
+}
+
+static void slow_start(machine_spec *s) {
+  s->block_launch_cycles = 100;
+  s->sm_count = 1;
+}
+static void slow_kernel(machine_spec *s) { s->launch_latency_us = 7; }
+static void test_launch_latencies(void **state) {
+  uint32_t n = 1;
+  sim_counters c = rig_run(slow_start, (rig_kernel){.blocks = 5, .warps = 1, .warp = issue, .context = &n});
+  assert_int_equal(c.kernel_ps, (4 * 100 + 4) * NS);
+  c = rig_run(slow_kernel, (rig_kernel){.blocks = 1, .warps = 1, .warp = issue, .context = &n});
+  assert_int_equal(c.time_ps, 7 * US + 4 * NS);
+  assert_int_equal(c.kernel_ps, 4 * NS);
+}
+
+static void test_idle_time_costs_no_events(void **state) {
+  rig r;
+  rig_open(&r, "ideal");
+  r.spec.api_us = 1e6; /* a second per call */
+  rig_start(&r);
+  for (int i = 0; i < 1000; i++) rig_op(&r, (trace_op){.kind = TRACE_OP_HOST});
+  assert_int_equal(rig_finish(&r)->counters.time_ps, UINT64_C(1000000000000) * 1000);
+  assert_int_equal(r.sim->heap.order, 0);
+  rig_close(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_warp_is_bound_by_its_interval), cmocka_unit_test(test_many_warps_are_bound_by_the_schedulers),
+      cmocka_unit_test(test_slow_units), cmocka_unit_test(test_shared_memory_passes), cmocka_unit_test(test_work_hides_latency),
+      cmocka_unit_test(test_wait_names_one_load), cmocka_unit_test(test_outstanding_loads_are_bounded),
+      cmocka_unit_test(test_barrier), cmocka_unit_test(test_arrive_does_not_wait),
+      cmocka_unit_test(test_unmet_barrier_does_not_stop_the_simulation), cmocka_unit_test(test_occupancy),
+      cmocka_unit_test(test_blocks_go_round_the_sms), cmocka_unit_test(test_launch_latencies),
+      cmocka_unit_test(test_idle_time_costs_no_events),
+  };
+  return cmocka_run_group_tests_name("sm", tests, NULL, NULL);
+}
