@@ -378,7 +378,7 @@ FAULTS = [
     ("trap", "trap", "trap ends the kernel", "", "trap; // faults here"),
     ("trap", "trap.guarded", "under a predicate that one lane has", "setp.eq.u32 %p, %i, 30;", "@%p trap; // faults here"),
     ("timeout", "endless", "a loop without an end", "", "again: bra again;"),
-    ("barrier", "never_met", "a barrier for more warps than there are", "", "bar.sync 1, 64;"),
+    ("illegal_instruction", "barrier_count", "a barrier for more threads than the block has", "", "bar.sync 1, 64; // faults here"),
     ("invalid_pc", "garbage", "a call through a number that is no function", "mov.u64 %at, 0x1234; shape: .callprototype _ ();", "call %at, (), shape; // faults here"),
 ]
 
@@ -400,6 +400,19 @@ def faults():
 
 
 def call_faults():
+    text = head() + f""".visible .entry test(.param .u64 d)
+{{
+{INDEX}  setp.ge.u32 %p, %i, 32;
+  @%p bra other;
+  bar.sync 1, 64;
+  bra done;
+other:
+  bar.sync 2, 64;
+done:
+  ret;
+}}"""
+    yield Case("fault", "barrier.never_met", "two warps wait for each other at different barriers", [Array("in", "d", "u32", [0] * 32)], text,
+               ["launch: grid 1 block 64", "fault: barrier"])
     text = head() + f""".func endless(.param .u32 n)
 {{
   .local .align 4 .b8 mine[64]; .reg .u32 %n;
