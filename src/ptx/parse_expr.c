@@ -247,11 +247,16 @@ bool ptx_parse_constant(ptx_parser *parser, ptx_value *value) {
 
 bool ptx_parse_term(ptx_parser *parser, ptx_value *value) { return parse_binary(parser, 10, value); }
 
+static bool begins_expression(int kind) {
+  return kind == PTX_TOKEN_INTEGER || kind == PTX_TOKEN_F32 || kind == PTX_TOKEN_F64 || kind == PTX_TOKEN_NAME ||
+         kind == '(' || kind == '-' || kind == '+' || kind == '~' || kind == '!';
+}
+
 bool ptx_parse_count(ptx_parser *parser, const char *what, uint64_t lowest, uint64_t highest, uint64_t *value) {
   char buffer[80];
   ptx_place place = parser->token.place;
   ptx_value number;
-  if (parser->token.kind == PTX_TOKEN_END || parser->token.kind == PTX_TOKEN_DOTTED) {
+  if (!begins_expression(parser->token.kind)) {
     ptx_error_here(parser, "expected %s, not %s", what, ptx_token_text(&parser->token, buffer));
     return false;
   }

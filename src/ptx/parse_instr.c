@@ -482,7 +482,8 @@ static bool parse_operands(ptx_parser *parser, statement *st) {
       return false;
     }
     if (!parse_operand(parser, &st->operands[instr->operand_count++], 0)) return false;
-    if (parser->token.kind != PTX_TOKEN_DOTTED) continue; /* ld.global.b32 d, [a].unified */
+    bool address = st->operands[instr->operand_count - 1].kind == PTX_OPERAND_ADDRESS;
+    if (!address || parser->token.kind != PTX_TOKEN_DOTTED) continue; /* ld.global.b32 d, [a].unified */
     ptx_word word = ptx_word_find(parser->token.chars, parser->token.length);
     if (!word.is_mod || word.mod != PTX_MOD_UNIFIED || !add_mod(parser, instr, word.mod)) break;
     ptx_next(parser);

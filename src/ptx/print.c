@@ -101,14 +101,19 @@ void ptx_put_operand(ptx_printer *p, const ptx_operand *o) {
 
 /* ---- instructions ---- */
 
-/* Is the last modifier the .unified that stands behind the address of a load? */
-static bool has_unified_address(const ptx_instr *instr) {
-  return instr->operand_count > 1 && instr->mod_count && instr->mods[instr->mod_count - 1] == PTX_MOD_UNIFIED;
+/* The address that .unified stands behind: the first one, if the last word of the opcode is .unified; else NULL. */
+static const ptx_operand *unified_address(const ptx_instr *instr) {
+  uint32_t words = (uint32_t)instr->mod_count + instr->type_count;
+  if (!instr->mod_count || instr->mods[instr->mod_count - 1] != PTX_MOD_UNIFIED) return NULL;
+  if (instr->type_words >> (words - 1) & 1) return NULL;
+  for (uint32_t i = 0; i < instr->operand_count; i++)
+    if (instr->operands[i].kind == PTX_OPERAND_ADDRESS) return &instr->operands[i];
+  return NULL;
 }
 
 static void put_opcode(ptx_printer *p, const ptx_instr *instr) {
   uint32_t mods = 0, types = 0, words = (uint32_t)instr->mod_count + instr->type_count;
-  if (has_unified_address(instr)) words--;
+  if (unified_address(instr)) words--;
   put(p, "%s", ptx_opcode_text(instr->opcode));
   for (uint32_t i = 0; i < words; i++) {
     bool type = instr->type_words >> i & 1;
@@ -123,10 +128,11 @@ void ptx_put_instr(ptx_printer *p, const ptx_instr *instr) {
     return;
   }
   put_opcode(p, instr);
+  const ptx_operand *unified = unified_address(instr);
   for (uint32_t i = 0; i < instr->operand_count; i++) {
     put(p, i ? ", " : " ");
     ptx_put_operand(p, &instr->operands[i]);
-    if (i == 1 && has_unified_address(instr)) put(p, ".unified");
+    if (&instr->operands[i] == unified) put(p, ".unified");
   }
   put(p, ";");
 }

@@ -141,6 +141,23 @@ static void expressions(void **state) {
   }
 }
 
+static void float_expressions(void **state) {
+  static const struct { const char *text; double value; } cases[] = {
+    {"1.5 + 2", 3.5}, {"1 - 0.25", 0.75}, {"1.5 * -2", -3}, {"1 / 4.0", 0.25}, {"0f3F000000 + 1", 1.5}, {"-(2.5)", -2.5},
+    {"1.0 < 2 ? 3.5 : 4", 3.5}, {"1.0 >= 2", 0}, {"1.5 <= 1.5", 1}, {"2.0 != 2", 0}, {"!0.0", 1}, {"18446744073709551615", 0x1p64},
+    {"(.s64) 1e30", 0x1p63}, {"(.s64) -1e30", -0x1p63}, {"(.u64) -1.5", 0}, {"(.u64) 1e30", 0x1p64}, {"1.5 > 1", 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ff_text text = {0};
+    ff_text_add(&text, ".global .f64 a = %s;", cases[i].text);
+    uint64_t bits = number_at(declare(text.chars), 0, 8);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    if (value != cases[i].value) fail_msg("%s gives %g", cases[i].text, value);
+    free(text.chars);
+  }
+}
+
 static void refused(void **state) {
   static const struct { const char *text, *message; } cases[] = {
     {".global .u32 a[2] = {1, 2, 3};", "more initial values than 'a' has room for"},
@@ -154,6 +171,8 @@ static void refused(void **state) {
     {".global .u32 a = (.u32) 1;", "a cast is (.s64) or (.u64)"},
     {".global .b8 a[1073741825] = {1};", "more than 1 GiB of initial values"},
     {".global .b8 a[2][1099511627775] = {{}, {1}};", "larger than 1 TiB"},
+    {".global .v4 .f32 a[1099511627776];", "'a' is larger than 1 TiB"},
+    {".entry k() { .shared .u32 a; .local .u32 a; }", "'a' is declared already"},
     {".global a;", "a declaration needs a type"},
     {".global .u32 a[-1];", "a dimension from 0"},
     {".global .u32 a[1][1][1][1][1][1][1][1][1];", "more than 8 dimensions"},
@@ -171,7 +190,8 @@ static void refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(shapes), cmocka_unit_test(numbers), cmocka_unit_test(float_bits), cmocka_unit_test(addresses),
-    cmocka_unit_test(merging), cmocka_unit_test(locals), cmocka_unit_test(expressions), cmocka_unit_test(refused),
+    cmocka_unit_test(merging), cmocka_unit_test(locals), cmocka_unit_test(expressions),
+    cmocka_unit_test(float_expressions), cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, release);
 }

@@ -134,6 +134,7 @@ static void files_are_renumbered(void **state) {
 }
 
 static void refused(void **state) {
+  refuse_link(".address_size 32\n.global .u32 x;", ".global .u32 y;", "have different address sizes");
   refuse_link(".extern .func f();\n" KERNEL "call f; }", NULL, "test.ptx:5:49: 'f' is declared but defined nowhere");
   refuse_link(".extern .global .u32 x;\n" KERNEL "mov.u64 d, x; }", NULL, "'x' is declared but defined nowhere");
   refuse_link(".extern .global .u32 x; .global .u64 t = x;", NULL, "'x' is declared but defined nowhere");

@@ -50,6 +50,23 @@ static void kernel_header(void **state) {
   ptx_module_free(m);
 }
 
+/* What compilers print around the code: accepted, and without effect. */
+static void ignored_directives(void **state) {
+  ptx_module *m = parse(HEAD ".loc 1 2 3\n.pragma \"a\", \"b\";\n.const[2] .u32 c;\n.tex .u64 t;\n"
+                             ".global .attribute(.unified(1, 2), .managed) .u32 u;\n"
+                             ".func .attribute(.unified(19, 95)) (.param .b32 r) f() .abi_preserve 4 .abi_preserve_control 3;\n"
+                             ".entry k() .explicitcluster .blocksareclusters .maxclusterrank 8 .maxnctapersm 2 .pragma \"nounroll\";\n"
+                             "{ .file 3 \"x.h\" .section .debug_x { .b8 1 } ;; .pragma \"p\"; ret; }\n");
+  assert_int_equal(m->func_count, 2);
+  assert_int_equal(m->funcs[1]->instr_count, 1);
+  assert_int_equal(m->var_count, 3);
+  assert_true(m->vars[2]->managed);
+  assert_string_equal(m->files[3], "x.h");
+  assert_null(ptx_find_func(m, "nothing"));
+  assert_null(ptx_find_var(m, "nothing"));
+  ptx_module_free(m);
+}
+
 static void registers_and_scopes(void **state) {
   ptx_module *m = parse_body(".reg .b32 a, %r<3>; .reg .v2 .f32 v; .reg .b32 %q1<12>;\n"
                              "mov.b32 a, %r2;\n"
@@ -260,6 +277,17 @@ static void refused_bodies(void **state) {
     {".local .align 3 .b8 x[4];", "power of two"},
     {".local .b8 x[99999999999999];", "a dimension from 0"},
     {".local .b8 x[1048576][1048576][2];", "larger than 1 TiB"},
+    {".reg .pred q; .reg .b32 r; ld.global.b32 r, [%tid.x];", "an address is a register, a variable or a number"},
+    {".reg .b32 r; setp.eq.b32 1|r, r, r;", "expected"},
+    {".reg .b32 r; setp.eq.b32 r|%tid.x, r, r;", "'|' stands between two registers"},
+    {".reg .b32 r; neg.s32 r, -p;", "only a register can be negated"},
+    {"call p;", "this is not a function"},
+    {".reg .b32 r; add.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.rn.s32 r, r, r;", "more than 16 modifiers"},
+    {".reg .b32 r; add.s32.s32.s32.s32.s32.s32.s32 r, r, r;", "more than 6 types"},
+    {".reg .b32 r; mma.sync r, r, r, r, r, r, r, r, r, r, r, r, r;", "more than 12 operands"},
+    {".reg .b32 r; cvt.u32.f32.more r", "no ';' behind 'cvt', which is not a known instruction either"},
+    {"@", "expected a predicate register after '@'"},
+    {".loc 1 2;", "a column number"},
     {"unknown.thing \x01 .x;", "this byte does not belong"},
     {"call missing;", "'missing' is not declared"},
     {"call k, (p, p);", "'k' takes 1 arguments and gives 0 results, not 2 and 0"},
@@ -279,6 +307,12 @@ static void refused_modules(void **state) {
     {".entry k(.global .u32 x) { }", "a parameter is .param or .reg"},
     {".entry k() .loud { }", "'.loud' does not belong to a function"},
     {".section .debug { { }", "this '{' is never closed"},
+    {".section .debug;", ".section without '{'"},
+    {".file 1 x", "the file's name in quotes"},
+    {".version 0.5", "PTX version 0.5 is not known"},
+    {".func f(); .entry f() { ret; }", "'f' is declared differently above"},
+    {".global .u32 f; .func f();", "'f' is declared differently above"},
+    {".func f(); .global .u32 f;", "'f' is declared already"},
     {".file 99999999 \"x\"", "a file number from 0"},
     {".pragma nounroll;", "expected a string"},
     {".address_size 48", "the address size is 32 or 64"},
@@ -347,7 +381,7 @@ static void every_prefix_ends(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(head), cmocka_unit_test(trailing_nuls), cmocka_unit_test(kernel_header),
+    cmocka_unit_test(head), cmocka_unit_test(trailing_nuls), cmocka_unit_test(kernel_header), cmocka_unit_test(ignored_directives),
     cmocka_unit_test(registers_and_scopes), cmocka_unit_test(labels), cmocka_unit_test(operands),
     cmocka_unit_test(modifiers), cmocka_unit_test(calls), cmocka_unit_test(register_parameters_and_aliases),
     cmocka_unit_test(source_lines), cmocka_unit_test(unknown_statements), cmocka_unit_test(messages),

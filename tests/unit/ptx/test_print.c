@@ -164,6 +164,17 @@ static void names_that_repeat(void **state) {
                          "ld.param.u32 %r1, [x]; mov.u64 %r2, x$1; }");
 }
 
+static void small_floats(void **state) {
+  expect_round_trip(HEAD ".global .bf16 b[4] = {1.0, 0f7FC00000, -2.5, 0f7F800000};\n"
+                         ".global .f16 h[6] = {1.0, 0f7FC00000, -5.9604644775390625e-8, 0fFF800000, 65504, 0.333};\n"
+                         ".global .f16x2 x[2] = {0f12345678, 0f7F800001};\n.global .b128 w = 5;\n.global .pred p = 1;\n");
+}
+
+static void unified_addresses(void **state) {
+  expect_round_trip(HEAD ".entry k() { .reg .b32 r; .reg .b64 d; ld.global.b32 r, [d].unified; ld.global.unified.b32 r, [d];\n"
+                         "ld.global.b32.unified r, r; st.global.b32 [d].unified, r; ld.unified.b32 r, [d].unified, d; }");
+}
+
 static void registers_by_range(void **state) {
   ff_text text = {0};
   ptx_module *m = parse(HEAD ".entry k() { .reg .b32 %r<100>; .reg .b32 %r100, one0, a5; .reg .b64 %r1x<2>; ret; }");
@@ -179,7 +190,8 @@ static void registers_by_range(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(instructions), cmocka_unit_test(corpus), cmocka_unit_test(names_that_repeat),
-    cmocka_unit_test(registers_by_range),
+    cmocka_unit_test(registers_by_range), cmocka_unit_test(small_floats),
+    cmocka_unit_test(unified_addresses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,36 @@ static void outstanding_loads(void **state) {
   expect_waits("bra E; ld.global.b32 r1, [d1]; add.s32 r2, r1, 1; E: add.s32 r2, r1, 1;", ""); /* never reached */
 }
 
+static void fetches_are_outstanding_too(void **state) {
+  expect_waits("tex.1d.v4.f32.s32 {f1, f2, f3, f4}, [d1, {r1}]; add.f32 f5, f4, f4;", "1");
+  expect_waits("suld.b.1d.b32.trap r2, [d1, {r1}]; mov.b32 r1, r2;", "1");
+  expect_waits("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {f1, f2, f3, f4}, [d1]; mov.f32 f5, f3;", "1");
+  expect_waits("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {f1, f2, f3, f4}, [r1]; mov.f32 f5, f3;", "");
+  expect_waits("multimem.ld_reduce.global.add.u32 r1, [d1]; mov.b32 r2, r1;", "1");
+}
+
+/* Too large for tables of bits: the answers are coarse but safe. */
+static void very_large_functions(void **state) {
+  ff_text text = {0};
+  ff_text_add(&text, ".reg .b32 %%r<80001>; .reg .b64 %%d; .reg .pred %%q;\n");
+  for (int i = 0; i < 16000; i++) {
+    ff_text_add(&text, "L%d: ld.global.v4.b32 {%%r%d, %%r%d, %%r%d, %%r%d}, [%%d];", i, i * 5, i * 5 + 1, i * 5 + 2, i * 5 + 3);
+    ff_text_add(&text, "ld.global.b32 %%r%d, [%%d]; @%%q bra L%d;\n", i * 5 + 4, i);
+  }
+  ff_text_add(&text, "mov.b32 %%r80000, %%r7; mov.b32 %%r80000, 1;\n");
+  ptx_module *m = parse_body(text.chars);
+  const ptx_func *k = m->funcs[0];
+  ptx_cfg *cfg = ptx_cfg_build(k);
+  bool *flags = ptx_pending_loads(k, cfg);
+  assert_true(flags[k->instr_count - 2]);
+  assert_false(flags[k->instr_count - 1]);
+  assert_int_equal(ptx_register_estimate(k, cfg), 255);
+  free(flags);
+  free(text.chars);
+  ptx_cfg_free(cfg);
+  ptx_module_free(m);
+}
+
 static uint32_t estimate(const char *body) {
   ptx_module *m = parse_body(body);
   ptx_cfg *cfg = ptx_cfg_build(m->funcs[0]);
@@ -173,7 +203,8 @@ static void maxnreg_caps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_and_writes), cmocka_unit_test(outstanding_loads), cmocka_unit_test(estimates),
+    cmocka_unit_test(reads_and_writes), cmocka_unit_test(outstanding_loads),
+    cmocka_unit_test(fetches_are_outstanding_too), cmocka_unit_test(very_large_functions), cmocka_unit_test(estimates),
     cmocka_unit_test(maxnreg_caps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
