@@ -10,7 +10,8 @@
 # Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, errors.c and properties.c
 # (tables without state) into all, stubs_cudart.c and stubs_libcuda.c beside them, all other files into the engine.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
-# A public function needs FARFAULT_EXPORT or visibility("default"); the version scripts *.map let only cuda* and cu* out.
+# A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
+# out. With FARFAULT_SANITIZE=ON a program that is run on these needs LD_PRELOAD=$(cc -print-file-name=libasan.so).
 set(driver_dir ${CMAKE_SOURCE_DIR}/src/driver)
 file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/*.c)
 file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/cudart_*.c)
@@ -34,6 +35,9 @@ function(driver_shared target file map)
     LINK_DEPENDS ${driver_dir}/${map})
   target_link_options(${target} PRIVATE "LINKER:-soname,${file}" "LINKER:--version-script,${driver_dir}/${map}"
     "LINKER:--enable-new-dtags")
+  if(NOT FARFAULT_SANITIZE) # there the sanitizer's own symbols stay open until the program has them
+    target_link_options(${target} PRIVATE "LINKER:-z,defs")
+  endif()
 endfunction()
 
 if(driver_engine)

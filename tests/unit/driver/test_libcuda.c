@@ -416,6 +416,7 @@ static void test_link(void **state) {
   succeed(cuModuleUnload(module));
   succeed(cuLinkCreate_v2(2, options, values, &link));
   succeed(cuLinkAddData_v2(link, 1, (void *)caller_text, sizeof caller_text, "caller", 0, NULL, NULL));
+  succeed(cuLinkAddData_v2(link, 1, (void *)module_text, sizeof module_text, "other", 0, NULL, NULL));
   assert_int_not_equal(cuLinkComplete(link, &cubin, &size), CUDA_SUCCESS);
   assert_non_null(strstr(log, "twice")); /* the name that is missing */
   succeed(cuLinkDestroy(link));
