@@ -63,7 +63,10 @@ engine_function *cudart_function(const void *function) {
   return engine_function_valid(handle) ? handle : NULL;
 }
 
-engine_variable *cudart_variable(const void *symbol) { return lookup(symbol).variable; }
+engine_variable *cudart_variable(const void *symbol) {
+  registered entry = lookup(symbol);
+  return entry.variable ? entry.variable : engine_variable_managed(symbol);
+}
 
 /* ---- what the program calls ---- */
 

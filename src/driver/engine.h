@@ -106,6 +106,8 @@ ENGINE_API cudaError_t engine_variable_find(engine_module *module, const char *n
 ENGINE_API cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes);
 /* __cudaRegisterManagedVar: when the module loads, *host_pointer gets the variable's address. */
 ENGINE_API void engine_variable_manage(engine_variable *variable, void **host_pointer);
+/* The managed variable whose host pointer now holds `address` (host code names it by its address); NULL: none. */
+ENGINE_API engine_variable *engine_variable_managed(const void *address);
 
 /* ---- memory ---- */
 

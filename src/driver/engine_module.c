@@ -266,8 +266,10 @@ cudaError_t engine_module_unload(engine_module *module) {
   cudaError_t error = cudaSuccess;
   if (ff_engine.phase == ENGINE_FINISHED) error = cudaErrorCudartUnloading;
   else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
-  else free_module(module);
-  engine_print_flush();
+  else {
+    if (!module->binary) engine_print_flush(); /* cuModuleUnload does that; the end of the process does not */
+    free_module(module);
+  }
   engine_leave();
   return error;
 }
@@ -395,6 +397,16 @@ engine_variable *engine_variable_declare(engine_module *module, const char *name
 }
 
 void engine_variable_manage(engine_variable *variable, void **host_pointer) { variable->host_pointer = host_pointer; }
+
+engine_variable *engine_variable_managed(const void *address) {
+  engine_variable *found = NULL;
+  if (!address || pthread_mutex_lock(&ff_engine.lock)) return NULL;
+  for (engine_module *module = ff_engine.modules; module && !found; module = module->next)
+    for (engine_variable *v = module->variables; v && !found; v = v->next)
+      if (v->host_pointer && *v->host_pointer == address) found = v;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return found;
+}
 
 static cudaError_t address_locked(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
   cudaError_t error = load_or_say(variable->module);
