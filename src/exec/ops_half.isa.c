@@ -64,22 +64,21 @@ OPS_INLINE uint32_t half_abs_ftz(uint32_t h) { return half_abs(half_ftz(h)); }
   HALF_3("fma.rn.bf16", "fma.rn.bf16x2", fma_b, bf16, half_same, fma_bf16, half_same)                               \
   HALF_3("fma.rn.relu.bf16", "fma.rn.relu.bf16x2", fma_b_relu, bf16, half_same, fma_bf16, ops_relu16)
 
-/* --- min, max: by way of f32, whose functions do the NaN and sign rules. `nan` and `xorsign` are constants. --- */
+/* --- min, max: by way of f32, whose functions do the NaN and zero rules. .xorsign takes the signs from the patterns:
+ * a NaN's sign counts. --- */
 
-#define HALF_DEFINE_MINMAX(op, H, variant, function, pre)                                                           \
-  OPS_INLINE uint32_t op##_##H##variant(uint32_t a, uint32_t b) {                                                   \
-    return ops_##H##_rz(function(ops_of_##H(pre(a)), ops_of_##H(pre(b))));                                          \
+OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) { return r == OPS_NAN16 ? r : r | ((a ^ b) & 0x8000u); }
+#define HALF_DEFINE_MINMAX(op, H, ftz, nan, pre)                                                                    \
+  OPS_INLINE uint32_t op##_##H##ftz##nan(uint32_t a, uint32_t b) {                                                  \
+    return ops_##H##_rz(ops_##op##nan##32(ops_of_##H(pre(a)), ops_of_##H(pre(b))));                                 \
+  }                                                                                                                 \
+  OPS_INLINE uint32_t op##_##H##ftz##nan##_xorsign(uint32_t a, uint32_t b) {                                        \
+    return half_xorsign(op##_##H##ftz##nan(half_abs(a), half_abs(b)), a, b);                                        \
   }
 #define HALF_DEFINE_MINMAXES(op)                                                                                    \
-  HALF_DEFINE_MINMAX(op, f16, , ops_##op##32, half_same) HALF_DEFINE_MINMAX(op, f16, _nan, ops_##op##_nan32, half_same) \
-  HALF_DEFINE_MINMAX(op, f16, _xorsign, ops_##op##_xorsign32, half_same)                                            \
-  HALF_DEFINE_MINMAX(op, f16, _nan_xorsign, ops_##op##_nan_xorsign32, half_same)                                    \
-  HALF_DEFINE_MINMAX(op, f16, _ftz, ops_##op##32, half_ftz) HALF_DEFINE_MINMAX(op, f16, _ftz_nan, ops_##op##_nan32, half_ftz) \
-  HALF_DEFINE_MINMAX(op, f16, _ftz_xorsign, ops_##op##_xorsign32, half_ftz)                                         \
-  HALF_DEFINE_MINMAX(op, f16, _ftz_nan_xorsign, ops_##op##_nan_xorsign32, half_ftz)                                 \
-  HALF_DEFINE_MINMAX(op, bf16, , ops_##op##32, half_same) HALF_DEFINE_MINMAX(op, bf16, _nan, ops_##op##_nan32, half_same) \
-  HALF_DEFINE_MINMAX(op, bf16, _xorsign, ops_##op##_xorsign32, half_same)                                           \
-  HALF_DEFINE_MINMAX(op, bf16, _nan_xorsign, ops_##op##_nan_xorsign32, half_same)
+  HALF_DEFINE_MINMAX(op, f16, , , half_same) HALF_DEFINE_MINMAX(op, f16, , _nan, half_same)                         \
+  HALF_DEFINE_MINMAX(op, f16, _ftz, , half_ftz) HALF_DEFINE_MINMAX(op, f16, _ftz, _nan, half_ftz)                   \
+  HALF_DEFINE_MINMAX(op, bf16, , , half_same) HALF_DEFINE_MINMAX(op, bf16, , _nan, half_same)
 HALF_DEFINE_MINMAXES(min)
 HALF_DEFINE_MINMAXES(max)
 

@@ -98,11 +98,18 @@ OPS_INLINE double ops_fma64(double a, double b, double c) { return fma(a, b, c);
 #define OPS_FMA32_DIRECTED(form, fn, D, A, B, C)                                                                    \
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
     CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                                      \
-    _Alignas(64) double sum[32];                                                                                    \
+    _Alignas(64) double sum[32], product[32];                                                                       \
     OPS_READ(A, a, 0) OPS_READ(B, b, 1) OPS_READ(C, c, 2) OPS_LANES_##form                                          \
-    OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c) sum[l] = ops_odd_sum((double)a * b, c); }               \
+    OPS_LOOP {                                                                                                      \
+      OPS_LANE(A, a) OPS_LANE(B, b) OPS_LANE(C, c)                                                                  \
+      product[l] = (double)a * b;                                                                                   \
+      sum[l] = ops_odd_sum(product[l], c);                                                                          \
+    }                                                                                                               \
     OPS_ROUND_ON;                                                                                                   \
-    OPS_LOOP { OPS_STORE_##form(D, ((float)sum[l])); }                                                              \
+    OPS_LOOP { /* a zero sum is exact, but its sign is the mode's: add again */                                     \
+      OPS_LANE(C, c)                                                                                                \
+      OPS_STORE_##form(D, ((float)(sum[l] == 0.0 ? product[l] + c : sum[l])));                                      \
+    }                                                                                                               \
     OPS_ROUND_OFF;                                                                                                  \
   }
 #endif
@@ -158,20 +165,13 @@ OPS_INLINE float ops_max32(float a, float b) {
 }
 OPS_INLINE float ops_min_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_min32(a, b); }
 OPS_INLINE float ops_max_nan32(float a, float b) { return a != a || b != b ? OPS_NAN32 : ops_max32(a, b); }
-OPS_INLINE float ops_xorsign32(float r, float a, float b) {
-  return r == r ? ops_f32_of(ops_u32_of(r) | ((ops_u32_of(a) ^ ops_u32_of(b)) & 0x80000000u)) : OPS_NAN32;
-}
-OPS_INLINE float ops_min_xorsign32(float a, float b) {
-  return ops_xorsign32(ops_min32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
-}
-OPS_INLINE float ops_max_xorsign32(float a, float b) {
-  return ops_xorsign32(ops_max32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
-}
-OPS_INLINE float ops_min_nan_xorsign32(float a, float b) {
-  return ops_xorsign32(ops_min_nan32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
-}
-OPS_INLINE float ops_max_nan_xorsign32(float a, float b) {
-  return ops_xorsign32(ops_max_nan32(__builtin_fabsf(a), __builtin_fabsf(b)), a, b);
-}
+/* .xorsign.abs with f one of the above. */
+#define OPS_XORSIGN32(f, a, b)                                                                                      \
+  ops_xorsign32(f(__builtin_fabsf(a), __builtin_fabsf(b)), (ops_u32_of(a) ^ ops_u32_of(b)) & 0x80000000u)
+OPS_INLINE float ops_xorsign32(float r, uint32_t sign) { return r == r ? ops_f32_of(ops_u32_of(r) | sign) : OPS_NAN32; }
+OPS_INLINE float ops_min_xorsign32(float a, float b) { return OPS_XORSIGN32(ops_min32, a, b); }
+OPS_INLINE float ops_max_xorsign32(float a, float b) { return OPS_XORSIGN32(ops_max32, a, b); }
+OPS_INLINE float ops_min_nan_xorsign32(float a, float b) { return OPS_XORSIGN32(ops_min_nan32, a, b); }
+OPS_INLINE float ops_max_nan_xorsign32(float a, float b) { return OPS_XORSIGN32(ops_max_nan32, a, b); }
 
 #endif

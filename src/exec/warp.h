@@ -32,10 +32,12 @@ struct exec_instr {
   uint32_t guard;           /* byte offset of the predicate cell, or EXEC_NO_GUARD */
   uint8_t guard_negated;
   uint8_t unit;             /* exec_unit: for ISSUE records */
-  uint16_t flow;            /* exec_flow: 0 for everything that only computes; core.c interprets the others */
+  uint8_t flow;             /* exec_flow: 0 for everything that only computes; core.isa.c interprets the others */
+  uint8_t attention;        /* EXEC_ATTEND_*: what core.isa.c has to look at before it runs the instruction */
   uint32_t index;           /* index into func->instrs, for messages and the trace's pc */
   uint32_t target;          /* branch: decoded index */
-  uint32_t wait;            /* nonzero: sources may be outstanding loads (index+1 into a side table) */
+  uint32_t wait;            /* nonzero: operands may be outstanding loads (index + 1 into exec_function.waits) */
+  uint32_t rank;            /* position in the order in which splits of a warp run, smallest first (ptx/cfg.h) */
   int64_t immediate;        /* address offset, ... */
   const void *side;         /* side data of memory, call and sync instructions (owned by the program) */
 };

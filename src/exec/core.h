@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of exec/: decoded functions, frames, splits, warps, blocks, workers and launches.
+ *
+ *   launch    one exec_launch; shared by the workers, freed when they are done
+ *   worker    a host thread; owns pools of frames and of block contexts, kept from launch to launch
+ *   block     a thread block in progress: shared memory, barriers, warps
+ *   warp      32 lanes: one *running split*, and the other splits
+ *   split     lanes of a warp that are at the same instruction of the same frame: {lanes, pc, frame}
+ *   frame     one activation of a function: the registers of all 32 lanes, of which `lanes` are still inside
+ *
+ * What always holds for a warp
+ *   - the splits' lane sets are disjoint and together are `live`: the lanes that have not exited;
+ *   - two runnable splits never stand at the same pc of the same frame (they would have been merged);
+ *   - the running split is the one with the smallest key (deepest call first, then smallest rank), unless it was
+ *     rotated for fairness;
+ *   - every frame's `lanes` is the union of the lanes of the splits in it or below it.
+ *
+ * Life of a split (state; arrows are functions):
+ *
+ *        warp_diverge                     warp_pick
+ *   (running) ------------> READY --------------------------> (running)
+ *      |   \__ barrier_arrive ____> BARRIER -- barrier_release --> READY
+ *      |   \__ sync_wait _________> SYNC ----- sync_release -----> READY
+ *      +------ warp_exit --> gone */
+#ifndef FF_EXEC_CORE_H
+#define FF_EXEC_CORE_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "exec/ops.h"
+#include "exec/space.h"
+#include "ptx/cfg.h"
+
+#define EXEC_LANES 32u
+#define EXEC_ALL_LANES UINT32_MAX
+#define EXEC_SLOT 128u          /* bytes of a 32-bit register */
+#define EXEC_BARRIERS 17u           /* 0 to 15 are PTX's own; the last one is a cluster's */
+#define EXEC_CLUSTER_BARRIER 16u
+#define EXEC_MAX_THREADS 1024u
+#define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
+#define EXEC_DEFAULT_STACK 1024u
+#define EXEC_CODE_WINDOW UINT64_C(0x1ffe00000000) /* a function's address: window + 16 * (index + 1); never mapped */
+#define EXEC_NO_OFFSET UINT32_MAX
+
+/* exec_instr.flow: what the interpreter itself has to do. Everything else is EXEC_FLOW_NONE. */
+typedef enum exec_flow {
+  EXEC_FLOW_NONE,
+  EXEC_FLOW_GUARDED,  /* run[1] for the lanes whose guard is true */
+  EXEC_FLOW_BRA, EXEC_FLOW_BRA_IF, EXEC_FLOW_BRX,
+  EXEC_FLOW_CALL, EXEC_FLOW_CALL_INDIRECT, EXEC_FLOW_HOST_CALL, EXEC_FLOW_RET, EXEC_FLOW_EXIT,
+  EXEC_FLOW_BARRIER, EXEC_FLOW_SYNC,
+  EXEC_FLOW_YIELD,    /* nanosleep */
+  EXEC_FLOW_TRAP, EXEC_FLOW_UNSUPPORTED,
+} exec_flow;
+
+/* exec_instr.attention: which questions the interpreter has to ask before the instruction. */
+enum {
+  EXEC_ATTEND_FLOW = 1,   /* flow != NONE */
+  EXEC_ATTEND_WAIT = 2,   /* may use a register with an outstanding load: only when the access stream is wanted */
+  EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
+};
+
+/* ---- decoded code ---- */
+
+typedef struct exec_function exec_function;
+
+typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words in the frame, or local memory */
+  uint32_t offset;  /* bytes from the frame's registers */
+  uint32_t words;
+  uint32_t local;   /* its address was taken: bytes from the frame's local memory; else EXEC_NO_OFFSET */
+} exec_place;
+
+struct exec_function {
+  const ptx_func *source;
+  const char *name;
+  exec_instr *code;
+  uint32_t count;
+  unsigned char *constants;        /* the pool, 64-byte aligned */
+  uint32_t frame_bytes;            /* registers, parameters, load numbers */
+  uint32_t zero_bytes;             /* the first part of a new frame: must be zero */
+  uint32_t local_bytes;            /* one activation's local memory, a multiple of 16 */
+  uint32_t stack_bytes;            /* what one activation takes of the thread's stack */
+  const exec_place *params, *results;
+  uint32_t param_count, result_count;
+  const uint32_t *sfu_before, *fp64_before; /* per PTX instruction: how many of them stand before it */
+  const uint32_t *first_of;        /* PTX instruction -> decoded instruction */
+  uint32_t pc_base;                /* trace pc of PTX instruction 0 */
+  uint32_t loads_offset;           /* frame offset of uint32_t[load_count]: number of the newest load into a register */
+  uint32_t load_count;
+  const uint32_t *waits;           /* lists for exec_instr.wait: count, then indices into those numbers */
+};
+
+typedef struct exec_copy { /* a parameter or result that moves between two frames */
+  exec_place from, to;
+} exec_copy;
+
+typedef struct exec_call {
+  uint32_t callee;          /* index into the kernel's functions; indirect: unused */
+  uint32_t target;          /* indirect: operand offset of the address */
+  uint32_t argument_count, result_count;
+  const exec_place *arguments, *results; /* in the caller's frame */
+  uint32_t host;            /* exec_host_call of a function that the virtual GPU provides itself */
+} exec_call;
+
+typedef enum exec_host_call {
+  EXEC_HOST_NONE, EXEC_HOST_VPRINTF, EXEC_HOST_ASSERT, EXEC_HOST_MALLOC, EXEC_HOST_FREE,
+} exec_host_call;
+
+typedef enum exec_op { EXEC_OP_LOAD, EXEC_OP_STORE, EXEC_OP_ATOMIC, EXEC_OP_PREFETCH } exec_op;
+
+/* One atomic operation for the lanes of `mask`, in lane order. address[l] is the lane's cell in host memory; b, c and old
+ * are slots (old may be NULL). plain: nobody else can reach the memory. Returns the lanes whose cell changed. */
+typedef uint32_t (*exec_atomic_function)(void *const *address, const void *b, const void *c, void *old, uint32_t mask, bool plain);
+
+typedef struct exec_access { /* side data of ld, st, atom, red */
+  exec_record *hint;       /* the last allocation found here; racy on purpose, always checked */
+  uint8_t op, space;       /* exec_op, ptx_space */
+  uint8_t wide;            /* the address register has 64 bits */
+  uint8_t bytes;           /* of one element in memory: 1, 2, 4, 8, 16 */
+  uint8_t elements;        /* 1, 2, 4, 8 */
+  uint8_t sign;            /* load: sign-extend */
+  uint8_t to16;            /* load: the register has 16 bits: the extension is cut to 16 */
+  uint8_t slot_bytes;      /* of the data registers: 4, 8 or 16 per lane */
+  uint8_t poll;            /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
+  uint8_t returns;         /* atomic: the old value is wanted */
+  uint8_t trace_flags;     /* TRACE_* */
+  uint8_t log2_total;      /* log2 of the bytes per lane, rounded up */
+  uint32_t data[8];        /* operand offsets of the elements; a sink has a scratch slot */
+  uint32_t load[8];        /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
+  uint32_t compare;        /* cas: operand offset of c */
+  exec_atomic_function atomic; /* on global memory */
+  exec_atomic_function atomic_shared;
+} exec_access;
+
+/* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync. Operands: src[0] the value (shfl a, vote's
+ * predicate, ...), src[1] and src[2] shfl's b and c, src[3] the membermask; barriers: src[0] the barrier, src[1] the
+ * thread count (EXEC_NO_OFFSET: none), src[2] the predicate. */
+typedef struct exec_sync {
+  uint8_t kind;            /* exec_sync_kind */
+  uint8_t mode;            /* exec_sync_mode */
+  uint8_t has_predicate;   /* a predicate result is wanted (dst2) */
+  uint8_t negated;         /* the predicate source is written !p */
+  uint8_t wide;            /* match: 64-bit values */
+  uint8_t legacy;          /* no membermask: the active lanes */
+  uint8_t is_signed;
+  uint8_t absolute;        /* redux.f32 .abs */
+  uint8_t nan;             /* redux.f32 .NaN */
+  uint8_t constant;        /* shfl: b and c are constants: `lane` and `valid` hold */
+  uint32_t valid;
+  uint32_t lane[EXEC_LANES];
+} exec_sync;
+
+typedef enum exec_sync_mode {
+  EXEC_SHFL_UP, EXEC_SHFL_DOWN, EXEC_SHFL_BFLY, EXEC_SHFL_IDX,
+  EXEC_VOTE_ALL, EXEC_VOTE_ANY, EXEC_VOTE_UNI, EXEC_VOTE_BALLOT,
+  EXEC_REDUX_ADD, EXEC_REDUX_MIN, EXEC_REDUX_MAX, EXEC_REDUX_AND, EXEC_REDUX_OR, EXEC_REDUX_XOR,
+  EXEC_REDUX_FMIN, EXEC_REDUX_FMAX,
+  EXEC_BARRIER_SYNC, EXEC_BARRIER_ARRIVE, EXEC_BARRIER_POPC, EXEC_BARRIER_AND, EXEC_BARRIER_OR,
+} exec_sync_mode;
+
+typedef enum exec_sync_kind {
+  EXEC_SYNC_WARP, EXEC_SYNC_SHFL, EXEC_SYNC_VOTE, EXEC_SYNC_MATCH_ANY, EXEC_SYNC_MATCH_ALL, EXEC_SYNC_REDUX, EXEC_SYNC_ELECT,
+  EXEC_SYNC_BARRIER,
+} exec_sync_kind;
+
+/* ---- running ---- */
+
+typedef struct core_warp core_warp;
+typedef struct core_block core_block;
+typedef struct core_worker core_worker;
+typedef struct core_launch core_launch;
+
+typedef struct exec_frame {
+  struct exec_frame *parent;       /* the caller's; NULL in the kernel; next free one in the pool */
+  const exec_function *function;
+  const exec_instr *call;          /* the call instruction, in the parent's code */
+  uint32_t lanes;                  /* lanes inside */
+  uint32_t depth;                  /* 0: the kernel */
+  uint32_t local, stack;           /* where its local memory starts, how much stack is in use with it; bytes per thread */
+  uint32_t size_class;
+  _Alignas(64) unsigned char registers[];
+} exec_frame;
+
+typedef enum split_state { SPLIT_READY, SPLIT_BARRIER, SPLIT_SYNC } split_state;
+
+typedef struct exec_split {
+  uint32_t mask;
+  uint8_t state;
+  uint8_t barrier;                 /* BARRIER: which */
+  uint32_t member;                 /* SYNC: the membermask */
+  uint32_t last;                   /* when it last ran, for rotation */
+  const exec_instr *pc;            /* next instruction; BARRIER and SYNC: the one it waits at */
+  exec_frame *frame;
+} exec_split;
+
+typedef enum warp_turn { TURN_DONE, TURN_BLOCKED, TURN_YIELD } warp_turn;
+
+typedef warp_turn (*exec_run_function)(core_warp *warp);
+
+typedef struct exec_isa_table { /* what core.isa.c and its companions give per instruction set */
+  exec_run_function run;
+  ff_status (*choose)(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
+  void (*choose_access)(const exec_access *access, exec_handler run[2]);
+  const exec_handler *sync;        /* by exec_sync_kind */
+  const exec_handler *moves;       /* by exec_move */
+} exec_isa_table;
+
+extern const exec_isa_table exec_isa_baseline, exec_isa_avx2, exec_isa_avx512;
+/* NULL name: the best this processor has. NULL: there is no such one, or the processor lacks it. */
+const exec_isa_table *exec_isa_find(const char *name);
+
+#define EXEC_TURN_BUDGET (1 << 20) /* warp instructions after which a turn ends at the next backward branch */
+#define EXEC_POLL_COST (1 << 14)   /* what an access to memory that only somebody else can change costs of it */
+#define EXEC_NO_KEY UINT64_MAX
+
+struct core_warp {
+  exec_warp x;                     /* first: what computing handlers see */
+  uint32_t active;                 /* lanes of the running split; 0: none is running */
+  uint32_t active_count;           /* how many those are */
+  uint32_t live;                   /* lanes that have not exited */
+  uint32_t segment;                /* PTX index of the first instruction that is not yet counted */
+  int32_t budget;                  /* warp instructions left of this turn */
+  const exec_instr *pc;            /* of the running split, while the interpreter loop does not hold it */
+  exec_frame *frame;
+  const exec_function *function;   /* frame->function */
+  core_block *block;
+  core_launch *launch;
+  core_worker *worker;
+  trace_writer *trace;             /* NULL: no access stream is wanted */
+  unsigned char *shared;
+  uint32_t shared_bytes;
+  uint32_t index;                  /* in the block */
+  unsigned char *local;            /* 32 lanes interleaved by 4-byte words */
+  const unsigned char *params;
+  uint64_t next_key;               /* smallest key among the other READY splits */
+  uint32_t ready_count;            /* how many those are */
+  uint32_t other_count;            /* READY, BARRIER and SYNC */
+  uint32_t rotated;                /* leaders that the running split may pass whatever its key */
+  uint32_t rotation;               /* how many it gets next time */
+  uint32_t clock;                  /* counts rotations: exec_split.last */
+  uint32_t present;                /* lanes that exist */
+  uint64_t executed, thread_executed, accesses, sectors, diverged;
+  uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
+  bool started;                    /* it has a frame */
+  _Alignas(64) uint32_t tid[3][EXEC_LANES];
+  exec_split others[EXEC_LANES];
+  trace_writer writer;
+};
+
+typedef struct core_barrier {
+  uint32_t arrived;                /* threads that wait or have arrived */
+  uint32_t expected;               /* threads; 0: all that live */
+  uint32_t popc;                   /* .red: threads whose predicate was true */
+  uint32_t threads;                /* .red: threads that gave a predicate */
+  uint32_t arrive_records;         /* arrive-only BARRIER records written since the last completion */
+} core_barrier;
+
+struct core_block {
+  core_launch *launch;
+  core_worker *worker;
+  core_block *next;                /* in one of the worker's lists */
+  uint64_t index;
+  uint32_t ctaid[3];
+  uint32_t warp_count, thread_count;
+  uint32_t live_threads;
+  uint64_t ready;                  /* warps that can run, a bit each */
+  uint32_t at;                     /* the warp whose turn it is */
+  uint32_t idle_turns;             /* turns that ended in a yield since the last barrier or exit */
+  trace_chunk *chunk;
+  unsigned char *shared;
+  uint32_t shared_bytes, shared_room;
+  core_barrier barriers[EXEC_BARRIERS];
+  uint32_t barriers_waiting;       /* bit per barrier at which somebody has arrived */
+  uint64_t barrier_count;
+  uint64_t counted;                /* warp instructions that the launch's total does not have yet */
+  ff_text print;
+  uint64_t shape;                  /* the launch for which the warps' thread ids were made */
+  unsigned char *local;            /* all warps' local memory */
+  uint64_t local_room;
+  core_warp *warps;
+  uint32_t warps_room;
+};
+
+#define CORE_SIZE_CLASSES 96
+
+struct core_worker {
+  uint32_t index;
+  exec_frame *frames[CORE_SIZE_CLASSES];
+  uint64_t frame_bytes;            /* of all frames in use or in the pool */
+  core_block *spare;               /* block contexts not in use */
+  core_block *running, *running_tail;
+  uint32_t running_count;
+  exec_stats stats;
+  uint64_t seen_progress;          /* of the launch, when the stream last held a block back */
+  uint32_t stuck_rounds;           /* how often in a row it did so without any progress */
+  jmp_buf escape;                  /* a fault leaves the interpreter through it */
+};
+
+struct core_launch {
+  const exec_config *config;
+  const exec_launch_request *request;
+  exec_kernel *kernel;
+  exec_memory *memory;
+  const exec_isa_table *isa;
+  exec_function *const *functions; /* functions[0] is the kernel */
+  uint32_t function_count;
+  uint32_t threads;                /* workers */
+  uint32_t resident_limit;
+  uint32_t grid[3], block[3];
+  uint64_t blocks;
+  uint32_t warp_count, thread_count;
+  uint32_t shared_bytes, dynamic_shared;
+  uint32_t stack_limit;            /* bytes of local memory per thread */
+  const unsigned char *params;
+  uint64_t workspace;              /* of a cooperative grid; 0: none */
+  uint64_t clock_base;             /* warp instructions of all launches before */
+  uint64_t shape;                  /* unique number of this launch */
+  trace_launch *trace;
+  /* shared by the workers, changed atomically */
+  uint64_t next_block;
+  uint64_t stop_above;             /* blocks with a larger index stop: one with this index has faulted */
+  uint64_t executed;               /* warp instructions, updated at the end of turns */
+  uint64_t progress;               /* blocks finished and barriers passed */
+  uint32_t resident;               /* blocks in progress */
+  pthread_mutex_t lock;            /* of what follows */
+  exec_fault fault;
+  uint64_t fault_block;
+  struct core_output *output;
+};
+
+/* ---- splits (split.c): rare events of the interpreter loop ---- */
+
+static inline uint64_t core_key(const exec_frame *frame, const exec_instr *pc) {
+  return (uint64_t)(UINT32_MAX - frame->depth) << 32 | pc->rank;
+}
+/* Adds a runnable split, merged with one that stands at the same place. */
+void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_frame *frame);
+/* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key run. */
+void core_switch(core_warp *w);
+/* No split is running: makes the runnable one with the smallest key run. False: there is none. */
+bool core_pick(core_warp *w);
+/* Another runnable split gets a while, whatever its key. */
+void core_rotate(core_warp *w);
+/* The running split has ended its part here: it becomes one of the others, in that state. */
+void core_park(core_warp *w, split_state state, uint32_t barrier, uint32_t member);
+void core_drop_split(core_warp *w, uint32_t index);
+void core_update_ready(core_warp *w);
+/* Lanes of the running split leave the kernel. */
+void core_exit(core_warp *w, const exec_instr *i);
+
+void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory); /* trace.c */
+void core_trace_waits(core_warp *w, const exec_instr *i);
+
+/* Counts what was executed up to PTX instruction `end` (exclusive). */
+static inline void core_count(core_warp *w, uint32_t end) {
+  if (w->trace) {
+    core_trace_issue(w, end, 0);
+    return;
+  }
+  uint32_t n = end - w->segment;
+  w->executed += n;
+  w->thread_executed += (uint64_t)n * w->active_count;
+  w->budget -= (int32_t)n;
+  w->segment = end;
+}
+
+/* ---- frames (frame.c) ---- */
+exec_frame *core_frame_new(core_worker *worker, const exec_function *function);
+void core_frame_free(core_worker *worker, exec_frame *frame);
+void core_frames_trim(core_worker *worker); /* gives pooled frames back to the host */
+/* The running split enters / leaves a function. i is the call / the ret. */
+void core_call(core_warp *w, const exec_instr *i, const exec_function *callee);
+void core_return(core_warp *w, const exec_instr *i);
+/* Indirect: splits the running split by callee; the others wait at i. */
+const exec_function *core_callee(core_warp *w, const exec_instr *i);
+void core_warp_start(core_warp *w);
+
+/* ---- lanes that meet (sync.c, barrier.c) ---- */
+/* The running split is at a .sync instruction and lanes of `member` are missing: it waits, or the group is complete. */
+void core_sync_wait(core_warp *w, const exec_instr *i, uint32_t member);
+/* Lanes have exited: groups that waited only for them go on. */
+void core_sync_recheck(core_warp *w);
+/* True: the running split goes on after the barrier at once. False: it waits (parked). */
+bool core_barrier_arrive(core_warp *w, const exec_instr *i);
+void core_barrier_recheck(core_block *block); /* threads have exited */
+
+/* ---- blocks (block.c) ---- */
+typedef enum block_result { BLOCK_DONE, BLOCK_YIELD } block_result;
+core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t index);
+block_result core_block_run(core_block *block);
+void core_block_end(core_block *block);  /* finished: statistics, chunk, context back to the pool */
+void core_block_abort(core_block *block);
+void core_block_destroy(core_block *block);
+
+/* A function that the virtual GPU provides itself (host_call.c). */
+void core_host_call(core_warp *w, const exec_instr *i);
+/* The value of a special register for all lanes. i->aux is the ptx_sreg. */
+void core_read_sreg(core_warp *w, const exec_instr *i);
+
+#endif
+

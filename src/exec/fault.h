@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ends a launch, and the message that says where. None of these functions returns: they leave the interpreter
+ * through the worker's escape. */
+#ifndef FF_EXEC_FAULT_H
+#define FF_EXEC_FAULT_H
+
+#include "exec/core.h"
+
+/* A fault of one lane at instruction i. The format says what happened; place, thread and text of the instruction are
+ * added. address: 0 if none. */
+_Noreturn void core_fault(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
+                          const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* An access of `bytes` bytes that is not legal: says which space, what lies nearest, and how far away. */
+_Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address,
+                                 uint32_t bytes);
+/* The assert message of CUDA stands first. */
+_Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lane, const char *text);
+/* Nobody in the block can go on: names who waits where. */
+_Noreturn void core_fault_deadlock(core_block *block);
+
+#endif

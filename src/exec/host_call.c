@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of vprintf, __assertfail, malloc and free: fetches their arguments lane by lane, in lane order. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "exec/access.h"
+#include "exec/fault.h"
+#include "exec/heap.h"
+#include "exec/output.h"
+#include "exec/print.h"
+
+/* Argument n of one lane; 0 if there is none. */
+static uint64_t argument(const core_warp *w, const exec_call *call, uint32_t n, uint32_t lane) {
+  if (n >= call->argument_count) return 0;
+  const exec_place *place = &call->arguments[n];
+  uint32_t words[2] = {0, 0};
+  for (uint32_t word = 0; word < place->words && word < 2; word++) {
+    const unsigned char *row = place->local != EXEC_NO_OFFSET
+                                   ? core_local_word(w, w->frame->local + place->local + 4 * word, 0)
+                                   : w->frame->registers + place->offset + word * EXEC_SLOT;
+    memcpy(&words[word], row + lane * 4, 4);
+  }
+  return words[0] | (uint64_t)words[1] << 32;
+}
+
+static void give_result(const core_warp *w, const exec_call *call, uint32_t lane, uint64_t value) {
+  if (!call->result_count) return;
+  const exec_place *place = &call->results[0];
+  for (uint32_t word = 0; word < place->words && word < 2; word++) {
+    uint32_t part = (uint32_t)(value >> (32 * word));
+    memcpy(w->frame->registers + place->offset + word * EXEC_SLOT + lane * 4, &part, 4);
+  }
+}
+
+/* ---- reading the kernel's memory by generic addresses ---- */
+
+typedef struct reader { core_warp *w; const exec_instr *i; uint32_t lane; } reader;
+
+#define PRINT_ARGUMENT_BYTES 512u /* more than 32 conversions with widths and precisions need */
+
+static const unsigned char *global_bytes(const core_warp *w, uint64_t address, uint32_t count) {
+  const exec_record *record = exec_memory_record(w->launch->memory, address);
+  uint64_t offset = record ? address - record->info.address : 0;
+  if (!record || offset >= record->readable || record->readable - offset < count) return NULL;
+  return (const unsigned char *)(uintptr_t)address;
+}
+
+static bool in_bytes(uint64_t offset, uint64_t bytes, uint32_t count) { return offset < bytes && bytes - offset >= count; }
+
+static bool can_read(const core_warp *w, uint64_t address, uint32_t count) {
+  return global_bytes(w, address, count) || in_bytes(address - EXEC_SHARED_WINDOW, w->shared_bytes, count) ||
+         in_bytes(address - EXEC_LOCAL_WINDOW, w->frame->stack, count);
+}
+
+static void read_memory(const reader *r, uint64_t address, void *bytes, uint32_t count) {
+  static const exec_access as_load = {.op = EXEC_OP_LOAD, .space = PTX_SPACE_GENERIC};
+  core_warp *w = r->w;
+  const unsigned char *global = global_bytes(w, address, count);
+  uint64_t shared = address - EXEC_SHARED_WINDOW, local = address - EXEC_LOCAL_WINDOW;
+  if (!can_read(w, address, count)) {
+    exec_instr i = *r->i;
+    i.side = &as_load;
+    core_fault_access(w, &i, r->lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, count);
+  }
+  if (global) memcpy(bytes, global, count);
+  else if (in_bytes(shared, w->shared_bytes, count)) memcpy(bytes, w->shared + shared, count);
+  else
+    for (uint32_t n = 0; n < count; n++) ((unsigned char *)bytes)[n] = *core_local_word(w, (uint32_t)local + n, r->lane);
+}
+
+static void read_string(const reader *r, uint64_t address, char *string, uint32_t room) {
+  uint32_t n = 0;
+  if (address)
+    for (; n + 1 < room; n++) {
+      read_memory(r, address + n, &string[n], 1);
+      if (!string[n]) break;
+    }
+  string[n] = 0;
+}
+
+/* ---- the functions ---- */
+
+static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
+  unsigned char arguments[PRINT_ARGUMENT_BYTES];
+  uint64_t format = argument(w, call, 0, lane), buffer = argument(w, call, 1, lane);
+  size_t bytes = 0; /* how much of the buffer there is, is not said: as far as it can be read */
+  while (buffer && bytes < sizeof arguments && can_read(w, buffer + bytes, 4)) {
+    read_memory(&(reader){w, i, lane}, buffer + bytes, arguments + bytes, 4);
+    bytes += 4;
+  }
+  int count = exec_print_format(&w->block->print, w->launch->memory, format, arguments, bytes);
+  if (count < 0) core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, format, "printf: the format at 0x%llx cannot be read", (unsigned long long)format);
+  give_result(w, call, lane, (uint64_t)(int64_t)count);
+  core_output_flush(w->launch->output, w->block, false);
+}
+
+/* __assertfail(message, file, line, function, character size): CUDA's text of a failed assertion. */
+static _Noreturn void call_assert(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
+  reader r = {w, i, lane};
+  char message[512], file[512], function[512], text[2048];
+  read_string(&r, argument(w, call, 0, lane), message, sizeof message);
+  read_string(&r, argument(w, call, 1, lane), file, sizeof file);
+  read_string(&r, argument(w, call, 3, lane), function, sizeof function);
+  const uint32_t *block = w->block->ctaid, *tid[3] = {w->tid[0], w->tid[1], w->tid[2]};
+  snprintf(text, sizeof text, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.", file,
+           (uint32_t)argument(w, call, 2, lane), function, block[0], block[1], block[2], tid[0][lane], tid[1][lane], tid[2][lane], message);
+  core_fault_assert(w, i, lane, text);
+}
+
+#define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20) /* cudaLimitMallocHeapSize, unless a program sets it */
+
+/* The heap is made when a kernel first asks for memory. 0: no room. */
+static uint64_t device_malloc(core_warp *w, uint64_t bytes) {
+  exec_heap **heap = exec_memory_heap(w->launch->memory);
+  uint64_t heap_bytes = w->launch->config->heap_bytes;
+  pthread_mutex_lock(&w->launch->lock);
+  if (!*heap) exec_heap_create(w->launch->memory, heap_bytes ? heap_bytes : DEFAULT_HEAP_BYTES, heap, NULL);
+  exec_heap *made = *heap;
+  pthread_mutex_unlock(&w->launch->lock);
+  return made ? exec_heap_malloc(made, bytes) : 0;
+}
+
+static bool device_free(core_warp *w, uint64_t address) {
+  exec_heap *heap = *exec_memory_heap(w->launch->memory);
+  return heap && exec_heap_release(heap, address);
+}
+
+void core_host_call(core_warp *w, const exec_instr *i) {
+  const exec_call *call = i->side;
+  core_count(w, i->index + 1);
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    switch (call->host) {
+    case EXEC_HOST_VPRINTF: call_vprintf(w, i, call, lane); break;
+    case EXEC_HOST_ASSERT: call_assert(w, i, call, lane);
+    case EXEC_HOST_MALLOC:
+      give_result(w, call, lane, device_malloc(w, argument(w, call, 0, lane)));
+      break;
+    default: {
+      uint64_t address = argument(w, call, 0, lane);
+      if (address && !device_free(w, address))
+        core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
+                   (unsigned long long)address);
+    }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The splits of a warp: adding, merging, picking and rotating them. The order and the invariants stand in core.h. */
+#include "base/check.h"
+#include "exec/core.h"
+
+/* The lanes of all splits are disjoint and together are the live ones. */
+static void check_splits(const core_warp *w) {
+  uint32_t seen = w->active, count = 0;
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    FF_ASSERT(w->others[s].mask && !(seen & w->others[s].mask));
+    seen |= w->others[s].mask;
+    count += w->others[s].state == SPLIT_READY;
+  }
+  FF_ASSERT(seen == w->live && count == w->ready_count);
+}
+
+void core_update_ready(core_warp *w) {
+  w->next_key = EXEC_NO_KEY;
+  w->ready_count = 0;
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    const exec_split *split = &w->others[s];
+    if (split->state != SPLIT_READY) continue;
+    uint64_t key = core_key(split->frame, split->pc);
+    if (key < w->next_key) w->next_key = key;
+    w->ready_count++;
+  }
+  if (ff_check_level >= 2) check_splits(w);
+}
+
+void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_frame *frame) {
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    exec_split *split = &w->others[s];
+    if (split->state != SPLIT_READY || split->pc != pc || split->frame != frame) continue;
+    split->mask |= mask;
+    return;
+  }
+  w->others[w->other_count++] = (exec_split){.mask = mask, .state = SPLIT_READY, .last = w->clock, .pc = pc, .frame = frame};
+  uint64_t key = core_key(frame, pc);
+  if (key < w->next_key) w->next_key = key;
+  w->ready_count++;
+}
+
+void core_drop_split(core_warp *w, uint32_t index) { w->others[index] = w->others[--w->other_count]; }
+
+static void run_split(core_warp *w, uint32_t index) {
+  exec_split *split = &w->others[index];
+  w->active = split->mask;
+  w->active_count = (uint32_t)__builtin_popcount(split->mask);
+  w->pc = split->pc;
+  w->frame = split->frame;
+  w->segment = split->pc->index;
+  core_drop_split(w, index);
+}
+
+bool core_pick(core_warp *w) {
+  uint64_t smallest = EXEC_NO_KEY;
+  uint32_t found = 0;
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    const exec_split *split = &w->others[s];
+    if (split->state != SPLIT_READY) continue;
+    uint64_t key = core_key(split->frame, split->pc);
+    if (key < smallest) smallest = key, found = s;
+  }
+  w->active = 0;
+  w->rotated = 0;
+  if (smallest == EXEC_NO_KEY) return false;
+  run_split(w, found);
+  core_update_ready(w);
+  return true;
+}
+
+void core_switch(core_warp *w) {
+  core_count(w, w->pc->index);
+  uint64_t key = core_key(w->frame, w->pc);
+  for (uint32_t s = 0; s < w->other_count;) {
+    const exec_split *split = &w->others[s];
+    if (split->state == SPLIT_READY && split->pc == w->pc && split->frame == w->frame) {
+      w->active |= split->mask;
+      w->rotated = 0;
+      w->rotation = 0;
+      core_drop_split(w, s);
+    } else {
+      s++;
+    }
+  }
+  w->active_count = (uint32_t)__builtin_popcount(w->active);
+  core_update_ready(w);
+  if (w->next_key >= key || w->rotated) return;
+  uint32_t mask = w->active;
+  const exec_instr *pc = w->pc;
+  exec_frame *frame = w->frame;
+  w->active = 0;
+  core_add_ready(w, mask, pc, frame);
+  core_pick(w);
+}
+
+void core_rotate(core_warp *w) {
+  uint32_t mask = w->active, oldest = UINT32_MAX, found = 0;
+  for (uint32_t s = 0; s < w->other_count; s++) {
+    if (w->others[s].state != SPLIT_READY || w->others[s].last >= oldest) continue;
+    oldest = w->others[s].last;
+    found = s;
+  }
+  const exec_instr *pc = w->pc;
+  exec_frame *frame = w->frame;
+  core_count(w, pc->index);
+  run_split(w, found);
+  w->clock++;
+  core_add_ready(w, mask, pc, frame);
+  core_update_ready(w);
+  w->rotation = w->rotation ? w->rotation < (1u << 16) ? w->rotation * 2 : w->rotation : 64;
+  w->rotated = w->rotation;
+}
+
+void core_park(core_warp *w, split_state state, uint32_t barrier, uint32_t member) {
+  w->others[w->other_count++] = (exec_split){.mask = w->active, .state = (uint8_t)state, .barrier = (uint8_t)barrier,
+                                             .member = member, .last = w->clock, .pc = w->pc, .frame = w->frame};
+  w->active = 0;
+}
+
+void core_exit(core_warp *w, const exec_instr *i) {
+  uint32_t mask = w->active;
+  for (exec_frame *frame = w->frame, *parent; frame; frame = parent) {
+    parent = frame->parent;
+    frame->lanes &= ~mask;
+    if (!frame->lanes) core_frame_free(w->worker, frame);
+  }
+  w->live &= ~mask;
+  w->active = 0;
+  w->block->live_threads -= (uint32_t)__builtin_popcount(mask);
+  w->block->idle_turns = 0;
+  if (w->other_count) core_sync_recheck(w);
+  core_barrier_recheck(w->block);
+}

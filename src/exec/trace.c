@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records that a running warp writes into the access stream (trace/stream.h).
+ *
+ * What always holds: every executed instruction is counted in exactly one ISSUE; the instruction that makes an ACCESS is
+ * counted before it; a WAIT stands before the ISSUE that counts the instruction which needs the value.
+ *
+ * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
+ * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
+#include <string.h>
+
+#include "exec/access.h"
+
+/* ---- issue ---- */
+
+void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory) {
+  const exec_function *f = w->function;
+  uint32_t at = w->segment, n = end - at;
+  if (!n && !memory) return;
+  w->executed += n;
+  w->thread_executed += (uint64_t)n * w->active_count;
+  w->budget -= (int32_t)n;
+  w->segment = end;
+  do {
+    uint32_t piece = n < 4096 ? n : 4096, extra = memory < 4096 ? memory : 4096;
+    trace_put_issue(w->trace, piece, extra, f->sfu_before[at + piece] - f->sfu_before[at], f->fp64_before[at + piece] - f->fp64_before[at]);
+    at += piece;
+    n -= piece;
+    memory -= extra;
+  } while (n || memory);
+}
+
+/* ---- accesses ---- */
+
+static trace_access_op operation(const exec_access *a) {
+  return a->op == EXEC_OP_LOAD ? TRACE_LOAD : a->op == EXEC_OP_STORE ? TRACE_STORE : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC : TRACE_PREFETCH;
+}
+
+/* The ACCESS of instruction i: returns where its line words go. */
+static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines) {
+  const exec_access *a = i->side;
+  core_trace_issue(w, i->index + 1, 0);
+  uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags, w->function->pc_base + i->index, mask, lines);
+  if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
+  w->loads++;
+  uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
+  for (uint32_t e = 0; e < a->elements; e++)
+    if (a->load[e] != EXEC_NO_OFFSET) newest[a->load[e]] = w->loads;
+  return at;
+}
+
+/* The sectors of [low, high) in the 128-byte line that begins at `line`. */
+static uint32_t sectors_of(uint64_t low, uint64_t high, uint64_t line) {
+  uint32_t first = low > line ? (uint32_t)(low - line) / TRACE_SECTOR_BYTES : 0;
+  uint64_t end = high - line;
+  uint32_t last = end >= TRACE_LINE_BYTES ? 3 : (uint32_t)(end - 1) / TRACE_SECTOR_BYTES;
+  return (2u << last) - (1u << first);
+}
+
+void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
+  uint32_t first = (uint32_t)__builtin_ctz(mask), run = mask >> first;
+  if (run & (run + 1)) { /* holes */
+    uint64_t value[EXEC_LANES];
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) value[lane] = address + (uint64_t)lane * bytes - (uint64_t)first * bytes;
+    core_trace_gather(w, i, value, 0, bytes, mask);
+    return;
+  }
+  uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes, line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
+  uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
+  uint64_t *at = begin_access(w, i, mask, lines);
+  for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
+    uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
+    uint32_t sectors = sectors_of(address, high, line);
+    at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
+    w->sectors += (uint32_t)__builtin_popcount(sectors);
+  }
+}
+
+#define TABLE 64u /* slots of the small hash table that finds a lane's line among those seen */
+
+typedef struct line_set {
+  uint64_t line[EXEC_LANES];
+  uint32_t lanes[EXEC_LANES], sectors[EXEC_LANES];
+  uint32_t count;
+} line_set;
+
+static void collect(line_set *set, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
+  uint8_t table[TABLE];
+  memset(table, 0xff, sizeof table);
+  set->count = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint64_t address = value[__builtin_ctz(m)] + add, line = address / TRACE_LINE_BYTES;
+    uint32_t offset = (uint32_t)(address % TRACE_LINE_BYTES), slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
+    while (table[slot] != 0xff && set->line[table[slot]] != line) slot = (slot + 1) % TABLE;
+    uint32_t n = table[slot];
+    if (n == 0xff) {
+      n = table[slot] = (uint8_t)set->count++;
+      set->line[n] = line;
+      set->lanes[n] = set->sectors[n] = 0;
+    }
+    set->lanes[n]++;
+    set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
+  }
+}
+
+void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
+  line_set set;
+  collect(&set, value, add, bytes, mask);
+  uint64_t *at = begin_access(w, i, mask, set.count);
+  for (uint32_t n = 0; n < set.count; n++) {
+    at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
+    w->sectors += (uint32_t)__builtin_popcount(set.sectors[n]);
+  }
+}
+
+/* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */
+
+/* Rounds in which the lanes of `mask` get their words, each bank serving one word a round to any number of lanes. */
+static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t word_bytes, uint32_t banks) {
+  uint32_t rounds = 0, served[32];
+  while (mask) {
+    uint32_t busy = 0, left = 0;
+    rounds++;
+    for (uint32_t m = mask; m; m &= m - 1) {
+      uint32_t lane = (uint32_t)__builtin_ctz(m), word = offset[lane] / word_bytes, bank = word % banks;
+      if (!(busy >> bank & 1)) busy |= 1u << bank, served[bank] = word;
+      else if (served[bank] != word) left |= 1u << lane;
+    }
+    mask = left;
+  }
+  return rounds;
+}
+
+/* Shared memory has 32 banks of 4 bytes; wider accesses go by half and quarter warps. */
+static uint32_t shared_rounds(const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  uint32_t word = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16, lanes = EXEC_LANES * 4 / word, rounds = 0;
+  for (uint32_t first = 0; first < EXEC_LANES; first += lanes) {
+    uint32_t group = lanes == 32 ? mask : mask & (((1u << lanes) - 1) << first);
+    rounds += bank_rounds(offset, group, word, lanes);
+  }
+  return bytes > 16 ? rounds * (bytes / 16) : rounds;
+}
+
+void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  core_trace_issue(w, i->index + 1, shared_rounds(offset, bytes, mask) - 1);
+}
+
+/* Local memory lies interleaved by words: lanes at one offset share a row; each other offset is another pass. */
+void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  uint32_t passes = 0, words = bytes > 4 ? bytes / 4 : 1;
+  for (uint32_t left = mask; left; passes++) {
+    uint32_t row = offset[__builtin_ctz(left)] / 4;
+    for (uint32_t m = left; m; m &= m - 1)
+      if (offset[__builtin_ctz(m)] / 4 == row) left &= ~(m & -m);
+  }
+  core_trace_issue(w, i->index + 1, passes * words - 1);
+}
+
+void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask) {
+  uint32_t passes = 0;
+  for (uint32_t left = mask; left; passes++) {
+    uint64_t word = value[__builtin_ctz(left)];
+    for (uint32_t m = left; m; m &= m - 1)
+      if (value[__builtin_ctz(m)] == word) left &= ~(m & -m);
+  }
+  core_trace_issue(w, i->index + 1, passes - 1);
+}
+
+void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {
+  const exec_access *a = i->side;
+  uint32_t bytes = (uint32_t)a->bytes * a->elements, global = 0, shared = 0, local = 0, offset[EXEC_LANES] = {0};
+  uint64_t address[EXEC_LANES] = {0};
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
+    address[lane] = (uint64_t)(uintptr_t)at[lane].host;
+    if (at[lane].space == PTX_SPACE_SHARED) shared |= bit, offset[lane] = (uint32_t)(at[lane].host - w->shared);
+    else if (at[lane].space == PTX_SPACE_LOCAL) local |= bit, offset[lane] = at[lane].offset;
+    else global |= bit;
+  }
+  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
+  else if (global) core_trace_gather(w, i, address, 0, bytes, global);
+  if (shared) core_trace_shared(w, i, offset, bytes, shared);
+  if (local) core_trace_local(w, i, offset, bytes, local);
+}
+
+/* ---- waits ---- */
+
+void core_trace_waits(core_warp *w, const exec_instr *i) {
+  const uint32_t *list = w->function->waits + i->wait - 1;
+  uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
+  for (uint32_t n = 1; n <= list[0]; n++) {
+    uint32_t number = newest[list[n]];
+    if (!number) continue;
+    newest[list[n]] = 0;
+    if (number == w->waited) continue; /* another register of the same load */
+    w->waited = number;
+    core_trace_issue(w, i->index, 0);
+    trace_put_wait(w->trace, w->loads - number);
+  }
+}
