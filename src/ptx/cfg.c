@@ -4,8 +4,9 @@
  * The order is made from strongly connected components. Outside loops it is a reverse postorder of a depth-first
  * search that prefers the text's own order. A component with a cycle is a loop: its blocks get one contiguous stretch
  * of the order, the entered block first, and the rest of it is ordered the same way with the edges to that block left
- * out, which finds the loops inside. Loops nested deeper than MAX_DEPTH are ordered without looking further inside:
- * this bounds the work to MAX_DEPTH passes over the function. */
+ * out, which finds the loops inside. Loops nested deeper than MAX_DEPTH, and what is left when MAX_WORK blocks and four
+ * passes over the function have been looked at, are ordered without looking further inside: no function that a compiler
+ * made comes near, and hostile ones stay linear. */
 #include "ptx/cfg.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "ptx/dominators.h"
 
 #define NONE PTX_NO_REG
-enum { MAX_DEPTH = 64 };
+enum { MAX_DEPTH = 64, MAX_WORK = 1 << 20 };
 
 /* ---- blocks and edges ---- */
 
@@ -127,6 +128,7 @@ typedef struct orderer {
   frame *frames;
   uint32_t last_number;
   FF_VEC(component) found; /* loops to look into */
+  uint64_t work;           /* blocks that may still be looked at */
 } orderer;
 
 static bool has_self_edge(const ptx_block *block, uint32_t index) {
@@ -189,7 +191,10 @@ static void order_loop(orderer *o, component loop, uint32_t region) {
     o->number[block] = 0;
   }
   uint32_t end = loop.end;
-  if (loop.depth < MAX_DEPTH) find_components(o, loop.root, loop.root, &end, loop.depth + 1);
+  uint32_t size = loop.end - loop.begin;
+  bool look = loop.depth < MAX_DEPTH && o->work >= size;
+  o->work -= look ? size : 0;
+  if (look) find_components(o, loop.root, loop.root, &end, loop.depth + 1);
   else end = loop.begin;
   FF_CHECK(end == loop.begin);
   uint32_t *last = &cfg->blocks[loop.root].loop_end;
@@ -224,7 +229,7 @@ static void order_all(orderer *o) {
 
 static void make_order(ptx_cfg *cfg) {
   uint32_t count = cfg->block_count;
-  orderer o = {.cfg = cfg};
+  orderer o = {.cfg = cfg, .work = MAX_WORK + 4 * (uint64_t)count};
   o.region = ff_alloc(count * sizeof *o.region);
   o.number = ff_alloc(count * sizeof *o.number);
   o.low = ff_alloc(count * sizeof *o.low);

@@ -4,7 +4,8 @@
  * Basic blocks are in textual order (blocks[i].first ascending); `order` is a reverse postorder in which the blocks of
  * a loop are contiguous (a block outside a loop never stands between two of its blocks) and in which a reconvergence
  * point comes after everything that branches to it: running the split of a warp with the smallest order first
- * reconverges at the earliest point (Diamos et al., thread frontiers). Loops nested deeper than 64 are not told apart. */
+ * reconverges at the earliest point (Diamos et al., thread frontiers). Loops nested deeper than 64
+ * (fewer in functions of many thousand blocks that are nearly all loops) are not told apart. */
 #ifndef FF_PTX_CFG_H
 #define FF_PTX_CFG_H
 
