@@ -31,9 +31,12 @@ struct workload_index {
 #define blockDim WORKLOAD_INDEX(ntid)
 #define gridDim WORKLOAD_INDEX(nctaid)
 
-/* membar.gl; bar.warp.sync. __syncthreads() (bar.sync 0) is a builtin already. */
-DEVICE void __threadfence() { __nvvm_membar_gl(); }
-DEVICE void __syncwarp() { __nvvm_bar_warp_sync(0xffffffffu); }
+/* bar.sync, bar.warp.sync, membar.gl. Not by clang's builtins: LLVM may move loads of a __shared__ variable across them when
+ * the variable's address does not escape; it moves nothing across assembly that touches memory. */
+DEVICE void workload_syncthreads() { asm volatile("bar.sync 0;" ::: "memory"); }
+#define __syncthreads workload_syncthreads
+DEVICE void __syncwarp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+DEVICE void __threadfence() { asm volatile("membar.gl;" ::: "memory"); }
 
 /* atom.add, atom.cas, atom.exch, atom.max */
 DEVICE int atomicAdd(int *at, int value) { return __nvvm_atom_add_gen_i(at, value); }

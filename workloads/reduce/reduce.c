@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of reduce. The maximum of integers must be exact. The order of the additions differs from the CPU's, so the sum
- * is compared with one in double precision: with n values in [0, 1) added in a tree, the relative error stays far under
- * (strides + tree levels) units in the last place. */
+/* Host side of reduce. The maximum and the sum of the integers must be exact: every element counts once. The order of the
+ * floating-point additions differs from the CPU's, so that sum is compared with one in double precision: with n values in
+ * [0, 1) added in a tree, the relative error stays far under (strides + tree levels) units in the last place. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -13,21 +13,24 @@ extern const char workload_ptx[];
 
 typedef struct partial { /* same as in reduce.cu */
   float sum;
+  unsigned total;
   int most;
 } partial;
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}, {"blocks", 128, 1, 65535}};
-  workload_arguments(argc, argv, "reduce", "sum and maximum of an array, by warp shuffles", arguments, 2);
+  workload_arguments(argc, argv, "reduce", "sums and maximum of two arrays, by warp shuffles", arguments, 2);
   unsigned count = (unsigned)arguments[0].value, blocks = (unsigned)arguments[1].value, threads = 256;
 
   workload_random random = {7};
   float *floats = workload_memory(count, sizeof *floats);
   int *integers = workload_memory(count, sizeof *integers), most = INT_MIN;
+  unsigned total = 0;
   double sum = 0;
   for (unsigned i = 0; i < count; i++) {
     sum += floats[i] = workload_random_float(&random);
     integers[i] = (int)workload_random_u32(&random) / 2;
+    total += (unsigned)integers[i];
     if (integers[i] > most) most = integers[i];
   }
 
@@ -44,8 +47,9 @@ int main(int argc, char **argv) {
   gpu_close();
 
   unsigned longest = gpu_divide_up(count, blocks * threads) + gpu_divide_up(blocks, threads) + 20;
-  printf("reduce: sum %.9g (%.9g in double precision), maximum %d (%d)\n", result.sum, sum, result.most, most);
+  printf("reduce: sum %.9g (%.9g in double precision), total %u (%u), maximum %d (%d)\n", result.sum, sum, result.total, total, result.most, most);
   free(floats), free(integers);
-  if (result.most != most) return workload_verdict_exact("reduce", 1, 1);
+  size_t wrong = (result.most != most) + (result.total != total);
+  if (wrong) return workload_verdict_exact("reduce", 2, wrong);
   return workload_verdict_error("reduce", count, workload_error(result.sum, sum, sum > 0 ? sum : 1), longest * 0x1p-24);
 }
