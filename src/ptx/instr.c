@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about one instruction that its form answers: how many operands, which space, the parts of a call. */
-#include <string.h>
-
 #include "ptx/ir.h"
 
 typedef struct limits { uint8_t fewest, most; } limits;
@@ -90,16 +88,4 @@ ptx_space ptx_instr_space(const ptx_instr *instr) {
     }
   }
   return PTX_SPACE_GENERIC;
-}
-
-ptx_func *ptx_find_func(const ptx_module *module, const char *name) {
-  for (uint32_t i = 0; i < module->func_count; i++)
-    if (strcmp(module->funcs[i]->name, name) == 0) return module->funcs[i]->symbol.func;
-  return NULL;
-}
-
-ptx_var *ptx_find_var(const ptx_module *module, const char *name) {
-  for (uint32_t i = 0; i < module->var_count; i++)
-    if (strcmp(module->vars[i]->name, name) == 0) return module->vars[i];
-  return NULL;
 }

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 typedef enum ptx_type {
   PTX_TYPE_NONE,
@@ -210,6 +211,7 @@ typedef struct ptx_module {
   uint32_t var_count;
   ptx_func **funcs;
   uint32_t func_count;
+  ff_map func_names, var_names;   /* for ptx_find_func and ptx_find_var; of equal names (after linking) the first */
   const char **files;             /* .file table; index = file number; NULL where unused */
   uint32_t file_count;
   const char *text;               /* the source, NUL-terminated, for carets and `disasm`; length text_length */
@@ -250,9 +252,8 @@ ptx_call ptx_call_parts(const ptx_instr *instr);
 ptx_space ptx_instr_space(const ptx_instr *instr);
 
 /* The rest of the instruction set in one line, e.g. "@%p1 fma.rn.f32 %f1, %f2, %f3, 0f3F800000;" for messages. */
-struct ff_text;
-void ptx_print_instr(const ptx_func *func, const ptx_instr *instr, struct ff_text *out);
+void ptx_print_instr(const ptx_func *func, const ptx_instr *instr, ff_text *out);
 /* A whole module as PTX text that parses back to the same module. */
-void ptx_print_module(const ptx_module *module, struct ff_text *out);
+void ptx_print_module(const ptx_module *module, ff_text *out);
 
 #endif

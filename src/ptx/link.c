@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ptx/ir.h"
+#include "ptx/module.h"
 
 typedef struct thing { /* what one name means after linking; exactly one of var and func is set */
   const ptx_var *var;
@@ -327,6 +327,7 @@ ff_status ptx_link(ptx_module *const *modules, uint32_t count, ptx_module **link
   if (status == FF_OK) {
     describe(&l);
     copy_things(&l);
+    ptx_module_index(l.linked);
     status = copy_bodies(&l);
   }
   ff_map_free(&l.names);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ptx/module.h"
 
 /* ---- errors ---- */
 
@@ -329,6 +330,7 @@ static void finish(ptx_parser *parser) {
   module->func_count = (uint32_t)parser->funcs.count;
   module->files = ptx_keep_items(parser, parser->files.items, parser->files.count, sizeof(const char *));
   module->file_count = (uint32_t)parser->files.count;
+  ptx_module_index(module);
 }
 
 static void free_parser(ptx_parser *parser) {
@@ -368,11 +370,4 @@ ff_status ptx_module_parse(const char *name, const char *text, size_t length, pt
   else ptx_module_free(parser.module);
   free_parser(&parser);
   return parser.status;
-}
-
-void ptx_module_free(ptx_module *module) {
-  if (!module) return;
-  ff_arena arena = module->arena;
-  ff_arena_free(&arena);
-  free(module);
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two makers of modules, the parser and the linker, do last. */
+#ifndef FF_PTX_MODULE_H
+#define FF_PTX_MODULE_H
+
+#include "ptx/ir.h"
+
+/* Fills the name maps from the lists, which must be complete. */
+void ptx_module_index(ptx_module *module);
+
+#endif
