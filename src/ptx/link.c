@@ -211,8 +211,9 @@ static const ptx_symbol *translate(linker *l, uint32_t m, const ptx_func *func, 
   if (t->new_var) missing = t->new_var->linkage == PTX_LINK_EXTERN && t->new_var->space != PTX_SPACE_SHARED;
   else missing = !new->func->has_body && !is_provided(new->func->name);
   if (!missing) return new;
-  ff_fail(l->error, FF_NOT_FOUND, "%s:%u:%u: '%s' is declared but defined nowhere", l->modules[m]->name, place.line,
-          place.column, old->name);
+  const ptx_module *module = l->modules[m];
+  ff_fail_in_text(l->error, FF_NOT_FOUND, module->name, module->text, module->text_length, place.line, place.column,
+                  "'%s' is declared but defined nowhere", old->name);
   return NULL;
 }
 
