@@ -25,7 +25,7 @@ struct core_output {
 };
 
 core_output *core_output_create(const exec_config *config) {
-  core_output *output = ff_alloc(sizeof *print);
+  core_output *output = ff_alloc(sizeof *output);
   pthread_mutex_init(&output->lock, NULL);
   output->print = config->print;
   output->context = config->print_context;
