@@ -16,7 +16,8 @@
 #include "base/text.h"
 #include "fatbin/fatbin.h"
 
-#define LINKED_MAGIC "\177farfault linked"  /* 16 bytes with its NUL */
+#define LINKED_MAGIC "\177farfault linked"  /* 16 bytes without its NUL */
+#define LINKED_HEADER 32u
 #define MOST_PARTS 1024u
 
 /* ---- JIT options ---- */
@@ -63,10 +64,11 @@ struct CUlinkState_st {
   void **values;
 };
 
-/* magic[16], u64 count, then per part: u64 name bytes, u64 size, name, bytes */
+/* magic[16], u64 bytes of the whole, u64 count, then per part: u64 name bytes, u64 size, name, bytes */
 static void write_linked(struct CUlinkState_st *state) {
-  uint64_t count = state->parts.count;
+  uint64_t count = state->parts.count, whole = 0;
   ff_text_add_bytes(&state->cubin, LINKED_MAGIC, 16);
+  ff_text_add_bytes(&state->cubin, &whole, 8);
   ff_text_add_bytes(&state->cubin, &count, 8);
   for (size_t i = 0; i < count; i++) {
     link_part *part = &state->parts.items[i];
@@ -75,6 +77,8 @@ static void write_linked(struct CUlinkState_st *state) {
     ff_text_add_bytes(&state->cubin, part->name, sizes[0]);
     ff_text_add_bytes(&state->cubin, part->bytes, part->size);
   }
+  whole = state->cubin.length;
+  memcpy(state->cubin.chars + 16, &whole, 8);
 }
 
 static cudaError_t link_parts(const link_part *parts, size_t count, engine_module **module, ff_error *error) {
@@ -89,22 +93,33 @@ static cudaError_t link_parts(const link_part *parts, size_t count, engine_modul
   return engine_module_link(images, sizes, names, (uint32_t)count, module, error);
 }
 
-/* Such an image comes from write_linked in this process, so its numbers are right. */
-static cudaError_t load_linked(const char *image, engine_module **module, ff_error *error) {
-  uint64_t count, sizes[2];
+/* One part at `at`, of which `left` bytes are there; its length, or 0 if it is broken. */
+static uint64_t read_part(const char *at, uint64_t left, link_part *part) {
+  uint64_t sizes[2];
+  if (left < sizeof sizes) return 0;
+  memcpy(sizes, at, sizeof sizes);
+  left -= sizeof sizes;
+  if (!sizes[0] || sizes[0] > left || !sizes[1] || sizes[1] > left - sizes[0] || at[16 + sizes[0] - 1]) return 0;
+  *part = (link_part){.name = (char *)at + 16, .bytes = (char *)at + 16 + sizes[0], .size = sizes[1]};
+  return sizeof sizes + sizes[0] + sizes[1];
+}
+
+/* Such an image may have been kept in a file meanwhile: bytes != 0 is what there is of it. */
+static cudaError_t load_linked(const char *image, size_t bytes, engine_module **module, ff_error *error) {
+  uint64_t whole, count, used;
   link_part parts[MOST_PARTS];
-  memcpy(&count, image + 16, 8);
-  const char *at = image + 24;
-  for (uint64_t i = 0; i < count && i < MOST_PARTS; i++) {
-    memcpy(sizes, at, sizeof sizes);
-    parts[i] = (link_part){.name = (char *)at + 16, .bytes = (char *)at + 16 + sizes[0], .size = sizes[1]};
-    at += 16 + sizes[0] + sizes[1];
-  }
-  return link_parts(parts, count < MOST_PARTS ? count : MOST_PARTS, module, error);
+  memcpy(&whole, image + 16, 8);
+  memcpy(&count, image + 24, 8);
+  bool broken = whole < LINKED_HEADER || (bytes && whole > bytes) || !count || count > MOST_PARTS;
+  for (uint64_t i = 0, at = LINKED_HEADER; i < count && !broken; i++, at += used)
+    broken = !(used = read_part(image + at, whole - at, &parts[i]));
+  if (!broken) return link_parts(parts, count, module, error);
+  ff_fail(error, FF_PARSE, "the linked image is damaged");
+  return cudaErrorInvalidKernelImage;
 }
 
 static bool is_linked(const void *image, size_t bytes) {
-  return (!bytes || bytes >= 24) && strncmp(image, LINKED_MAGIC, 16) == 0;
+  return (!bytes || bytes >= LINKED_HEADER) && strncmp(image, LINKED_MAGIC, 16) == 0;
 }
 
 /* ---- loading ---- */
@@ -113,7 +128,7 @@ static bool is_linked(const void *image, size_t bytes) {
 static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options, void **values) {
   ff_error error = {.message = ""};
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
-  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, module, &error) : engine_module_load(image, bytes, module, &error);
+  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error) : engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
   return libcuda_result(failed);
 }

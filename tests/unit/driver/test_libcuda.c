@@ -405,6 +405,17 @@ static void test_link(void **state) {
   check(cuLinkAddData_v2(link, 0, (void *)"\177ELF", 4, "cubin", 0, NULL, NULL), CUDA_ERROR_NO_BINARY_FOR_GPU);
   succeed(cuLinkComplete(link, &cubin, &size));
   assert_true(size > sizeof caller_text + sizeof callee_text);
+  char *kept = malloc(size); /* a program may keep it, and spoil it */
+  for (size_t cut = 0; cut < 200; cut++) {
+    memcpy(kept, cubin, size);
+    kept[16 + cut] ^= 0x40;
+    CUmodule spoiled;
+    if (cuModuleLoadData(&spoiled, kept) == CUDA_SUCCESS) succeed(cuModuleUnload(spoiled));
+  }
+  memcpy(kept, cubin, size);
+  kept[24] = 0; /* no parts */
+  check(cuModuleLoadData(&module, kept), CUDA_ERROR_INVALID_IMAGE);
+  free(kept);
   succeed(cuModuleLoadData(&module, cubin));
   succeed(cuLinkDestroy(link));
   succeed(cuModuleGetFunction(&function, module, "linked"));
