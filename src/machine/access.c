@@ -110,17 +110,13 @@ static void access_over(warp *w) {
 
 /* ---- the unit's queue ---- */
 
-/* false: the unit works for another warp, or is held up: this one waits for its turn. */
-static bool lsu_enter(sim *s, sm *m, warp *w, ps time) {
-  if (m->lsu_owner == w->index) return true;
-  bool free = !m->lsu_owner;
-  if (free) {
+/* false: the unit works for another warp: this one waits for its turn. */
+static bool lsu_enter(sim *s, sm *m, warp *w) {
+  if (!m->lsu_owner) {
     m->lsu_owner = w->index;
     m->seen_count = 0;
-    if (m->lsu.free <= time + s->t.ahead) return true;
-    event_push(&s->heap, m->lsu.free, EVENT_WARP, w->index);
-    return false;
   }
+  if (m->lsu_owner == w->index) return true;
   w->next = 0;
   if (m->lsu_last) s->warps.items[m->lsu_last]->next = w->index;
   else m->lsu_first = w->index;
@@ -151,7 +147,7 @@ static bool send_lines(progress *p, uint64_t limit) {
 
 bool access_continue(sim *s, warp *w, ps *time) {
   sm *m = w->sm;
-  if (!lsu_enter(s, m, w, *time)) return false;
+  if (!lsu_enter(s, m, w)) return false;
   progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
   p.at = server_take(&m->lsu, *time, *time, 0);
   ps next = s->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;

@@ -15,7 +15,7 @@ void link_init(sim *s) {
 }
 
 void link_account(sim *s, ps now) {
-  link *l = &s->link;
+  host_link *l = &s->link;
   if (now <= l->accounted) return;
   ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
   if (end > now) end = now;
@@ -54,7 +54,7 @@ static double table_gbs(const machine_size_table *table, uint64_t bytes) {
 }
 
 ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from) {
-  link *l = &s->link;
+  host_link *l = &s->link;
   link_direction *d = in ? &l->h2d : &l->d2h;
   server *engine = &l->engines[s->spec->copy_engines > 1 && !in];
   double per_byte = d->per_byte, gbs = table_gbs(&s->spec->link_table, bytes);

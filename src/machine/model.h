@@ -196,12 +196,12 @@ typedef struct l2_slice {
 } l2_slice;
 
 typedef struct link_direction { server bus; double per_byte; uint64_t busy; } link_direction;
-typedef struct link {
+typedef struct host_link {
   link_direction h2d, d2h;
   server engines[2];            /* one engine: [0] carries both directions */
   server device;                /* copies within GPU memory */
   ps accounted, union_busy;     /* busy in at least one direction, until `accounted` */
-} link;
+} host_link;
 
 typedef struct kernel {
   trace_launch *launch;
@@ -258,7 +258,7 @@ struct sim {
   divider by_slices, by_row, by_banks;
   lru walk_cache;
   slots walkers;
-  link link;
+  host_link link;
   pager *pager;
   uint32_t page_shift;          /* of TLB entries */
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */

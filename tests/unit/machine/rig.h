@@ -175,6 +175,8 @@ static inline ps rig_time(rig_tweak tweak, void (*warp)(trace_writer *, uint64_t
   return rig_run(tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = warp}).kernel_ps;
 }
 
+#define assert_between(value, low, high) \
+  do { if ((value) < (low) || (value) > (high)) fail_msg("%s is %g, expected %g to %g", #value, (double)(value), (double)(low), (double)(high)); } while (0)
 #define assert_near(value, expected, share)                                                                       \
   do {                                                                                                            \
     double v_ = (double)(value), e_ = (double)(expected);                                                         \

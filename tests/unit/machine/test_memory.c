@@ -81,8 +81,15 @@ static void test_rows(void **state) {
 static void two_of_one_line(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   warm(w);
   rig_load(w, LINE(0));
-  rig_load(w, LINE(0)); /* merges with the first */
+  rig_load(w, LINE(0)); /* merges with the first: arrives when that does, not after an L1 hit's 20 ns */
   trace_put_wait(w, 0);
+  rig_issue(w, 25);
+}
+static void two_of_one_line_in_l2(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  for (int n = 0; n < 2; n++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, LINE(0), 15);
+  trace_put_wait(w, 0);
+  rig_issue(w, 25);
 }
 static void two_lines(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   warm(w);
@@ -102,7 +109,8 @@ static void one_l2_mshr(machine_spec *s) {
 
 static void test_mshrs(void **state) {
   ps miss = beyond_warm(big_pages, one_miss);
-  assert_int_equal(beyond_warm(big_pages, two_of_one_line), miss);
+  assert_int_equal(beyond_warm(big_pages, two_of_one_line), miss + 100 * NS);
+  assert_int_equal(beyond_warm(big_pages, two_of_one_line_in_l2), miss + 100 * NS);
   /* Two lines at once: the second is a cycle behind at the unit and does not wait for the first. */
   assert_int_equal(beyond_warm(big_pages, two_lines), miss + 1 * NS + 3 * NS); /* and its burst follows on the bus */
   /* With one MSHR it begins when the first has arrived. */
@@ -181,6 +189,24 @@ static void test_l1_is_empty_when_a_kernel_begins(void **state) {
   rig_close(&r);
 }
 
+/* Epochs tell kernels apart in the L1's tags; when they begin again, old tags must not be taken for new ones. */
+static void test_l1_epochs_wrap(void **state) {
+  rig r;
+  rig_open(&r, "ideal");
+  rig_start(&r);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_miss});
+  sim_lock(r.sim);
+  host_process(r.sim, trace_reader_next_op(r.sim->reader));
+  sim_unlock(r.sim);
+  assert_int_equal(r.sim->sms[0].l1_epoch, 1);
+  r.sim->sms[0].l1_epoch = 0xffff;
+  r.sim->next_sm = 0; /* the second kernel runs on SM 0 as well */
+  assert_int_equal(rig_finish(&r)->counters.l1_hits, 0);
+  assert_int_equal(r.sim->sms[0].l1_epoch, 1);
+  rig_close(&r);
+}
+
 static void atomics(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   warm(w);
   *trace_put_access(w, TRACE_ATOMIC, 2, TRACE_RETURNS, 0, ~0u, 1) = trace_line(LINE(0), 32, 1);
@@ -248,6 +274,7 @@ int main(void) {
       cmocka_unit_test(test_latencies), cmocka_unit_test(test_rows), cmocka_unit_test(test_mshrs),
       cmocka_unit_test(test_write_policies), cmocka_unit_test(test_dirty_lines_go_to_dram), cmocka_unit_test(test_sectors),
       cmocka_unit_test(test_l1_replacement), cmocka_unit_test(test_l1_is_empty_when_a_kernel_begins),
+      cmocka_unit_test(test_l1_epochs_wrap),
       cmocka_unit_test(test_atomics), cmocka_unit_test(test_dram_bandwidth), cmocka_unit_test(test_l2_bandwidth),
       cmocka_unit_test(test_stores_are_held_back),
   };

@@ -114,6 +114,7 @@ static void test_barrier(void **state) {
   assert_int_equal(meet_time(100, false), (400 + 4) * NS);
   assert_int_equal(meet_time(100, true), (400 + 40) * NS); /* warp 3 goes on when warp 0 has come, not before */
   assert_int_equal(meet_time(101, true), (404 + 40) * NS);
+  assert_int_equal(meet_time(20, true), (80 + 40) * NS); /* warp 0's whole burst is one piece: it is first in the heap */
 }
 
 static void produce(trace_writer *w, uint64_t b, uint32_t warp, const void *context) {

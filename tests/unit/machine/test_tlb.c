@@ -27,6 +27,19 @@ static void test_reach(void **state) {
   assert_int_equal(c.tlb_misses, 258); /* one more, and LRU loses every one */
 }
 
+static void four_entries(machine_spec *s) { s->tlb_entries = 4; }
+static void use_and_replace(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  static const uint32_t pages[] = {0, 1, 2, 3, 0, 4, 0, 1}; /* 4 replaces 1, the least recently used; 0 stays */
+  for (size_t n = 0; n < sizeof pages / sizeof *pages; n++) {
+    rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, PAGE(pages[n]), 15);
+    trace_put_wait(w, 0);
+  }
+}
+static void test_replacement(void **state) {
+  sim_counters c = rig_run(four_entries, (rig_kernel){.blocks = 1, .warps = 1, .warp = use_and_replace});
+  assert_int_equal(c.tlb_misses, 6);
+}
+
 static void test_walk_cache(void **state) {
   sim_counters c = over_pages(100);
   assert_int_equal(c.walks, 100);
@@ -129,7 +142,7 @@ static void test_walkers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reach), cmocka_unit_test(test_walk_cache), cmocka_unit_test(test_miss_time),
+      cmocka_unit_test(test_reach), cmocka_unit_test(test_replacement), cmocka_unit_test(test_walk_cache), cmocka_unit_test(test_miss_time),
       cmocka_unit_test(test_hit_under_miss), cmocka_unit_test(test_ports), cmocka_unit_test(test_once_per_page_of_an_access),
       cmocka_unit_test(test_walkers),
   };

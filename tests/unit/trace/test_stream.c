@@ -407,6 +407,26 @@ static void test_skip_and_leave(void **state) {
   trace_program_free(program);
 }
 
+/* A chunk that a reader has taken stays its own when it skips the rest. */
+static void test_skip_with_a_chunk_in_hand(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_launch *launch = append_launch(program, 10, 1);
+  for (uint64_t b = 0; b < 10; b++) write_block(launch, b, 50);
+  trace_launch_finish(launch);
+  const trace_op *op = trace_reader_next_op(reader);
+  trace_chunk *chunk = trace_reader_chunk(reader, op->launch, 0);
+  uint64_t all = trace_program_usage(program).memory_bytes;
+  trace_reader_skip(reader, op->launch);
+  uint64_t left = trace_program_usage(program).memory_bytes;
+  assert_true(left > 0 && left < all);
+  check_warp(reader, chunk, seed_of(op->launch->id, 0, 0), 0, 50);
+  trace_reader_release(reader, chunk);
+  assert_int_equal(trace_program_usage(program).memory_bytes, 0);
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 /* ---- threads ---- */
 
 typedef struct run {
@@ -477,7 +497,8 @@ int main(void) {
       cmocka_unit_test(test_abandoned_launch), cmocka_unit_test(test_no_readers),
       cmocka_unit_test(test_warp_without_writer), cmocka_unit_test(test_spill), cmocka_unit_test(test_throttle),
       cmocka_unit_test(test_throttle_lets_a_dependent_block_go), cmocka_unit_test(test_operations_back_pressure),
-      cmocka_unit_test(test_poke), cmocka_unit_test(test_skip_and_leave), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_poke), cmocka_unit_test(test_skip_and_leave),
+      cmocka_unit_test(test_skip_with_a_chunk_in_hand), cmocka_unit_test(test_threads),
       cmocka_unit_test(test_threads_small_budget),
   };
   return cmocka_run_group_tests_name("stream", tests, NULL, NULL);

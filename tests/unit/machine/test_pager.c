@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pager alone: random operations against a model that keeps the same things in the most naive way, and the
+ * promises it makes to waiting warps. */
+#include "rig.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGES = 300, SMS = 3, WARPS = 40, ALLOCATIONS = 6 };
+
+/* ---- the naive model ---- */
+
+typedef struct naive_page { bool gpu, cpu, flying; int allocation; } naive_page; /* where the newest bytes are */
+typedef struct testbed {
+  pager *p;
+  naive_page pages[PAGES];
+  struct { int first, count; bool live; } allocations[ALLOCATIONS];
+  struct { bool waits; uint32_t page; } warps[SMS][WARPS];
+  uint32_t flights[PAGES]; /* landing order is random: flight index by page */
+  uint64_t started, woken, moved_in, moved_out, left;
+  int shift;               /* pages per unit, as a shift */
+} testbed;
+
+static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* the unit of a page: window cut to the allocation */
+  uint32_t window = page >> t->shift << t->shift, end = window + (1u << t->shift);
+  int a = t->pages[page].allocation;
+  uint32_t low = (uint32_t)t->allocations[a].first, high = low + (uint32_t)t->allocations[a].count;
+  *first = window > low ? window : low;
+  return (end < high ? end : high) - *first;
+}
+
+static uint64_t on_start(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit) {
+  testbed *t = context;
+  uint32_t page = (uint32_t)((address - RIG_BASE) / 4096), first;
+  uint32_t n = pages_of(t, page, &first);
+  assert_int_equal(unit->frames, n);
+  assert_true(sm < SMS && warp < WARPS);
+  for (uint32_t i = first; i < first + n; i++) {
+    assert_false(t->pages[i].gpu || t->pages[i].flying);
+    assert_true(t->pages[i].cpu);
+    t->pages[i].flying = true;
+    t->flights[i] = flight;
+  }
+  t->started++;
+  return 1;
+}
+static void on_wake(void *context, uint32_t sm, uint32_t warp) {
+  testbed *t = context;
+  assert_true(t->warps[sm][warp].waits);
+  assert_true(t->pages[t->warps[sm][warp].page].gpu); /* its page is there */
+  t->warps[sm][warp].waits = false;
+  t->woken++;
+}
+static void on_unblock(void *context, uint32_t sm) {}
+static void on_left(void *context, uint64_t address, const pager_unit *unit) { ((testbed *)context)->left += unit->frames; }
+static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
+  testbed *t = context;
+  *(in ? &t->moved_in : &t->moved_out) += bytes;
+}
+
+static uint64_t random_state;
+static uint32_t random_below(uint32_t n) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return (uint32_t)((random_state >> 11) % n);
+}
+
+/* ---- operations on both ---- */
+
+static void do_fault(testbed *t) {
+  uint32_t page = random_below(PAGES), sm = random_below(SMS), warp = random_below(WARPS);
+  if (t->pages[page].allocation < 0 || t->pages[page].gpu || t->warps[sm][warp].waits) return;
+  bool blocks, flying = t->pages[page].flying;
+  uint64_t address = RIG_BASE + page * 4096ull + 128;
+  t->warps[sm][warp].waits = true;
+  t->warps[sm][warp].page = page;
+  pager_unit *unit = pager_find(t->p, address);
+  bool waits = pager_waits(t->p, sm, unit);
+  pager_outcome outcome = pager_fault(t->p, sm, address, unit, warp, &blocks);
+  assert_false(blocks);
+  if (outcome == PAGER_STARTED) assert_true(!flying && !waits);
+  if (outcome == PAGER_MERGED) assert_true(flying);
+  if (outcome == PAGER_JOINED) assert_true(waits && !flying);
+  if (outcome == PAGER_THROTTLED) assert_int_equal(t->p->sms[sm].pending, t->p->config.allotment);
+}
+
+static void land(testbed *t, uint32_t page) {
+  uint32_t first, n = pages_of(t, page, &first), flight = t->flights[page];
+  for (uint32_t i = first; i < first + n; i++) {
+    t->pages[i].flying = false;
+    t->pages[i].gpu = true; /* the CPU's copy stays good until someone writes */
+  }
+  pager_complete(t->p, flight);
+}
+
+static void do_landing(testbed *t) {
+  for (uint32_t i = 0, at = random_below(PAGES); i < PAGES; i++)
+    if (t->pages[(at + i) % PAGES].flying) {
+      land(t, (at + i) % PAGES);
+      return;
+    }
+}
+
+static void land_all(testbed *t) {
+  for (bool any = true; any;) {
+    any = false;
+    for (uint32_t i = 0; i < PAGES; i++)
+      if (t->pages[i].flying) {
+        land(t, i);
+        any = true;
+      }
+  }
+  for (int sm = 0; sm < SMS; sm++)
+    for (int w = 0; w < WARPS; w++) assert_false(t->warps[sm][w].waits); /* all have been woken */
+}
+
+static void do_write_by_gpu(testbed *t) {
+  uint32_t page = random_below(PAGES), first;
+  if (t->pages[page].allocation < 0 || !t->pages[page].gpu) return;
+  pager_gpu_write(t->p, pager_find(t->p, RIG_BASE + page * 4096ull));
+  uint32_t n = pages_of(t, page, &first);
+  for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
+}
+
+/* A range operation; the model goes unit by unit. kind: 0 host read, 1 host write, 2 fill, 3 fetch. */
+static void do_range(testbed *t) {
+  uint32_t kind = random_below(4), from = random_below(PAGES), to = from + 1 + random_below(PAGES - from);
+  uint64_t cut = random_below(3) ? 0 : 100; /* sometimes the range begins and ends inside a page */
+  if (t->p->in_flight && pager_busy_until(t->p, RIG_BASE + from * 4096ull, (to - from) * 4096ull)) return;
+  pager_moves expected = {0}, moves;
+  uint64_t begin = from * 4096ull + cut, end = to * 4096ull - cut;
+  for (uint32_t page = 0; page < PAGES;) {
+    uint32_t first, n;
+    if (t->pages[page].allocation < 0) {
+      page++;
+      continue;
+    }
+    n = pages_of(t, page, &first);
+    naive_page *u = &t->pages[first];
+    bool touched = first * 4096ull < end && (first + n) * 4096ull > begin;
+    bool whole = first * 4096ull >= begin && (first + n) * 4096ull <= end, moved = false;
+    naive_page now = *u;
+    if (touched && kind == 0 && !u->cpu) moved = true, now.cpu = true, now.gpu = false;
+    if (touched && kind == 1) moved = !whole && !u->cpu, now.cpu = true, now.gpu = false;
+    if (touched && kind == 2) moved = !whole && !u->gpu, now.gpu = true, now.cpu = false;
+    if (touched && kind == 3) moved = !u->gpu, now.gpu = true;
+    for (uint32_t i = first; i < first + n; i++) t->pages[i].gpu = now.gpu, t->pages[i].cpu = now.cpu;
+    expected.units += moved;
+    expected.bytes += moved * n * 4096ull;
+    page = first + n;
+  }
+  uint64_t address = RIG_BASE + begin, bytes = end - begin;
+  if (kind == 0) moves = pager_host_read(t->p, address, bytes);
+  else if (kind == 1) moves = pager_host_write(t->p, address, bytes);
+  else if (kind == 2) moves = pager_gpu_fill(t->p, address, bytes);
+  else moves = pager_gpu_fetch(t->p, address, bytes);
+  assert_int_equal(moves.units, expected.units);
+  assert_int_equal(moves.bytes, expected.bytes);
+}
+
+static void do_allocation(testbed *t) {
+  int a = (int)random_below(ALLOCATIONS);
+  int slot = PAGES / ALLOCATIONS * a;
+  if (t->allocations[a].live) {
+    land_all(t);
+    assert_true(pager_unmap(t->p, RIG_BASE + (uint64_t)t->allocations[a].first * 4096) != 0);
+    for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.allocation = -1};
+    t->allocations[a].live = false;
+    return;
+  }
+  t->allocations[a].first = slot + (int)random_below(10);
+  t->allocations[a].count = 1 + (int)random_below(40);
+  t->allocations[a].live = true;
+  for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.cpu = true, .allocation = a};
+  pager_map(t->p, RIG_BASE + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
+            a % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED, (uint32_t)a);
+}
+
+static void compare(const testbed *t) {
+  uint64_t resident = 0, in_flight = 0;
+  for (uint32_t i = 0; i < PAGES; i++) {
+    const pager_unit *unit = pager_find(t->p, RIG_BASE + i * 4096ull);
+    if (t->pages[i].allocation < 0) {
+      if (unit->allocation) { /* a window shared with another allocation */
+        const pager_allocation *a = &t->p->allocations.items[unit->allocation];
+        assert_true(RIG_BASE + i * 4096ull < a->address || RIG_BASE + i * 4096ull >= a->address + a->bytes);
+      }
+      continue;
+    }
+    resident += t->pages[i].gpu;
+    in_flight += t->pages[i].flying;
+    assert_int_equal(unit->state, t->pages[i].flying ? PAGER_IN_FLIGHT : t->pages[i].gpu ? PAGER_RESIDENT : PAGER_ABSENT);
+    assert_int_equal(unit->cpu_version == unit->version, t->pages[i].cpu);
+    if (t->pages[i].gpu) assert_int_equal(unit->gpu_version, unit->version);
+  }
+  assert_int_equal(t->p->resident, resident);
+  assert_int_equal(t->p->in_flight, in_flight);
+  pager_check_all(t->p);
+}
+
+static void random_run(int shift, uint32_t allotment, uint64_t seed) {
+  testbed t = {.shift = shift};
+  pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = 4 << 20,
+                         .sms = SMS, .allotment = allotment,
+                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+  t.p = pager_create(&config);
+  random_state = seed;
+  for (int i = 0; i < PAGES; i++) t.pages[i].allocation = -1;
+  for (int step = 0; step < 20000; step++) {
+    uint32_t dice = random_below(100);
+    if (dice < 60) do_fault(&t);
+    else if (dice < 82) do_landing(&t);
+    else if (dice < 92) do_write_by_gpu(&t);
+    else if (dice < 98) do_range(&t);
+    else do_allocation(&t);
+    if (step % 64 == 0) compare(&t);
+  }
+  land_all(&t);
+  compare(&t);
+  assert_true(t.started > 100 && t.woken > t.started);
+  assert_int_equal(t.moved_in, t.p->moved_in * 4096);
+  assert_int_equal(t.moved_out, t.p->moved_out * 4096);
+  assert_int_equal(t.left, t.p->moved_out + t.p->dropped);
+  pager_free(t.p);
+}
+
+static void test_random_operations(void **state) {
+  random_run(0, 4, 1);
+  random_run(0, 1, 2);
+  random_run(4, 2, 3);  /* 64 KiB units: windows shared by allocations */
+  random_run(9, 16, 4); /* 2 MiB */
+}
+
+/* ---- the oracle and the equations notice what is wrong ---- */
+
+static bool aborts(void (*function)(pager *p), pager *p) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (!child) {
+    signal(SIGABRT, SIG_DFL);
+    ff_check_level = 2;
+    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    function(p);
+    _exit(0);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void read_page(pager *p) { pager_gpu_read(p, pager_find(p, RIG_BASE)); }
+static void lose_a_frame(pager *p) {
+  p->free--;
+  pager_check(p);
+}
+static void miscount(pager *p) {
+  pager_find(p, RIG_BASE)->state = PAGER_ABSENT;
+  pager_check_all(p);
+}
+static void forget_newest(pager *p) {
+  pager_find(p, RIG_BASE)->version += 5;
+  pager_check_all(p);
+}
+static void nothing(pager *p) {
+  read_page(p);
+  pager_check_all(p);
+}
+static void read_after_host_write(pager *p) {
+  pager_host_write(p, RIG_BASE, 4096);
+  read_page(p);
+}
+static void break_and_read(pager *p) {
+  pager_break_for_test(p, RIG_BASE);
+  read_page(p);
+}
+
+static void test_broken_pages_are_noticed(void **state) {
+  testbed t = {0};
+  pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = 1, .allotment = 1,
+                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+  pager *p = pager_create(&config);
+  pager_map(p, RIG_BASE, 8192, TRACE_MEMORY_DEVICE, 0);
+  assert_true(aborts(read_page, p)); /* absent */
+  pager_gpu_fill(p, RIG_BASE, 8192);
+  assert_false(aborts(nothing, p));
+  assert_true(aborts(break_and_read, p));
+  assert_true(aborts(read_after_host_write, p));
+  assert_true(aborts(lose_a_frame, p));
+  assert_true(aborts(miscount, p));
+  assert_true(aborts(forget_newest, p));
+  pager_free(p);
+}
+
+/* ---- a bad policy costs speed, never progress ---- */
+
+static manager_answer always_throttle(const manager_nack *nack) { return MANAGER_THROTTLE; }
+static const manager unwilling = {.name = "unwilling", .summary = "", .placement = MANAGER_PAGED, .decide = always_throttle};
+
+static void test_unwilling_manager(void **state) {
+  testbed t = {0};
+  for (int i = 0; i < PAGES; i++) t.pages[i] = (naive_page){.cpu = true, .allocation = 0};
+  t.allocations[0].count = PAGES;
+  pager_config config = {.manager = &unwilling, .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = SMS, .allotment = 1,
+                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+  t.p = pager_create(&config);
+  pager_map(t.p, RIG_BASE, PAGES * 4096, TRACE_MEMORY_DEVICE, 0);
+  for (uint32_t w = 0; w < WARPS; w++) {
+    bool blocks;
+    t.warps[0][w].waits = true;
+    t.warps[0][w].page = w;
+    pager_fault(t.p, 0, RIG_BASE + w * 4096, pager_find(t.p, RIG_BASE + w * 4096), w, &blocks);
+  }
+  assert_int_equal(t.started, 1);
+  land_all(&t);
+  assert_int_equal(t.started, WARPS);
+  pager_free(t.p);
+}
+
+/* ---- the page table ---- */
+
+static void test_lookups(void **state) {
+  testbed t = {0};
+  pager_config config = {.manager = manager_find("copy"), .unit_bytes = 4096, .memory_bytes = UINT64_C(1) << 40, .sms = 1,
+                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+  pager *p = pager_create(&config);
+  assert_int_equal(pager_find(p, RIG_BASE)->allocation, 0);
+  uint32_t huge = pager_map(p, RIG_BASE, UINT64_C(1) << 39, TRACE_MEMORY_DEVICE, 1); /* costs nothing until touched */
+  assert_true(huge);
+  assert_int_equal(pager_map(p, RIG_BASE + 4096, 4096, TRACE_MEMORY_DEVICE, 2), 0); /* overlaps */
+  assert_int_equal(pager_map(p, RIG_BASE - 4096, 8192, TRACE_MEMORY_DEVICE, 2), 0);
+  assert_int_equal(pager_map(p, UINT64_MAX - 10, 100, TRACE_MEMORY_DEVICE, 2), 0);
+  assert_int_equal(pager_find(p, RIG_BASE + (UINT64_C(1) << 38))->allocation, huge);
+  assert_int_equal(p->chunk_count, 1);
+  for (uint64_t i = 0; i < 1000; i++) assert_int_equal(pager_find(p, RIG_BASE + i * (2 << 20))->allocation, huge);
+  assert_int_equal(p->chunk_count, 1001);
+  assert_int_equal(pager_unmap(p, RIG_BASE + 4096), 0);
+  assert_int_equal(pager_unmap(p, RIG_BASE), huge);
+  assert_int_equal(p->chunk_count, 0);
+  assert_int_equal(pager_find(p, RIG_BASE + (UINT64_C(1) << 38))->allocation, 0);
+  assert_int_equal(p->chunk_count, 0); /* addresses that belong to nothing take no memory */
+  for (int i = 0; i < 1000; i++) { /* neither do allocations that come and go */
+    uint32_t index = pager_map(p, RIG_BASE, 4096, TRACE_MEMORY_DEVICE, 1);
+    assert_int_equal(index, huge);
+    pager_unmap(p, RIG_BASE);
+  }
+  pager_free(p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_operations), cmocka_unit_test(test_broken_pages_are_noticed),
+      cmocka_unit_test(test_unwilling_manager), cmocka_unit_test(test_lookups),
+  };
+  return cmocka_run_group_tests_name("pager", tests, NULL, NULL);
+}
