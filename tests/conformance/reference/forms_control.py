@@ -403,6 +403,86 @@ def fences():
         yield lane_file(name.split(".")[0], name, "changes no value", arrays, [f"ld.param.u64 %at, [a]; {name} [{operand}];", "add.u32 %d, %a, 1;"], target=(74, 80))
 
 
+# ---- threads that wait for each other ----
+
+def waiting():
+    text = f""".global .u32 lock; .global .u32 counter;
+.visible .entry test(.param .u64 d)
+{{
+{INDEX}again:
+  atom.global.cas.b32 %x, [lock], 0, 1;
+  setp.ne.u32 %p, %x, 0;
+  @%p bra again;
+  membar.gl;
+  ld.volatile.global.u32 %y, [counter]; add.u32 %y, %y, 3; st.volatile.global.u32 [counter], %y;
+  membar.gl;
+  atom.global.exch.b32 %x, [lock], 0;
+  mov.u32 %z, %ctaid.x; mov.u32 %x, %ntid.x; mad.lo.u32 %i, %z, %x, %i;
+  ld.param.u64 %at, [d]; red.global.add.u32 [%at], 1; atom.global.max.u32 %x, [%at+4], %y;
+  ret;
+}}"""
+    yield kernel_file("bra", "wait.lock", "every thread of three blocks takes one lock: lanes of a warp wait for each other",
+                      [Array("inout", "d", "u32", ([0, 0], [240, 720]))], text, "grid 3 block 80")
+    text = f""".visible .entry test(.param .u64 d)
+{{
+  .shared .u32 flag; .shared .u32 value;
+{INDEX}  setp.eq.u32 %p, %i, 0;
+  @%p st.shared.u32 [flag], 0;
+  bar.sync 0;
+  setp.lt.u32 %p, %i, 20;
+  @%p bra consumer;
+  setp.ne.u32 %p, %i, 31;
+  @%p bra done;
+  mov.u32 %x, 1234; st.volatile.shared.u32 [value], %x; membar.cta; mov.u32 %x, 1; st.volatile.shared.u32 [flag], %x;
+  bra done;
+consumer:
+  ld.volatile.shared.u32 %x, [flag]; setp.eq.u32 %p, %x, 0;
+  @%p bra consumer;
+  ld.volatile.shared.u32 %x, [value]; add.u32 %x, %x, %i;
+{store("d", "%x")}done:
+  ret;
+}}"""
+    yield kernel_file("bra", "wait.lanes", "lanes of one warp wait for another lane of it",
+                      [Array("inout", "d", "u32", ([5] * 32, [1234 + i if i < 20 else 5 for i in range(32)]))], text, "grid 1 block 32")
+    for name, title, other, first in (("wait.before", "every block waits for the one before it", "sub.u32 %y, %z, 1;", "0"),
+                                      ("wait.after", "every block waits for the one after it", "add.u32 %y, %z, 1;", "11")):
+        text = f""".visible .entry test(.param .u64 flags, .param .u64 d)
+{{
+{INDEX}  mov.u32 %z, %ctaid.x; {other} ld.param.u64 %to, [flags]; mad.wide.u32 %at, %y, 4, %to;
+  setp.ne.u32 %p, %i, 0;
+  @%p bra joined;
+  mov.u32 %x, 0; setp.eq.u32 %p, %z, {first};
+  @%p bra known;
+wait:
+  ld.acquire.gpu.global.u32 %x, [%at]; setp.eq.u32 %p, %x, 0;
+  @%p bra wait;
+known:
+  add.u32 %x, %x, 1; mad.wide.u32 %at, %z, 4, %to; st.release.gpu.global.u32 [%at], %x;
+joined:
+  bar.sync 0;
+  mad.wide.u32 %at, %z, 4, %to; ld.volatile.global.u32 %x, [%at]; mov.u32 %y, %ntid.x; mad.lo.u32 %i, %z, %y, %i;
+{store("d", "%x")}  ret;
+}}"""
+        order = list(range(1, 13)) if first == "0" else list(range(12, 0, -1))
+        yield kernel_file("bra", name, title, [Array("inout", "flags", "u32", ([0] * 12, order)), Array("out", "d", "u32", [v for v in order for _ in range(40)])],
+                          text, "grid 12 block 40")
+    text = f""".visible .entry test(.param .u64 d)
+{{
+  .shared .u32 sum;
+{INDEX}  setp.eq.u32 %p, %i, 95;
+  @%p st.shared.u32 [sum], 0;
+  shr.u32 %z, %i, 2; mov.u32 %y, 0;
+round:
+  bar.sync 0;
+  atom.shared.add.u32 %x, [sum], 1;
+  add.u32 %y, %y, 1; setp.le.u32 %p, %y, %z;
+  @%p bra round;
+{store("d", "%y")}  ret;
+}}"""
+    yield kernel_file("bar", "bar.sync.leaving", "threads leave a loop of barriers one by one; the others go on",
+                      [Array("out", "d", "u32", [i // 4 + 1 for i in range(96)])], text, "grid 1 block 96")
+
+
 def cases():
-    for group in (branches, leaving, calls, barriers, fences):
+    for group in (branches, leaving, calls, barriers, fences, waiting):
         yield from group()
