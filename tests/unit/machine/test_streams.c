@@ -150,10 +150,12 @@ static void test_wait_for_an_event_that_is_known(void **state) {
   make_stream(&r, 1, TRACE_STREAM_NON_BLOCKING);
   rig_launch(&r, busy_kernel(1));
   uint32_t event = rig_record(&r, 1, &sequence);
+  rig_launch(&r, busy_kernel(1));
   rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_WAIT, .stream = 0, .event = {event}});
-  copy_async(&r, TRACE_H2D, 0);
-  rig_sync(&r);
-  assert_int_equal(finish_time(&r), 200 * US);
+  rig_record(&r, 0, &sequence);
+  rig_finish(&r);
+  assert_int_equal(sim_event_time(r.sim, sequence), 100 * US);
+  rig_close(&r);
 }
 
 static void *run_thread(void *simulation) {
