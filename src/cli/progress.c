@@ -41,26 +41,43 @@ static void update_rate(run_progress *p, double time) {
   p->last_instructions = instructions;
 }
 
+/* ", 12 s left in this launch", from the share of its blocks that is done; "" while nothing can be said. */
+static void estimate(run_progress *p, double time, uint64_t done, uint64_t total, char *text, size_t size) {
+  text[0] = '\0';
+  if (p->launch != p->area->launches) {
+    p->launch = p->area->launches;
+    p->launch_started = time;
+  }
+  double elapsed = time - p->launch_started;
+  if (p->area->done) snprintf(text, size, ", finishing");
+  else if (done && done < total && elapsed > 1)
+    snprintf(text, size, ", %.0f s left in this launch", elapsed * (double)(total - done) / (double)done);
+}
+
+static void show(run_progress *p, double time) {
+  char name[41], number[32], rate[64] = "", simulated[32], line[256], left[64];
+  uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
+  double share = total ? 100 * (double)done / (double)total : 0;
+  copy_name(p->area, name, sizeof name);
+  report_format_count((uint64_t)p->rate, number, sizeof number);
+  if (p->rate >= 1) snprintf(rate, sizeof rate, ", %s warp instructions/s", number); /* known when a launch has ended */
+  report_format_time(p->area->simulated_ps, simulated, sizeof simulated);
+  estimate(p, time, done, total, left, sizeof left);
+  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %.0f %% of %llu blocks%s%s, simulated %s",
+                        (unsigned long long)p->area->launches, name, share > 100 ? 100 : share, (unsigned long long)total, left, rate, simulated);
+  size_t width = columns() - 1;
+  if ((size_t)length > width && width < sizeof line) line[width] = '\0';
+  fprintf(stderr, "\r%s\033[K", line);
+  fflush(stderr);
+  p->shown = true;
+}
+
 void run_progress_show(run_progress *p) {
   double time = now();
   if (!p->started) p->started = p->last = time;
   if (time - p->started < 1 || time - p->last < 0.2) return;
   update_rate(p, time);
-  if (!p->area->launches) return;
-  char name[41], rate[32], simulated[32], line[256], estimate[48] = "";
-  copy_name(p->area, name, sizeof name);
-  uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
-  double share = total ? 100 * (double)done / (double)total : 0;
-  report_format_count((uint64_t)p->rate, rate, sizeof rate);
-  report_format_time(p->area->simulated_ps, simulated, sizeof simulated);
-  if (p->area->done) snprintf(estimate, sizeof estimate, ", finishing");
-  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %.0f %% of %llu blocks, %s warp instructions/s, simulated %s%s",
-                        (unsigned long long)p->area->launches, name, share > 100 ? 100 : share, (unsigned long long)total, rate, simulated, estimate);
-  size_t width = columns() - 1;
-  if ((size_t)length > width) line[width] = '\0';
-  fprintf(stderr, "\r%s\033[K", line);
-  fflush(stderr);
-  p->shown = true;
+  if (p->area->launches) show(p, time);
 }
 
 void run_progress_clear(run_progress *p) {

@@ -48,6 +48,8 @@ typedef struct run_progress {
   double started, last;     /* seconds of the monotonic clock */
   uint64_t last_instructions;
   double rate;              /* warp instructions per second, smoothed */
+  uint64_t launch;          /* the one shown, and when it was first seen */
+  double launch_started;
   bool shown;
 } run_progress;
 void run_progress_show(run_progress *progress);  /* about five times a second */
