@@ -19,7 +19,20 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "exec/exec.h"
+
+/* Every group of tests runs once per instruction set of this processor; open_ptx uses the one that is on. */
+static const char *test_isa;
+#define RUN_ON_EVERY_ISA(tests)                                                                                          \
+  int main(void) {                                                                                                       \
+    int failed = 0;                                                                                                      \
+    for (const char *const *isa = exec_isas(); *isa; isa++) {                                                            \
+      printf("instruction set %s\n", test_isa = *isa);                                                                   \
+      failed += cmocka_run_group_tests(tests, NULL, NULL);                                                               \
+    }                                                                                                                    \
+    return failed != 0;                                                                                                  \
+  }
 
 #define PTX_HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 
@@ -51,7 +64,7 @@ static inline kernel_test *open_ptx(const char *text) {
   if (exec_memory_create(&t->memory, &error) != FF_OK) fail_msg("%s", error.message);
   if (ptx_module_parse("test.ptx", text, strlen(text), &t->module, &error) != FF_OK) fail_msg("%s", error.message);
   if (exec_program_create(t->module, t->memory, &t->program, &error) != FF_OK) fail_msg("%s", error.message);
-  t->config = (exec_config){.memory = t->memory, .threads = 1, .sm_count = 4, .print = keep_printed, .print_context = t};
+  t->config = (exec_config){.memory = t->memory, .threads = 1, .sm_count = 4, .isa = test_isa, .print = keep_printed, .print_context = t};
   return t;
 }
 
