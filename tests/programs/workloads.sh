@@ -7,7 +7,8 @@ workloads=$3
 value() { # value FILE MANAGER COUNTER, from the CSV
   awk -F, -v manager="$2" -v name="$3" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i } $1 == manager { print $column }' "$1"
 }
-at_most() { if awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }'; then pass; else wrong "$1: $2 <= $3"; fi; }
+# With a per mille of slack: an order of wakes that differs can cost a queue's place.
+at_most() { if awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b * 1.001) }'; then pass; else wrong "$1: $2 <= $3"; fi; }
 while IFS=$'\t' read -r name _ _ arguments _; do
   [[ $name == name ]] && continue
   # shellcheck disable=SC2086 # the arguments are words
