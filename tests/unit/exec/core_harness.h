@@ -58,9 +58,20 @@ static inline void keep_printed(void *context, const char *text, size_t length) 
   t->printed[t->printed_length] = 0;
 }
 
+static kernel_test *open_test; /* a test that failed has left it open */
+
+static inline void close_ptx(kernel_test *t) {
+  exec_program_free(t->program);
+  ptx_module_free(t->module);
+  exec_memory_free(t->memory);
+  free(t);
+  open_test = NULL;
+}
+
 static inline kernel_test *open_ptx(const char *text) {
   ff_error error = {0};
-  kernel_test *t = calloc(1, sizeof *t);
+  if (open_test) close_ptx(open_test);
+  kernel_test *t = open_test = calloc(1, sizeof *t);
   if (exec_memory_create(&t->memory, &error) != FF_OK) fail_msg("%s", error.message);
   if (ptx_module_parse("test.ptx", text, strlen(text), &t->module, &error) != FF_OK) fail_msg("%s", error.message);
   if (exec_program_create(t->module, t->memory, &t->program, &error) != FF_OK) fail_msg("%s", error.message);
@@ -81,13 +92,6 @@ static inline kernel_test *open_body(const char *functions, const char *body) {
   kernel_test *t = open_ptx(text);
   free(text);
   return t;
-}
-
-static inline void close_ptx(kernel_test *t) {
-  exec_program_free(t->program);
-  ptx_module_free(t->module);
-  exec_memory_free(t->memory);
-  free(t);
 }
 
 static inline uint64_t buffer(kernel_test *t, uint64_t bytes) {
