@@ -86,7 +86,7 @@ static uint32_t register_bits(const ptx_func *func, const ptx_operand *operand) 
 /* cvt: registers may be wider than the types: "<64" source, "@32" or "@64" destination. A 16-bit register is the
  * natural one for an 8-bit type; unsigned values look the same in 16 and 32 bits. */
 static void name_widths(const ptx_func *func, const ptx_instr *instr, form_name *name) {
-  if (instr->opcode != PTX_OP_CVT || instr->type_count != 2 || instr->operand_count < 2) return;
+  if (instr->opcode != PTX_OP_CVT || ptx_has(instr, PTX_MOD_PACK) || instr->type_count != 2 || instr->operand_count < 2) return;
   const char *source = "", *destination = "";
   if (ptx_type_bits(instr->types[1]) < 64 && register_bits(func, &instr->operands[1]) == 64) source = "<64";
   uint32_t bits = register_bits(func, &instr->operands[0]);

@@ -48,6 +48,11 @@ OPS_INLINE uint64_t ops_clamp_u64(uint64_t x, uint64_t high) { return x > high ?
 #define SATURATE_U64_s32(x) ops_clamp(x, 0, INT64_MAX)
 #define SATURATE_U64_s64(x) ops_clamp(x, 0, INT64_MAX)
 
+OPS_INLINE uint32_t clamp_bits(int32_t x, int32_t low, int32_t high, uint32_t bits) {
+  return (uint32_t)(x < low ? low : x > high ? high : x) & ((1u << bits) - 1);
+}
+#define PACK_TWO(bits, low, high, a, b) (clamp_bits(a, low, high, bits) << (bits) | clamp_bits(b, low, high, bits))
+
 #define OPS_DEF "exec/ops_convert_int.def"
 #define OPS_TABLE ops_convert_int
 #include "exec/ops_expand.h"

@@ -76,6 +76,61 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   ROW3("fma.rm.f64 mad.rm.f64", fma_dir_f64, OPS_RM, f64, f64, f64, f64)                                            \
   ROW3("fma.rp.f64 mad.rp.f64", fma_dir_f64, OPS_RP, f64, f64, f64, f64)
 
+/* f32x2: a 64-bit slot is 64 floats, two for each lane. */
+#define OPS_F32X2_STORE_all(D, value) d[i] = ENC_##D(value)
+#define OPS_F32X2_STORE_some(D, value) d[i] = lanes[i >> 1] ? ENC_##D(value) : d[i]
+#define OPS_F32X2_LOOP _Pragma("GCC ivdep") for (int i = 0; i < 64; i++)
+#define OPS_F32X2(form, fn, D, S, before, after, expr)                                                              \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
+    float *d = OPS_SLOT(float, in->dst);                                                                            \
+    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]);                   \
+    const float *pc __attribute__((unused)) = OPS_SLOT(const float, in->src[2]);                                    \
+    OPS_LANES_##form before;                                                                                        \
+    OPS_F32X2_LOOP {                                                                                                \
+      const float a = DEC_##S(pa[i]), b = DEC_##S(pb[i]);                                                           \
+      OPS_F32X2_STORE_##form(D, (expr));                                                                            \
+    }                                                                                                               \
+    after;                                                                                                          \
+  }
+#define F32X2_VARIANT(op, fn, D, S, text, expr)                                                                     \
+  FNX(OPS_F32X2, fn##_rn2_##D, D, S, (void)0, (void)0, expr)                                                        \
+  ROW2(op ".rn" text ".f32x2 " op text ".f32x2", fn##_rn2_##D, OPS_RN, u64, u64, u64)                               \
+  FNX(OPS_F32X2, fn##_dir2_##D, D, S, OPS_ROUND_ON, OPS_ROUND_OFF, expr)                                            \
+  ROW2(op ".rz" text ".f32x2", fn##_dir2_##D, OPS_RZ, u64, u64, u64)                                                \
+  ROW2(op ".rm" text ".f32x2", fn##_dir2_##D, OPS_RM, u64, u64, u64)                                                \
+  ROW2(op ".rp" text ".f32x2", fn##_dir2_##D, OPS_RP, u64, u64, u64)
+#define F32X2(op, fn, expr) F32X2_VARIANT(op, fn, f32c, f32, "", expr) F32X2_VARIANT(op, fn, f32z, f32z, ".ftz", expr)
+
+/* The directed fma without the instruction as in OPS_FMA32_DIRECTED; with it, one loop. */
+#if defined(__FMA__)
+#define OPS_F32X2_FMA(form, fn, D, S) \
+  OPS_F32X2(form, fn, D, S, OPS_ROUND_ON, OPS_ROUND_OFF, ops_fma32(a, b, DEC_##S(pc[i])))
+#else
+#define OPS_F32X2_FMA(form, fn, D, S)                                                                               \
+  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
+    float *d = OPS_SLOT(float, in->dst);                                                                            \
+    _Alignas(64) double sum[64], product[64];                                                                       \
+    const float *pa = OPS_SLOT(const float, in->src[0]), *pb = OPS_SLOT(const float, in->src[1]);                   \
+    const float *pc = OPS_SLOT(const float, in->src[2]);                                                            \
+    OPS_LANES_##form                                                                                                \
+    OPS_F32X2_LOOP {                                                                                                \
+      product[i] = (double)DEC_##S(pa[i]) * DEC_##S(pb[i]);                                                         \
+      sum[i] = ops_odd_sum(product[i], DEC_##S(pc[i]));                                                             \
+    }                                                                                                               \
+    OPS_ROUND_ON;                                                                                                   \
+    OPS_F32X2_LOOP { OPS_F32X2_STORE_##form(D, ((float)(sum[i] == 0.0 ? product[i] + DEC_##S(pc[i]) : sum[i]))); }  \
+    OPS_ROUND_OFF;                                                                                                  \
+  }
+#endif
+#define F32X2_FMA_VARIANT(D, S, text)                                                                               \
+  FNX(OPS_F32X2, fma_rn2_##D, D, S, (void)0, (void)0, ops_fma32(a, b, DEC_##S(pc[i])))                              \
+  ROW3("fma.rn" text ".f32x2", fma_rn2_##D, OPS_RN, u64, u64, u64, u64)                                             \
+  FNX(OPS_F32X2_FMA, fma_dir2_##D, D, S)                                                                            \
+  ROW3("fma.rz" text ".f32x2", fma_dir2_##D, OPS_RZ, u64, u64, u64, u64)                                            \
+  ROW3("fma.rm" text ".f32x2", fma_dir2_##D, OPS_RM, u64, u64, u64, u64)                                            \
+  ROW3("fma.rp" text ".f32x2", fma_dir2_##D, OPS_RP, u64, u64, u64, u64)
+#define F32X2_FMA F32X2_FMA_VARIANT(f32c, f32, "") F32X2_FMA_VARIANT(f32z, f32z, ".ftz")
+
 /* f64 keeps a's payload when both are NaN. */
 OPS_INLINE double ops_min64(double a, double b) {
   double less = a < b ? a : b;
@@ -98,12 +153,12 @@ OPS_INLINE double ops_max64(double a, double b) {
   OP3(op words ".f32/3", fn##3_f32, f32c, f32, f32, f32, f(f(pre(a), pre(b)), pre(c)))                              \
   OP3(op ".ftz" words ".f32/3", fn##3_ftz_f32, f32z, f32z, f32z, f32z, f(f(pre(a), pre(b)), pre(c)))
 #define MINMAX32(op, fn)                                                                                            \
-  MINMAX_2(op, "", fn, ops_##fn##32) MINMAX_2(op, ".nan", fn##_nan, ops_##fn##_nan32)                               \
+  MINMAX_2(op, "", fn, ops_##fn##32) MINMAX_2(op, ".NaN", fn##_nan, ops_##fn##_nan32)                               \
   MINMAX_2(op, ".xorsign.abs", fn##_xorsign, ops_##fn##_xorsign32)                                                  \
-  MINMAX_2(op, ".nan.xorsign.abs", fn##_nan_xorsign, ops_##fn##_nan_xorsign32)                                      \
-  MINMAX_3(op, "", fn, ops_##fn##32, ) MINMAX_3(op, ".nan", fn##_nan, ops_##fn##_nan32, )                           \
+  MINMAX_2(op, ".NaN.xorsign.abs", fn##_nan_xorsign, ops_##fn##_nan_xorsign32)                                      \
+  MINMAX_3(op, "", fn, ops_##fn##32, ) MINMAX_3(op, ".NaN", fn##_nan, ops_##fn##_nan32, )                           \
   MINMAX_3(op, ".abs", fn##_abs, ops_##fn##32, __builtin_fabsf)                                                     \
-  MINMAX_3(op, ".nan.abs", fn##_nan_abs, ops_##fn##_nan32, __builtin_fabsf)
+  MINMAX_3(op, ".NaN.abs", fn##_nan_abs, ops_##fn##_nan32, __builtin_fabsf)
 
 #define OPS_DEF "exec/ops_float.def"
 #define OPS_TABLE ops_float

@@ -85,13 +85,13 @@ HALF_DEFINE_MINMAXES(max)
 #define HALF_MINMAX_1(op, f, words, H, variant)                                                                     \
   HALF_2(op words "." #H, op words "." #H "x2", f##_##H##_h##variant, H, half_same, f##_##H##variant, half_same)
 #define HALF_MINMAX(op, f)                                                                                          \
-  HALF_MINMAX_1(op, f, "", f16, ) HALF_MINMAX_1(op, f, ".nan", f16, _nan)                                           \
-  HALF_MINMAX_1(op, f, ".xorsign.abs", f16, _xorsign) HALF_MINMAX_1(op, f, ".nan.xorsign.abs", f16, _nan_xorsign)   \
-  HALF_MINMAX_1(op, f, ".ftz", f16, _ftz) HALF_MINMAX_1(op, f, ".ftz.nan", f16, _ftz_nan)                           \
+  HALF_MINMAX_1(op, f, "", f16, ) HALF_MINMAX_1(op, f, ".NaN", f16, _nan)                                           \
+  HALF_MINMAX_1(op, f, ".xorsign.abs", f16, _xorsign) HALF_MINMAX_1(op, f, ".NaN.xorsign.abs", f16, _nan_xorsign)   \
+  HALF_MINMAX_1(op, f, ".ftz", f16, _ftz) HALF_MINMAX_1(op, f, ".ftz.NaN", f16, _ftz_nan)                           \
   HALF_MINMAX_1(op, f, ".ftz.xorsign.abs", f16, _ftz_xorsign)                                                       \
-  HALF_MINMAX_1(op, f, ".ftz.nan.xorsign.abs", f16, _ftz_nan_xorsign)                                               \
-  HALF_MINMAX_1(op, f, "", bf16, ) HALF_MINMAX_1(op, f, ".nan", bf16, _nan)                                         \
-  HALF_MINMAX_1(op, f, ".xorsign.abs", bf16, _xorsign) HALF_MINMAX_1(op, f, ".nan.xorsign.abs", bf16, _nan_xorsign)
+  HALF_MINMAX_1(op, f, ".ftz.NaN.xorsign.abs", f16, _ftz_nan_xorsign)                                               \
+  HALF_MINMAX_1(op, f, "", bf16, ) HALF_MINMAX_1(op, f, ".NaN", bf16, _nan)                                         \
+  HALF_MINMAX_1(op, f, ".xorsign.abs", bf16, _xorsign) HALF_MINMAX_1(op, f, ".NaN.xorsign.abs", bf16, _nan_xorsign)
 
 /* --- Mixed precision: the 16-bit sources are widened, the rest is f32. --- */
 

@@ -45,6 +45,23 @@ OPS_INLINE int32_t ops_max_s(int32_t a, int32_t b) { return a > b ? a : b; }
 OPS_INLINE int32_t ops_min_relu(int32_t a, int32_t b) { return ops_max_s(ops_min_s(a, b), 0); }
 OPS_INLINE int32_t ops_max_relu(int32_t a, int32_t b) { return ops_max_s(ops_max_s(a, b), 0); }
 
+/* --- Packed bytes. --- */
+
+#define OPS_QUAD(b0, b1, b2, b3)                                                                                    \
+  (((uint32_t)(b0)&0xffu) | ((uint32_t)(b1)&0xffu) << 8 | ((uint32_t)(b2)&0xffu) << 16 | (uint32_t)(b3) << 24)
+#define OPS_EACH_8(fn, part, a, b)                                                                                  \
+  OPS_QUAD(fn(part(a, 0), part(b, 0)), fn(part(a, 1), part(b, 1)), fn(part(a, 2), part(b, 2)), fn(part(a, 3), part(b, 3)))
+#define OPS_EACH_U8(fn, a, b) OPS_EACH_8(fn, OPS_BYTE_U, a, b)
+#define OPS_EACH_S8(fn, a, b) OPS_EACH_8(fn, OPS_SIGNED_BYTE, a, b)
+#define OPS_SIGNED_BYTE(x, i) ((int32_t)OPS_BYTE_S(x, i))
+OPS_INLINE uint32_t ops_add_u(uint32_t a, uint32_t b) { return a + b; }
+OPS_INLINE uint32_t ops_sub_u(uint32_t a, uint32_t b) { return a - b; }
+OPS_INLINE uint32_t ops_add_sat_u8(uint32_t a, uint32_t b) { return a + b > 0xffu ? 0xffu : a + b; }
+OPS_INLINE uint32_t ops_sub_sat_u8(uint32_t a, uint32_t b) { return a < b ? 0 : a - b; }
+OPS_INLINE int32_t ops_clamp_s8(int32_t x) { return x > 0x7f ? 0x7f : x < -0x80 ? -0x80 : x; }
+OPS_INLINE int32_t ops_add_sat_s8(int32_t a, int32_t b) { return ops_clamp_s8(a + b); }
+OPS_INLINE int32_t ops_sub_sat_s8(int32_t a, int32_t b) { return ops_clamp_s8(a - b); }
+
 /* --- 24-bit products and dot products. --- */
 
 #define OPS_LOW24(x) ((x)&0xffffffu)
