@@ -54,17 +54,26 @@ static void estimate(run_progress *p, double time, uint64_t done, uint64_t total
     snprintf(text, size, ", %.0f s left in this launch", elapsed * (double)(total - done) / (double)done);
 }
 
-static void show(run_progress *p, double time) {
-  char name[41], number[32], rate[64] = "", simulated[32], line[256], left[64];
+/* "16 % of 1936 blocks, 6 s left in this launch, 31.2 M warp instructions/s", or that only simulations still run. */
+static void describe(run_progress *p, double time, char *text, size_t size) {
+  char number[32], rate[64] = "", left[64];
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
-  double share = total ? 100 * (double)done / (double)total : 0;
-  copy_name(p->area, name, sizeof name);
+  estimate(p, time, done, total, left, sizeof left);
+  if (done >= total) {
+    snprintf(text, size, "executed%s", left);
+    return;
+  }
   report_format_count((uint64_t)p->rate, number, sizeof number);
   if (p->rate >= 1) snprintf(rate, sizeof rate, ", %s warp instructions/s", number); /* known when a launch has ended */
+  snprintf(text, size, "%.0f %% of %llu blocks%s%s", 100 * (double)done / (double)total, (unsigned long long)total, left, rate);
+}
+
+static void show(run_progress *p, double time) {
+  char name[41], simulated[32], what[160], line[256];
+  copy_name(p->area, name, sizeof name);
+  describe(p, time, what, sizeof what);
   report_format_time(p->area->simulated_ps, simulated, sizeof simulated);
-  estimate(p, time, done, total, left, sizeof left);
-  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %.0f %% of %llu blocks%s%s, simulated %s",
-                        (unsigned long long)p->area->launches, name, share > 100 ? 100 : share, (unsigned long long)total, left, rate, simulated);
+  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %s, simulated %s", (unsigned long long)p->area->launches, name, what, simulated);
   size_t width = columns() - 1;
   if ((size_t)length > width && width < sizeof line) line[width] = '\0';
   fprintf(stderr, "\r%s\033[K", line);
