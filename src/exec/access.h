@@ -26,6 +26,7 @@ typedef struct exec_async { /* side data of cp.async: src[0] shared address, src
   exec_access from, to; /* for messages and the access stream */
 } exec_async;
 void core_async_copy(exec_warp *x, const exec_instr *i);
+void core_mbarrier(exec_warp *x, const exec_instr *i); /* mbarrier.c */
 
 /* The function that does an atomic operation, or NULL if there is no such operation on this type. `op` is the
  * modifier (PTX_MOD_ADD, ...); global: the cells are in global memory, not in shared. */

@@ -275,8 +275,8 @@ static bool decode_activemask(decoder *d) {
 }
 
 static bool decode_cp(decoder *d) {
-  if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_MBARRIER) || ptx_has(d->instr, PTX_MOD_TENSOR))
-    return decode_fail(d, "bulk and mbarrier forms of cp.async");
+  if (ptx_has(d->instr, PTX_MOD_BULK) || ptx_has(d->instr, PTX_MOD_TENSOR)) return decode_fail(d, "bulk forms of cp.async");
+  if (ptx_has(d->instr, PTX_MOD_MBARRIER)) return decode_mbarrier(d);
   if (ptx_has(d->instr, PTX_MOD_COMMIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_GROUP) || ptx_has(d->instr, PTX_MOD_WAIT_ALL))
     return decode_nothing(d); /* copies are complete when they are issued */
   return decode_async_copy(d);
@@ -290,6 +290,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_LD: case PTX_OP_LDU: case PTX_OP_ST: return decode_memory(d);
   case PTX_OP_ATOM: case PTX_OP_RED: return decode_atomic(d);
   case PTX_OP_CP: return decode_cp(d);
+  case PTX_OP_MBARRIER: return decode_mbarrier(d);
   case PTX_OP_MOV: return decode_mov(d) || (d->error->status == FF_OK && decode_compute(d));
   case PTX_OP_CVTA: return decode_cvta(d);
   case PTX_OP_ISSPACEP: return decode_isspacep(d);

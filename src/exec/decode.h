@@ -54,6 +54,7 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
 bool decode_memory(decoder *d);
 bool decode_atomic(decoder *d);
 bool decode_async_copy(decoder *d);
+bool decode_mbarrier(decoder *d); /* mbarrier.c */
 bool decode_mov(decoder *d);
 bool decode_cvta(decoder *d);
 bool decode_isspacep(decoder *d);

@@ -115,6 +115,7 @@ MOVE(IS_GLOBAL) {
 MOVE(IS_FALSE) { set_predicate(x, i, 0); }
 MOVE(NOT_PREDICATE) { set_predicate(x, i, ~*exec_pred(x, i->src[0])); }
 MOVE(ASYNC_COPY) { core_async_copy(x, i); }
+MOVE(MBARRIER) { core_mbarrier(x, i); }
 
 extern const exec_handler ISA(exec_move_handlers)[];
 const exec_handler ISA(exec_move_handlers)[] = {

@@ -355,6 +355,51 @@ wait:
         yield kernel_file(name.split(".")[0], name, title, arrays, text, "grid 1 block 64", target=(80, 90))
 
 
+def barrier_phases():
+    """Four phases of one mbarrier, each waited for by the state its arrival gave."""
+    values = words("mbarrier.phases", 64)
+    expected = list(values)
+    for step in range(4):
+        expected = [(expected[i] + expected[(i + 7 + step) % 64]) & ALL for i in range(64)]
+    text = f""".visible .entry test(.param .u64 a, .param .u64 d)
+{{
+  .shared .align 8 .b64 flag; .shared .align 16 .u32 area[128]; .reg .b64 %state; .reg .u32 %step;
+{INDEX}{load("a", "%x")}  setp.ne.u32 %p, %i, 0;
+  @!%p mbarrier.init.shared.b64 [flag], 64;
+  bar.sync 0;
+  mov.u32 %step, 0;
+round:
+  and.b32 %y, %step, 1; mad.lo.u32 %y, %y, 64, %i; mov.u64 %to, area; mad.wide.u32 %to, %y, 4, %to; st.shared.u32 [%to], %x;
+  mbarrier.arrive.release.cta.shared::cta.b64 %state, [flag];
+wait:
+  mbarrier.test_wait.acquire.cta.shared::cta.b64 %p, [flag], %state;
+  @!%p bra wait;
+  add.u32 %z, %i, 7; add.u32 %z, %z, %step; and.b32 %z, %z, 63; and.b32 %y, %step, 1; mad.lo.u32 %y, %y, 64, %z;
+  mov.u64 %to, area; mad.wide.u32 %to, %y, 4, %to; ld.shared.u32 %y, [%to]; add.u32 %x, %x, %y;
+  add.u32 %step, %step, 1; setp.lt.u32 %p, %step, 4;
+  @%p bra round;
+{store("d", "%x")}  ret;
+}}"""
+    yield kernel_file("mbarrier", "mbarrier.phases", "four phases, two buffers", [Array("in", "a", "u32", values), Array("out", "d", "u32", expected)],
+                      text, "grid 1 block 64", target=(80, 90))
+    text = f""".visible .entry test(.param .u64 d)
+{{
+  .shared .align 8 .b64 one; .shared .align 8 .b64 two; .reg .b64 %state;
+{INDEX}  mbarrier.init.shared.b64 [one], 5; mbarrier.init.shared::cta.b64 [two], 2;
+  mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %state, [one], 2; mbarrier.pending_count.b64 %x, %state;
+  mbarrier.arrive.shared.b64 %state, [one]; mbarrier.pending_count.b64 %y, %state; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.arrive.shared.b64 %state, [one]; mbarrier.pending_count.b64 %y, %state; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.arrive_drop.shared.b64 _, [two]; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.arrive.shared.b64 _, [two]; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.arrive.shared.b64 _, [two]; mbarrier.test_wait.parity.shared.b64 %p, [two], 1; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [two], 8; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [two], 8; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
+{store("d", "%x")}  ret;
+}}"""
+    yield kernel_file("mbarrier", "mbarrier.counts", "pending counts 5, 3, 2; a dropped arrival; bytes that keep a phase open",
+                      [Array("out", "d", "u32", [53201101])], text, "grid 1 block 1", target=(80, 90))
+
+
 # ---- faults ----
 
 STORE = "st.global.u32 [%at], %x; // faults here"
@@ -448,5 +493,5 @@ done:
 
 def cases():
     for group in (generic_addresses, space_tests, address_forms, initial_values, shared_variables, special_registers, asynchronous_copies,
-                  memory_barriers, counted_barriers, faults):
+                  memory_barriers, counted_barriers, barrier_phases, faults):
         yield from group()
