@@ -95,7 +95,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
   uint32_t id = operand_value(w, i->src[0]);
-  if (id >= EXEC_BARRIERS)
+  if (id >= EXEC_CLUSTER_BARRIER && !sync->cluster)
     core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16", id);
   core_barrier *barrier = &block->barriers[id];
   uint32_t expected = expected_threads(w, i);

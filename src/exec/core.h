@@ -147,6 +147,7 @@ typedef struct exec_sync {
   uint8_t wide;            /* match: 64-bit values */
   uint8_t legacy;          /* no membermask: the active lanes */
   uint8_t is_signed;
+  uint8_t cluster;         /* barrier: of the cluster, which is this block */
   uint8_t absolute;        /* redux.f32 .abs */
   uint8_t nan;             /* redux.f32 .NaN */
   uint8_t constant;        /* shfl: b and c are constants: `lane` and `valid` hold */

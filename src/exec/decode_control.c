@@ -169,7 +169,9 @@ static bool warp_barrier(decoder *d) {
 static bool cluster_barrier(decoder *d) {
   if (!ptx_has(d->instr, PTX_MOD_WAIT)) return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   uint32_t src[4] = {decode_constant(d, EXEC_CLUSTER_BARRIER, 4), EXEC_NO_OFFSET, 0, 0};
-  return emit_sync(d, new_sync(d, EXEC_SYNC_BARRIER, EXEC_BARRIER_SYNC), src, 0, 0) != NULL;
+  exec_sync *sync = new_sync(d, EXEC_SYNC_BARRIER, EXEC_BARRIER_SYNC);
+  sync->cluster = 1;
+  return emit_sync(d, sync, src, 0, 0) != NULL;
 }
 
 /* bar.red.op d, a{, b}, {!}c */

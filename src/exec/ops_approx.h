@@ -98,7 +98,8 @@ OPS_INLINE float ops_tanh(float a) {
   return a == a ? __builtin_copysignf(r, a) : OPS_NAN32;
 }
 
-OPS_INLINE float ops_rsqrt(float a) { return (float)(1.0 / __builtin_sqrt((double)a)); } /* -0 gives -infinity; 2^-22.9 */
+/* Relative 2^-22.9: two roundings of at most 2^-24 each. -0 gives -infinity. */
+OPS_INLINE float ops_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 
 /* div.approx: 2 ulp for |b| in [2^-126, 2^126]; above, a * 0 (1/b would be subnormal): NaN for an infinite a. */
 OPS_INLINE float ops_div_approx(float a, float b) {

@@ -27,7 +27,7 @@ OPS_INLINE float ops_of_bf16(uint32_t h) {
   return ops_f32_of((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : bits);
 }
 
-/* --- Narrowing. `up` is what the mode decides: does the magnitude grow, given the last bit kept and what was cut? --- */
+/* --- Narrowing. --- */
 
 /* A double as an f32 whose last bit says that something was lost. */
 OPS_INLINE float ops_odd32(double x) {
@@ -39,36 +39,35 @@ OPS_INLINE float ops_odd32(double x) {
   return ops_f32_of(bits);
 }
 
-#define OPS_UP_rn(sign, odd, cut, half) (((cut) > (half)) | (((cut) == (half)) & (odd)))
-#define OPS_UP_rz(sign, odd, cut, half) 0u
-#define OPS_UP_rm(sign, odd, cut, half) (((sign) != 0) & ((cut) != 0))
-#define OPS_UP_rp(sign, odd, cut, half) (((sign) == 0) & ((cut) != 0))
-/* What a finite number beyond the largest becomes: infinity if the mode rounds its magnitude up. */
-#define OPS_OVER_rn(sign) 1u
-#define OPS_OVER_rz(sign) 0u
-#define OPS_OVER_rm(sign) ((sign) != 0)
-#define OPS_OVER_rp(sign) ((sign) == 0)
+/* What is added to a magnitude before its low bits are cut off; `low` are those bits, all set. */
+#define OPS_BIAS_rn(sign, odd, low) (((low) >> 1) + (odd))
+#define OPS_BIAS_rz(sign, odd, low) 0u
+#define OPS_BIAS_rm(sign, odd, low) ((sign) ? (low) : 0u)
+#define OPS_BIAS_rp(sign, odd, low) ((sign) ? 0u : (low))
 
+/* f16: subnormals are counted in 2^-24ths with 24 more bits behind the point (anything smaller only says "more"); they
+ * and the normal numbers then go the same way. Beyond 65504 the same rounding decides between that and infinity. */
 #define OPS_DEFINE_F16(mode)                                                                                        \
   OPS_INLINE uint32_t ops_f16_##mode(float x) {                                                                     \
-    uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                             \
-    /* normal: cut 13 bits off, and take 112 off the exponent */                                                    \
-    uint32_t normal = (m >> 13) - (112u << 10);                                                                     \
-    normal += OPS_UP_##mode(sign, (m >> 13) & 1u, m & 0x1fffu, 0x1000u);                                            \
-    /* subnormal: count 2^-24ths, the rest is exact */                                                              \
-    float scaled = ops_f32_of(m) * 0x1p24f;                                                                         \
-    int32_t whole = (int32_t)(m < 0x38800000u ? scaled : 0.0f);                                                     \
-    uint32_t small = (uint32_t)whole;                                                                               \
-    small += OPS_UP_##mode(sign, small & 1u, scaled - (float)whole, 0.5f);                                          \
-    uint32_t large = OPS_OVER_##mode(sign) ? OPS_INF_F16 : OPS_INF_F16 - 1;                                         \
-    uint32_t r = m < 0x38800000u ? small : m < 0x47800000u ? normal : m < 0x7f800000u ? large : OPS_INF_F16;        \
-    return m > 0x7f800000u ? OPS_NAN16 : r | sign;                                                                  \
+    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                       \
+    const uint32_t normal = ((m + OPS_BIAS_##mode(sign, m >> 13 & 1u, 0x1fffu)) >> 13) - (112u << 10);              \
+    const float scaled = ops_f32_of(m < 0x38800000u ? m : 0) * 0x1p24f;                                             \
+    const int32_t whole = (int32_t)scaled;                                                                          \
+    const float rest = (scaled - (float)whole) * 0x1p23f;                                                           \
+    const uint32_t more = rest > 0.0f && rest < 1.0f ? 1u : (uint32_t)(int32_t)rest;                                \
+    const uint32_t small = (uint32_t)whole + ((more + OPS_BIAS_##mode(sign, (uint32_t)whole & 1u, 0x7fffffu)) >> 23); \
+    const uint32_t large = OPS_BIAS_##mode(sign, 1u, 0x1fffu) ? OPS_INF_F16 : OPS_INF_F16 - 1;                      \
+    uint32_t r = m < 0x38800000u ? small : normal;                                                                  \
+    r = m >= 0x47800000u ? large : r;                                                                               \
+    r = m >= 0x7f800000u ? OPS_INF_F16 : r;                                                                         \
+    r |= sign;                                                                                                      \
+    return m > 0x7f800000u ? OPS_NAN16 : r;                                                                         \
   }                                                                                                                 \
   OPS_INLINE uint32_t ops_bf16_##mode(float x) {                                                                    \
-    uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                             \
-    uint32_t r = m >> 16;                                                                                           \
-    r += OPS_UP_##mode(sign, r & 1u, m & 0xffffu, 0x8000u);                                                         \
-    return m > 0x7f800000u ? OPS_NAN16 : r | sign;                                                                  \
+    const uint32_t bits = ops_u32_of(x), m = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;                       \
+    const uint32_t finite = (m + OPS_BIAS_##mode(sign, m >> 16 & 1u, 0xffffu)) >> 16;                               \
+    const uint32_t r = (m >= 0x7f800000u ? OPS_INF_BF16 : finite) | sign;                                           \
+    return m > 0x7f800000u ? OPS_NAN16 : r;                                                                         \
   }
 OPS_DEFINE_F16(rn)
 OPS_DEFINE_F16(rz)

@@ -27,14 +27,25 @@ OPS_INLINE float ops_ftz32(float x) { return ops_f32_of(ops_u32_of(x) & ((ops_u3
 OPS_INLINE float ops_sat32(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 OPS_INLINE double ops_sat64(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
-OPS_INLINE double ops_quiet(double x) { return ops_f64_of(ops_u64_of(x) | UINT64_C(0x8000000000000)); }
-#define OPS_NEW_NAN64 ops_f64_of(UINT64_C(0xfff8000000000000))
-OPS_INLINE double ops_nan1(double r, double a) { return r == r ? r : a != a ? ops_quiet(a) : OPS_NEW_NAN64; }
+/* One select after the other, everything computed: such chains vectorise. */
+OPS_INLINE double ops_quiet_or(double x, double other) {
+  double quiet = ops_f64_of(ops_u64_of(x) | UINT64_C(0x8000000000000));
+  return x != x ? quiet : other;
+}
+OPS_INLINE double ops_nan1(double r, double a) {
+  double nan = ops_quiet_or(a, ops_f64_of(UINT64_C(0xfff8000000000000)));
+  return r == r ? r : nan;
+}
 OPS_INLINE double ops_nan2(double r, double a, double b) {
-  return r == r ? r : a != a ? ops_quiet(a) : b != b ? ops_quiet(b) : OPS_NEW_NAN64;
+  double nan = ops_quiet_or(b, ops_f64_of(UINT64_C(0xfff8000000000000)));
+  nan = ops_quiet_or(a, nan);
+  return r == r ? r : nan;
 }
 OPS_INLINE double ops_nan3(double r, double a, double b, double c) {
-  return r == r ? r : a != a ? ops_quiet(a) : b != b ? ops_quiet(b) : c != c ? ops_quiet(c) : OPS_NEW_NAN64;
+  double nan = ops_quiet_or(c, ops_f64_of(UINT64_C(0xfff8000000000000)));
+  nan = ops_quiet_or(b, nan);
+  nan = ops_quiet_or(a, nan);
+  return r == r ? r : nan;
 }
 
 /* What stands between an f32 result and its cell: none, .ftz, .sat, both. */
