@@ -50,6 +50,13 @@ static void manager_row(const report_run *run, const sim_result *result, table *
   table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
 }
 
+/* "copy: could not run it: ...", without the name twice where the reason begins with it. */
+static void error_write(const sim_result *result, ff_text *out) {
+  size_t length = strlen(result->memory);
+  bool named = !strncmp(result->error, result->memory, length) && result->error[length] == ':';
+  ff_text_add(out, "%s: could not run it: %s\n", result->memory, result->error + (named ? length + 1 + (result->error[length + 1] == ' ') : 0));
+}
+
 static void managers_write(const report_run *run, ff_text *out) {
   static const char *const names[] = {"memory", "time", "ratio", "kernels", "transfers", "far-faults", "to GPU", "to CPU",
                                       "link used", "TLB miss", NULL};
@@ -61,7 +68,7 @@ static void managers_write(const report_run *run, ff_text *out) {
   table_write(&t, 0, out);
   table_free(&t);
   for (uint32_t i = 0; i < run->result_count; i++)
-    if (run->results[i].error[0]) ff_text_add(out, "%s: could not run it: %s\n", run->results[i].memory, run->results[i].error);
+    if (run->results[i].error[0]) error_write(&run->results[i], out);
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {

@@ -133,6 +133,24 @@ expect_out hello
 run "$farfault" run "$pretender" 'sleep 1.3'
 expect test "$(grep -c $'\033' err)" -eq 0
 
+# On a terminal there is a line after the first second, and it is gone before the table.
+if command -v script >/dev/null; then
+  cat >worker <<X
+#!/bin/sh
+# launches, blocks done, blocks in all, instructions, simulated time, done; the kernel's name
+{ printf '\\001\\0\\0\\0\\0\\0\\0\\0\\005\\0\\0\\0\\0\\0\\0\\0\\012\\0\\0\\0\\0\\0\\0\\0'; head -c 24 /dev/zero; printf 'sa\\033xpy'; } |
+  dd of="\$FARFAULT_PROGRESS" conv=notrunc 2>/dev/null
+exec "$pretender" 'sleep 2'
+X
+  chmod +x worker
+  script -qec "'$farfault' run ./worker" typescript >/dev/null 2>&1 </dev/null
+  cp typescript out
+  shown="farfault run on a terminal"
+  expect_out "launch 1 sa?xpy: 50 % of 10 blocks"
+  expect_out "2.50x"
+  expect test "$(sed 's/.*\x1b\[K//' out | grep -c 'launch 1')" -eq 0
+fi
+
 # A full disk.
 if [[ -w /dev/full ]]; then
   run "$farfault" run --json /dev/full "$pretender"

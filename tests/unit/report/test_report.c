@@ -209,6 +209,16 @@ static void a_run_without_managers_says_so(void **state) {
   free(text.chars);
 }
 
+static void a_manager_is_named_once_with_its_error(void **state) {
+  report_run run = sample();
+  strcpy(run.results[2].error, "ideal: no room");
+  ff_text text = {0};
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "\nideal: could not run it: no room\n"));
+  free(text.chars);
+  report_free(&run);
+}
+
 static void the_widest_table_fits(void **state) {
   report_run run = sample();
   memset(&run.results[1].counters, 0x3f, sizeof(sim_counters));
@@ -255,7 +265,7 @@ int main(void) {
       cmocka_unit_test(every_csv_row_has_the_headers_fields), cmocka_unit_test(what_is_written_is_read_back),
       cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same), cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
       cmocka_unit_test(times_and_counts_have_three_digits), cmocka_unit_test(an_incomplete_run_says_so),
-      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(the_widest_table_fits),
+      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(a_manager_is_named_once_with_its_error), cmocka_unit_test(the_widest_table_fits),
       cmocka_unit_test(broken_files_are_refused), cmocka_unit_test(what_later_versions_may_add_is_ignored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
