@@ -34,7 +34,7 @@ function(driver_shared target file map)
     BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
     LINK_DEPENDS ${driver_dir}/${map})
   target_link_options(${target} PRIVATE "LINKER:-soname,${file}" "LINKER:--version-script,${driver_dir}/${map}"
-    "LINKER:--enable-new-dtags")
+    "LINKER:--enable-new-dtags" "LINKER:-z,nodelete") # dlclose of a plug-in must not end the virtual GPU
   if(NOT FARFAULT_SANITIZE) # there the sanitizer's own symbols stay open until the program has them
     target_link_options(${target} PRIVATE "LINKER:-z,defs")
   endif()
