@@ -17,6 +17,7 @@ static const cli_command *const commands[] = {
 #undef X
     NULL};
 
+__attribute__((visibility("default"))) /* glibc must see it: it adds --version to every command */
 const char *argp_program_version = "farfault " FARFAULT_VERSION;
 
 int cli_fail(int status, const char *format, ...) {
