@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a conformance file. Its comments are looked at line by line: "// key rest", and "//   more" (two blanks or more)
- * continues the line before. A text without `.version` is only the body of a kernel: the rest is written around it. */
+/* Reads a conformance file. Its comments are looked at line by line: "// key rest", and "//   more" (two blanks or
+ * more) continues the line before. A text without `.version` is only the body of a kernel: the rest is written around
+ * it. */
 #include "case.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ typedef struct reader {
   unsigned line;
   conformance_case *out;
   ff_error *error;
-  value_part *list;      /* the list that a continuation line adds to */
+  value_part *list; /* the list that a continuation line adds to */
   size_t list_count, list_room;
   const value_type *list_type;
   case_array *list_array;
@@ -23,7 +24,8 @@ typedef struct reader {
 } reader;
 
 static ff_status bad(const reader *r, const char *what, const char *detail) {
-  return ff_fail(r->error, FF_INVALID, "%s:%u: %s%s%s", r->name, r->line, what, detail ? ": " : "", detail ? detail : "");
+  return ff_fail(r->error, FF_INVALID, "%s:%u: %s%s%s", r->name, r->line, what, detail ? ": " : "",
+                 detail ? detail : "");
 }
 
 /* ---- lists of values ---- */
@@ -66,8 +68,10 @@ static ff_status end_list(reader *r) {
   r->list_array = NULL;
   value_part *list = r->list;
   r->list = NULL;
-  if (r->list_is_output) array->output = list;
-  else array->input = list;
+  if (r->list_is_output)
+    array->output = list;
+  else
+    array->input = list;
   size_t count = r->list_count;
   r->list_count = r->list_room = 0;
   if (!count) return bad(r, "no values", array->name);
@@ -86,12 +90,14 @@ static case_array *find_array(conformance_case *c, const char *name) {
 static ff_status start_list(reader *r, const char *way, const char *rest) {
   char name[32], type[16];
   int used = 0;
-  if (sscanf(rest, " %31[A-Za-z0-9_$] : %15[a-z0-9]%n", name, type, &used) < 2) return bad(r, "expected NAME: TYPE values", rest);
+  if (sscanf(rest, " %31[A-Za-z0-9_$] : %15[a-z0-9]%n", name, type, &used) < 2)
+    return bad(r, "expected NAME: TYPE values", rest);
   const value_type *value = value_type_find(type, strlen(type));
   if (!value) return bad(r, "unknown type", type);
   case_array *array = find_array(r->out, name);
   bool is_output = !strcmp(way, "out");
-  if (array && (array->type != value || (is_output ? array->has_output : array->has_input))) return bad(r, "given twice", name);
+  if (array && (array->type != value || (is_output ? array->has_output : array->has_input)))
+    return bad(r, "given twice", name);
   if (!array) {
     if (r->out->array_count == CASE_ARRAYS) return bad(r, "too many arrays", name);
     array = &r->out->arrays[r->out->array_count++];
@@ -99,8 +105,10 @@ static ff_status start_list(reader *r, const char *way, const char *rest) {
     array->type = value;
     array->by_value = !strcmp(way, "param");
   }
-  if (is_output) array->has_output = true;
-  else array->has_input = true;
+  if (is_output)
+    array->has_output = true;
+  else
+    array->has_input = true;
   r->list_array = array;
   r->list_type = value;
   r->list_is_output = is_output;
@@ -112,9 +120,12 @@ static ff_status start_list(reader *r, const char *way, const char *rest) {
 static ff_status read_allow(reader *r, const char *rest) {
   char name[32];
   int used = 0;
-  case_array *array = sscanf(rest, " %31[A-Za-z0-9_$] : %n", name, &used) == 1 && used ? find_array(r->out, name) : NULL;
+  case_array *array =
+      sscanf(rest, " %31[A-Za-z0-9_$] : %n", name, &used) == 1 && used ? find_array(r->out, name) : NULL;
   if (!array) return bad(r, "allow: no such output", rest);
-  return value_bound_parse(rest + used, &array->bound) ? FF_OK : bad(r, "expected ulp N, absolute X or relative X", rest + used);
+  return value_bound_parse(rest + used, &array->bound)
+             ? FF_OK
+             : bad(r, "expected ulp N, absolute X or relative X", rest + used);
 }
 
 static const char *read_shape(const char *text, unsigned shape[3]) {
@@ -131,11 +142,16 @@ static ff_status read_launch(reader *r, const char *rest) {
   conformance_case *c = r->out;
   c->has_launch = true;
   while (*(rest += strspn(rest, " "))) {
-    if (!strncmp(rest, "grid ", 5)) rest = read_shape(rest + 5, c->grid);
-    else if (!strncmp(rest, "block ", 6)) rest = read_shape(rest + 6, c->block);
-    else if (!strncmp(rest, "shared ", 7)) c->shared = (unsigned)strtoul(rest + 7, (char **)&rest, 10);
-    else if (!strncmp(rest, "cooperative", 11)) c->cooperative = true, rest += 11;
-    else return bad(r, "expected grid, block, shared or cooperative", rest);
+    if (!strncmp(rest, "grid ", 5))
+      rest = read_shape(rest + 5, c->grid);
+    else if (!strncmp(rest, "block ", 6))
+      rest = read_shape(rest + 6, c->block);
+    else if (!strncmp(rest, "shared ", 7))
+      c->shared = (unsigned)strtoul(rest + 7, (char **)&rest, 10);
+    else if (!strncmp(rest, "cooperative", 11))
+      c->cooperative = true, rest += 11;
+    else
+      return bad(r, "expected grid, block, shared or cooperative", rest);
   }
   return FF_OK;
 }
@@ -179,23 +195,29 @@ static ff_status read_lines(reader *r, char *text) {
 /* ---- the text ---- */
 
 static void write_registers(const conformance_case *c, ff_text *out) {
-  for (unsigned i = 0; i < c->array_count; i++) ff_text_add(out, "  .reg .%s %%%s;\n", c->arrays[i].type->reg, c->arrays[i].name);
+  for (unsigned i = 0; i < c->array_count; i++)
+    ff_text_add(out, "  .reg .%s %%%s;\n", c->arrays[i].type->reg, c->arrays[i].name);
 }
 
 static void write_access(const case_array *array, bool store, ff_text *out) {
-  ff_text_add(out, "  ld.param.u64 %%at, [%s]; mad.wide.u32 %%at, %%i, %u, %%at; ", array->name, value_bytes(array->type));
-  if (store) ff_text_add(out, "st.global.%s [%%at], %%%s;\n", array->type->memory, array->name);
-  else ff_text_add(out, "ld.global.%s %%%s, [%%at];\n", array->type->memory, array->name);
+  ff_text_add(out, "  ld.param.u64 %%at, [%s]; mad.wide.u32 %%at, %%i, %u, %%at; ", array->name,
+              value_bytes(array->type));
+  if (store)
+    ff_text_add(out, "st.global.%s [%%at], %%%s;\n", array->type->memory, array->name);
+  else
+    ff_text_add(out, "ld.global.%s %%%s, [%%at];\n", array->type->memory, array->name);
 }
 
-/* The short form: only instructions on registers named like the arrays. Predicates %p, %q and a few scratch registers are there. */
+/* The short form: only instructions on registers named like the arrays. Predicates %p, %q and a few scratch registers
+ * are there. */
 static void write_around(const conformance_case *c, const char *body, ff_text *out) {
   ff_text_add(out, ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry test(");
   for (unsigned i = 0; i < c->array_count; i++) ff_text_add(out, "%s.param .u64 %s", i ? ", " : "", c->arrays[i].name);
   ff_text_add(out, ")\n{\n  .reg .u32 %%i, %%n, %%t; .reg .u64 %%at; .reg .pred %%p, %%q;\n");
   ff_text_add(out, "  .reg .b16 %%h<4>; .reg .b32 %%r<8>; .reg .b64 %%rd<8>; .reg .f32 %%f<4>; .reg .f64 %%fd<4>;\n");
   write_registers(c, out);
-  ff_text_add(out, "  mov.u32 %%i, %%ctaid.x; mov.u32 %%n, %%ntid.x; mov.u32 %%t, %%tid.x; mad.lo.u32 %%i, %%i, %%n, %%t;\n");
+  ff_text_add(
+      out, "  mov.u32 %%i, %%ctaid.x; mov.u32 %%n, %%ntid.x; mov.u32 %%t, %%tid.x; mad.lo.u32 %%i, %%i, %%n, %%t;\n");
   for (unsigned i = 0; i < c->array_count; i++)
     if (c->arrays[i].has_input) write_access(&c->arrays[i], false, out);
   ff_text_add(out, "%s\n", body);
@@ -214,8 +236,10 @@ static unsigned line_of_mark(const char *text) {
 
 static ff_status keep_text(conformance_case *c, const char *text, size_t length, ff_error *error) {
   ff_text whole = {0};
-  if (strstr(text, ".version")) ff_text_add_bytes(&whole, text, length);
-  else write_around(c, text, &whole);
+  if (strstr(text, ".version"))
+    ff_text_add_bytes(&whole, text, length);
+  else
+    write_around(c, text, &whole);
   c->text = whole.chars;
   c->text_length = whole.length;
   if (!c->text) return ff_fail(error, FF_NO_MEMORY, "out of memory");
@@ -228,7 +252,8 @@ static ff_status check_case(const char *name, const conformance_case *c, ff_erro
   for (unsigned i = 0; i < c->array_count; i++) {
     checks = checks || c->arrays[i].has_output;
     if (!c->has_launch && (c->arrays[i].by_value || c->arrays[i].count != c->arrays[0].count))
-      return ff_fail(error, FF_INVALID, "%s: without 'launch:' every array has one value per thread: '%s' differs", name, c->arrays[i].name);
+      return ff_fail(error, FF_INVALID, "%s: without 'launch:' every array has one value per thread: '%s' differs",
+                     name, c->arrays[i].name);
   }
   if (!checks) return ff_fail(error, FF_INVALID, "%s: nothing is expected: there is no 'out' and no 'fault:'", name);
   return FF_OK;

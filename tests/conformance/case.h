@@ -11,23 +11,23 @@
 typedef struct case_array { /* one kernel parameter */
   char name[32];
   const value_type *type;
-  bool by_value;                 /* `param`: the values themselves are the parameter */
+  bool by_value; /* `param`: the values themselves are the parameter */
   bool has_input, has_output;
-  value_part *input, *output;    /* count * type->parts each */
-  size_t count;                  /* values; the same for input and output */
+  value_part *input, *output; /* count * type->parts each */
+  size_t count;               /* values; the same for input and output */
   value_bound bound;
 } case_array;
 
 typedef struct conformance_case {
-  char *text;                    /* the PTX, complete */
+  char *text; /* the PTX, complete */
   size_t text_length;
   case_array arrays[CASE_ARRAYS];
   unsigned array_count;
-  bool has_launch;               /* else: one thread per value */
+  bool has_launch; /* else: one thread per value */
   unsigned grid[3], block[3], shared;
   bool cooperative;
-  char fault[32];                /* the name of the fault that is expected; "" for none */
-  unsigned fault_line;           /* the line of the text with "// faults here"; 0: any */
+  char fault[32];      /* the name of the fault that is expected; "" for none */
+  unsigned fault_line; /* the line of the text with "// faults here"; 0: any */
   char kernel[64];
 } conformance_case;
 

@@ -29,7 +29,13 @@ def operands(count):
     edges = float_edges(F64)
     for i in range(count):
         a = random.choose(edges) if i % 3 == 0 else random.bits(64)
-        b = (a ^ 1 << 63) + random.below(5) - 2 & (1 << 64) - 1 if i % 4 == 0 else random.choose(edges) if i % 5 == 0 else random.bits(64)
+        b = (
+            (a ^ 1 << 63) + random.below(5) - 2 & (1 << 64) - 1
+            if i % 4 == 0
+            else random.choose(edges)
+            if i % 5 == 0
+            else random.bits(64)
+        )
         if i % 7 == 0:  # near each other in size
             a, b = (1023 + random.below(4) << 52 | random.bits(52) for _ in range(2))
         yield a, b
@@ -94,9 +100,16 @@ def check_functions():
         if i == 0:
             continue
         for function, expected in table.items():
-            assert abs(float(function(number(x))) - expected(float(x))) <= 1e-14 * max(1, abs(expected(float(x)))), (function, x)
+            assert abs(float(function(number(x))) - expected(float(x))) <= 1e-14 * max(1, abs(expected(float(x)))), (
+                function,
+                x,
+            )
         if x > 0:
-            assert math.isclose(float(F.lg2(number(x))), math.log2(float(x)), rel_tol=1e-14, abs_tol=1e-15) if x != 1 else True
+            assert (
+                math.isclose(float(F.lg2(number(x))), math.log2(float(x)), rel_tol=1e-14, abs_tol=1e-15)
+                if x != 1
+                else True
+            )
             assert math.isclose(float(F.rsqrt(number(x))), 1 / math.sqrt(float(x)), rel_tol=1e-14)
 
 
@@ -111,10 +124,23 @@ def check_integers():
                     assert (I.as_type(q, kind) * y + I.as_type(r, kind) - x) & I.mask(bits) == 0
                     assert abs(I.as_type(r, kind)) < abs(y)
                 high, low = I.multiply(kind, "hi", a, b), I.multiply(kind, "lo", a, b)
-                assert I.signed(high << bits | low, 2 * bits) == I.as_type(a, kind) * I.as_type(b, kind) or kind[0] == "u"
-    assert I.reverse(1, 32) == 1 << 31 and I.look_up(0x96, 0b1100, 0b1010, 0b1001) == 0b1111 and I.permute("", 0x33221100, 0x77665544, 0x7531) == 0x77553311
+                assert (
+                    I.signed(high << bits | low, 2 * bits) == I.as_type(a, kind) * I.as_type(b, kind) or kind[0] == "u"
+                )
+    assert (
+        I.reverse(1, 32) == 1 << 31
+        and I.look_up(0x96, 0b1100, 0b1010, 0b1001) == 0b1111
+        and I.permute("", 0x33221100, 0x77665544, 0x7531) == 0x77553311
+    )
 
 
-for check in (check_double_arithmetic, check_directed_rounding, check_narrowing, check_round_trips, check_functions, check_integers):
+for check in (
+    check_double_arithmetic,
+    check_directed_rounding,
+    check_narrowing,
+    check_round_trips,
+    check_functions,
+    check_integers,
+):
     check()
     print(f"{check.__name__}: ok")

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs conformance files on the executor: runner [--isa NAME] [--print] FILE-OR-FOLDER...
  *
- * Every file is run on every instruction set that this processor has, several blocks on one host thread and on two. A file
- * without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every instruction
- * (all lanes, some lanes) see all values; buffers are then filled up with the same values again. What is not an output must
- * be unchanged afterwards. Prints each mismatch with file, lane, inputs, expected and got. Exit status: 0 all as expected, 1 not, 2 bad usage. */
+ * Every file is run on every instruction set that this processor has, several blocks on one host thread and on two. A
+ * file without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every
+ * instruction (all lanes, some lanes) see all values; buffers are then filled up with the same values again. What is
+ * not an output must be unchanged afterwards. Prints each mismatch with file, lane, inputs, expected and got. Exit
+ * status: 0 all as expected, 1 not, 2 bad usage. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +38,16 @@ static const struct {
   const char *name;
   exec_fault_kind kind;
 } fault_names[] = {
-    {"illegal_address", EXEC_FAULT_ILLEGAL_ADDRESS}, {"misaligned", EXEC_FAULT_MISALIGNED}, {"invalid_space", EXEC_FAULT_INVALID_SPACE},
-    {"assert", EXEC_FAULT_ASSERT}, {"trap", EXEC_FAULT_TRAP}, {"stack", EXEC_FAULT_STACK}, {"barrier", EXEC_FAULT_BARRIER},
-    {"timeout", EXEC_FAULT_TIMEOUT}, {"invalid_pc", EXEC_FAULT_INVALID_PC}, {"illegal_instruction", EXEC_FAULT_ILLEGAL_INSTRUCTION},
+    {"illegal_address", EXEC_FAULT_ILLEGAL_ADDRESS},
+    {"misaligned", EXEC_FAULT_MISALIGNED},
+    {"invalid_space", EXEC_FAULT_INVALID_SPACE},
+    {"assert", EXEC_FAULT_ASSERT},
+    {"trap", EXEC_FAULT_TRAP},
+    {"stack", EXEC_FAULT_STACK},
+    {"barrier", EXEC_FAULT_BARRIER},
+    {"timeout", EXEC_FAULT_TIMEOUT},
+    {"invalid_pc", EXEC_FAULT_INVALID_PC},
+    {"illegal_instruction", EXEC_FAULT_ILLEGAL_INSTRUCTION},
     {"unsupported", EXEC_FAULT_UNSUPPORTED},
 };
 
@@ -57,7 +65,9 @@ static const char *fault_name(exec_fault_kind kind) {
 
 /* ---- buffers ---- */
 
-static size_t element_count(const run *r, const case_array *array) { return r->shape.elements ? r->shape.elements : array->count; }
+static size_t element_count(const run *r, const case_array *array) {
+  return r->shape.elements ? r->shape.elements : array->count;
+}
 
 static const value_part *value_at(const case_array *array, const value_part *list, size_t i) {
   return list + i % array->count * array->type->parts;
@@ -66,16 +76,18 @@ static const value_part *value_at(const case_array *array, const value_part *lis
 static void fill(const run *r, const case_array *array, unsigned char *bytes) {
   size_t size = value_bytes(array->type);
   for (size_t i = 0; i < element_count(r, array); i++)
-    if (array->has_input) value_store(array->type, value_at(array, array->input, i), bytes + i * size);
-    else memset(bytes + i * size, 0xa5, size);
+    if (array->has_input)
+      value_store(array->type, value_at(array, array->input, i), bytes + i * size);
+    else
+      memset(bytes + i * size, 0xa5, size);
 }
 
 static ff_status make_buffers(run *r, ff_error *error) {
   for (unsigned i = 0; i < r->c->array_count; i++) {
     const case_array *array = &r->c->arrays[i];
     if (array->by_value) continue;
-    ff_status status = exec_memory_allocate(r->memory, element_count(r, array) * value_bytes(array->type), 256, EXEC_MEMORY_DEVICE,
-                                            array->name, &r->buffers[i], error);
+    ff_status status = exec_memory_allocate(r->memory, element_count(r, array) * value_bytes(array->type), 256,
+                                            EXEC_MEMORY_DEVICE, array->name, &r->buffers[i], error);
     if (status) return status;
     fill(r, array, (unsigned char *)(uintptr_t)r->buffers[i]->address);
   }
@@ -89,14 +101,18 @@ static void free_buffers(run *r) {
 
 static ff_status make_params(const run *r, const exec_kernel_info *info, unsigned char *params, ff_error *error) {
   if (info->param_count != r->c->array_count)
-    return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the file gives %u", info->param_count, r->c->array_count);
+    return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the file gives %u", info->param_count,
+                   r->c->array_count);
   for (unsigned i = 0; i < info->param_count; i++) {
     const case_array *array = &r->c->arrays[i];
     size_t size = array->by_value ? array->count * value_bytes(array->type) : sizeof(uint64_t);
     if (size != info->params[i].size)
-      return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the file gives %zu", array->name, info->params[i].size, size);
-    if (array->by_value) fill(r, array, params + info->params[i].offset);
-    else memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
+      return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the file gives %zu", array->name,
+                     info->params[i].size, size);
+    if (array->by_value)
+      fill(r, array, params + info->params[i].offset);
+    else
+      memcpy(params + info->params[i].offset, &r->buffers[i]->address, sizeof(uint64_t));
   }
   return FF_OK;
 }
@@ -104,8 +120,8 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
 /* ---- comparing ---- */
 
 static void report_start(run *r) {
-  printf("%s (%s, blocks of %u, %u host thread%s): ", r->file, r->isa, r->shape.block[0] * r->shape.block[1] * r->shape.block[2],
-         r->shape.threads, r->shape.threads > 1 ? "s" : "");
+  printf("%s (%s, blocks of %u, %u host thread%s): ", r->file, r->isa,
+         r->shape.block[0] * r->shape.block[1] * r->shape.block[2], r->shape.threads, r->shape.threads > 1 ? "s" : "");
   r->failures++;
 }
 
@@ -121,7 +137,8 @@ static void report_inputs(const run *r, size_t lane) {
   }
 }
 
-static void report_value(run *r, const case_array *array, const value_part *expected, size_t lane, const unsigned char *got) {
+static void report_value(run *r, const case_array *array, const value_part *expected, size_t lane,
+                         const unsigned char *got) {
   char expected_text[128], got_text[128];
   unsigned char bytes[16];
   value_store(array->type, expected, bytes);
@@ -173,9 +190,19 @@ static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_err
   if (info->param_bytes > sizeof params) return ff_fail(error, FF_INVALID, "too many bytes of parameters");
   status = make_params(r, info, params, error);
   if (status) return status;
-  exec_config config = {.memory = r->memory, .threads = r->shape.threads, .resident_blocks = 32, .sm_count = 4, .max_shared = 48 << 10,
-                        .max_instructions = 2000000, .clock_hz = 1000000000, .isa = r->isa};
-  exec_launch_request request = {.kernel = kernel, .dynamic_shared = r->c->shared, .params = params, .cooperative = r->c->cooperative, .launch_id = 1};
+  exec_config config = {.memory = r->memory,
+                        .threads = r->shape.threads,
+                        .resident_blocks = 32,
+                        .sm_count = 4,
+                        .max_shared = 48 << 10,
+                        .max_instructions = 2000000,
+                        .clock_hz = 1000000000,
+                        .isa = r->isa};
+  exec_launch_request request = {.kernel = kernel,
+                                 .dynamic_shared = r->c->shared,
+                                 .params = params,
+                                 .cooperative = r->c->cooperative,
+                                 .launch_id = 1};
   memcpy(request.grid, r->shape.grid, sizeof request.grid);
   memcpy(request.block, r->shape.block, sizeof request.block);
   exec_stats stats = {0};
@@ -226,7 +253,8 @@ static unsigned make_shapes(const conformance_case *c, shape shapes[2]) {
   return 2;
 }
 
-static unsigned run_linked(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory, const ptx_module *linked) {
+static unsigned run_linked(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory,
+                           const ptx_module *linked) {
   shape shapes[2] = {0};
   unsigned failures = 0, count = make_shapes(c, shapes);
   for (const char *const *isa = exec_isas(); *isa; isa++) {
@@ -240,7 +268,8 @@ static unsigned run_linked(const char *file, const conformance_case *c, const ch
   return failures;
 }
 
-static ff_status run_case(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory, unsigned *failures, ff_error *error) {
+static ff_status run_case(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory,
+                          unsigned *failures, ff_error *error) {
   ptx_module *module, *linked;
   ff_status status = ptx_module_parse(file, c->text, c->text_length, &module, error);
   if (status) return status;
@@ -307,9 +336,12 @@ int main(int argc, char **argv) {
   options o = {0};
   int first = 1;
   for (; first < argc && argv[first][0] == '-'; first++) {
-    if (!strcmp(argv[first], "--print")) o.print = true;
-    else if (!strcmp(argv[first], "--isa") && first + 1 < argc) o.isa = argv[++first];
-    else first = argc;
+    if (!strcmp(argv[first], "--print"))
+      o.print = true;
+    else if (!strcmp(argv[first], "--isa") && first + 1 < argc)
+      o.isa = argv[++first];
+    else
+      first = argc;
   }
   if (first >= argc) {
     fprintf(stderr, "usage: runner [--isa NAME] [--print] FILE-OR-FOLDER...\n");

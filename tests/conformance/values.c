@@ -9,14 +9,17 @@
 #include <string.h>
 
 static const value_type types[] = {
-    {"u8", "u16", "u8", 8, 1, 0, 0, false},    {"s8", "s16", "s8", 8, 1, 0, 0, true},     {"b8", "b16", "b8", 8, 1, 0, 0, false},
-    {"u16", "u16", "u16", 16, 1, 0, 0, false}, {"s16", "s16", "s16", 16, 1, 0, 0, true},  {"b16", "b16", "b16", 16, 1, 0, 0, false},
-    {"u32", "u32", "u32", 32, 1, 0, 0, false}, {"s32", "s32", "s32", 32, 1, 0, 0, true},  {"b32", "b32", "b32", 32, 1, 0, 0, false},
-    {"u64", "u64", "u64", 64, 1, 0, 0, false}, {"s64", "s64", "s64", 64, 1, 0, 0, true},  {"b64", "b64", "b64", 64, 1, 0, 0, false},
-    {"f16", "b16", "b16", 16, 1, 5, 10, true}, {"bf16", "b16", "b16", 16, 1, 8, 7, true}, {"f32", "f32", "f32", 32, 1, 8, 23, true},
-    {"f64", "f64", "f64", 64, 1, 11, 52, true}, {"tf32", "b32", "b32", 32, 1, 0, 0, false},
-    {"f16x2", "b32", "b32", 16, 2, 5, 10, true}, {"bf16x2", "b32", "b32", 16, 2, 8, 7, true},
-    {"u16x2", "b32", "b32", 32, 1, 0, 0, false}, {"s16x2", "b32", "b32", 32, 1, 0, 0, false},
+    {"u8", "u16", "u8", 8, 1, 0, 0, false},      {"s8", "s16", "s8", 8, 1, 0, 0, true},
+    {"b8", "b16", "b8", 8, 1, 0, 0, false},      {"u16", "u16", "u16", 16, 1, 0, 0, false},
+    {"s16", "s16", "s16", 16, 1, 0, 0, true},    {"b16", "b16", "b16", 16, 1, 0, 0, false},
+    {"u32", "u32", "u32", 32, 1, 0, 0, false},   {"s32", "s32", "s32", 32, 1, 0, 0, true},
+    {"b32", "b32", "b32", 32, 1, 0, 0, false},   {"u64", "u64", "u64", 64, 1, 0, 0, false},
+    {"s64", "s64", "s64", 64, 1, 0, 0, true},    {"b64", "b64", "b64", 64, 1, 0, 0, false},
+    {"f16", "b16", "b16", 16, 1, 5, 10, true},   {"bf16", "b16", "b16", 16, 1, 8, 7, true},
+    {"f32", "f32", "f32", 32, 1, 8, 23, true},   {"f64", "f64", "f64", 64, 1, 11, 52, true},
+    {"tf32", "b32", "b32", 32, 1, 0, 0, false},  {"f16x2", "b32", "b32", 16, 2, 5, 10, true},
+    {"bf16x2", "b32", "b32", 16, 2, 8, 7, true}, {"u16x2", "b32", "b32", 32, 1, 0, 0, false},
+    {"s16x2", "b32", "b32", 32, 1, 0, 0, false},
 };
 
 const value_type *value_type_find(const char *name, size_t length) {
@@ -94,7 +97,8 @@ static bool parse_float(const value_type *type, const char *text, value_part *pa
   part->any_nan = !strcmp(text, "nan");
   part->number = strtod(text, &end);
   if (end == text || *end) return false;
-  part->bits = part->any_nan ? ((UINT64_C(1) << type->exponent_bits) - 1) << type->mantissa_bits | UINT64_C(1) << (type->mantissa_bits - 1)
+  part->bits = part->any_nan ? ((UINT64_C(1) << type->exponent_bits) - 1) << type->mantissa_bits |
+                                   UINT64_C(1) << (type->mantissa_bits - 1)
                              : encode(type, text, part->number);
   return true;
 }
@@ -107,7 +111,8 @@ bool value_parse(const value_type *type, const char *word, size_t length, value_
     memcpy(text, word, (size_t)(comma - word));
     text[comma - word] = 0;
     parts[i] = (value_part){0};
-    if (!(type->exponent_bits ? parse_float(type, text, &parts[i]) : parse_integer(type, text, &parts[i]))) return false;
+    if (!(type->exponent_bits ? parse_float(type, text, &parts[i]) : parse_integer(type, text, &parts[i])))
+      return false;
     length -= (size_t)(comma - word) + (i + 1 < type->parts);
     word = comma + 1;
   }
@@ -117,7 +122,8 @@ bool value_parse(const value_type *type, const char *word, size_t length, value_
 /* ---- bytes ---- */
 
 void value_store(const value_type *type, const value_part *parts, unsigned char *bytes) {
-  for (unsigned i = 0; i < type->parts; i++) memcpy(bytes + i * type->part_bits / 8, &parts[i].bits, type->part_bits / 8);
+  for (unsigned i = 0; i < type->parts; i++)
+    memcpy(bytes + i * type->part_bits / 8, &parts[i].bits, type->part_bits / 8);
 }
 
 static uint64_t load_part(const value_type *type, const unsigned char *bytes, unsigned part) {
@@ -128,10 +134,13 @@ static uint64_t load_part(const value_type *type, const unsigned char *bytes, un
 
 static int print_part(const value_type *type, uint64_t bits, char *text, size_t size) {
   if (!type->exponent_bits && type->is_signed && type->part_bits <= 64)
-    return snprintf(text, size, "%lld (0x%llx)", (long long)((int64_t)(bits << (64 - type->part_bits)) >> (64 - type->part_bits)),
+    return snprintf(text, size, "%lld (0x%llx)",
+                    (long long)((int64_t)(bits << (64 - type->part_bits)) >> (64 - type->part_bits)),
                     (unsigned long long)bits);
-  if (!type->exponent_bits) return snprintf(text, size, "%llu (0x%llx)", (unsigned long long)bits, (unsigned long long)bits);
-  return snprintf(text, size, "%.9g (0x%0*llx)", decode(type, bits), (int)type->part_bits / 4, (unsigned long long)bits);
+  if (!type->exponent_bits)
+    return snprintf(text, size, "%llu (0x%llx)", (unsigned long long)bits, (unsigned long long)bits);
+  return snprintf(text, size, "%.9g (0x%0*llx)", decode(type, bits), (int)type->part_bits / 4,
+                  (unsigned long long)bits);
 }
 
 void value_print(const value_type *type, const unsigned char *bytes, char *text, size_t size) {

@@ -12,19 +12,19 @@
 #include <stdint.h>
 
 typedef struct value_type {
-  const char *name;     /* "s32", "f16x2" */
-  const char *reg;      /* the PTX type of a register for it */
-  const char *memory;   /* the PTX type of a load or store of it */
-  unsigned part_bits;   /* of one part */
-  unsigned parts;       /* 1 or 2 */
+  const char *name;                      /* "s32", "f16x2" */
+  const char *reg;                       /* the PTX type of a register for it */
+  const char *memory;                    /* the PTX type of a load or store of it */
+  unsigned part_bits;                    /* of one part */
+  unsigned parts;                        /* 1 or 2 */
   unsigned exponent_bits, mantissa_bits; /* 0: an integer */
   bool is_signed;
 } value_type;
 
 typedef struct value_part {
   uint64_t bits;
-  double number;        /* as written: more exact than the bits, for approximate results */
-  bool any_nan;         /* "nan" */
+  double number; /* as written: more exact than the bits, for approximate results */
+  bool any_nan;  /* "nan" */
 } value_part;
 
 typedef struct value_bound { /* how far a result may be from what is expected */

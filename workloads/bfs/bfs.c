@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of bfs: a random graph in compressed rows (node i's edges are edges[first[i]] to edges[first[i + 1] - 1]), one
- * launch per level until the frontier is empty. The order within a frontier may differ from run to run; depths may not. */
+/* Host side of bfs: a random graph in compressed rows (node i's edges are edges[first[i]] to edges[first[i + 1] - 1]),
+ * one launch per level until the frontier is empty. The order within a frontier may differ from run to run; depths may
+ * not. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -19,7 +20,8 @@ typedef struct graph {
 static graph random_graph(unsigned nodes, unsigned mean) {
   workload_random random = {3};
   graph graph = {.nodes = nodes, .first = workload_memory(nodes + (size_t)1, sizeof(unsigned))};
-  for (unsigned i = 0; i < nodes; i++) graph.first[i + 1] = graph.first[i] + 1 + workload_random_below(&random, 2 * mean - 1);
+  for (unsigned i = 0; i < nodes; i++)
+    graph.first[i + 1] = graph.first[i] + 1 + workload_random_below(&random, 2 * mean - 1);
   graph.edge_count = graph.first[nodes];
   graph.edges = workload_memory(graph.edge_count, sizeof(unsigned));
   for (unsigned i = 0; i < graph.edge_count; i++) graph.edges[i] = workload_random_below(&random, nodes);

@@ -4,8 +4,9 @@
  * loads scatter, and under demand paging nearly every page is wanted. */
 #include "device.h"
 
-extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned *edges, int *depth, const unsigned *frontier,
-                                     unsigned frontier_count, unsigned *next, unsigned *next_count, int level) {
+extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned *edges, int *depth,
+                                     const unsigned *frontier, unsigned frontier_count, unsigned *next,
+                                     unsigned *next_count, int level) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= frontier_count) return;
   unsigned node = frontier[i];

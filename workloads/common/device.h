@@ -31,8 +31,8 @@ struct workload_index {
 #define blockDim WORKLOAD_INDEX(ntid)
 #define gridDim WORKLOAD_INDEX(nctaid)
 
-/* bar.sync, bar.warp.sync, membar.gl. Not by clang's builtins: LLVM may move loads of a __shared__ variable across them when
- * the variable's address does not escape; it moves nothing across assembly that touches memory. */
+/* bar.sync, bar.warp.sync, membar.gl. Not by clang's builtins: LLVM may move loads of a __shared__ variable across them
+ * when the variable's address does not escape; it moves nothing across assembly that touches memory. */
 DEVICE void workload_syncthreads() { asm volatile("bar.sync 0;" ::: "memory"); }
 #define __syncthreads workload_syncthreads
 DEVICE void __syncwarp() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
@@ -40,7 +40,9 @@ DEVICE void __threadfence() { asm volatile("membar.gl;" ::: "memory"); }
 
 /* atom.add, atom.cas, atom.exch, atom.max */
 DEVICE int atomicAdd(int *at, int value) { return __nvvm_atom_add_gen_i(at, value); }
-DEVICE unsigned atomicAdd(unsigned *at, unsigned value) { return (unsigned)__nvvm_atom_add_gen_i((int *)at, (int)value); }
+DEVICE unsigned atomicAdd(unsigned *at, unsigned value) {
+  return (unsigned)__nvvm_atom_add_gen_i((int *)at, (int)value);
+}
 DEVICE unsigned long long atomicAdd(unsigned long long *at, unsigned long long value) {
   return (unsigned long long)__nvvm_atom_add_gen_ll((long long *)at, (long long)value);
 }
@@ -48,15 +50,21 @@ DEVICE int atomicCAS(int *at, int compare, int value) { return __nvvm_atom_cas_g
 DEVICE int atomicMax(int *at, int value) { return __nvvm_atom_max_gen_i(at, value); }
 
 /* shfl.sync.down, .up, .bfly, .idx over the whole warp; the last argument of the builtin is "segment mask | clamp". */
-DEVICE int __shfl_down_sync(unsigned lanes, int value, int delta) { return __nvvm_shfl_sync_down_i32(lanes, value, delta, 31); }
+DEVICE int __shfl_down_sync(unsigned lanes, int value, int delta) {
+  return __nvvm_shfl_sync_down_i32(lanes, value, delta, 31);
+}
 DEVICE unsigned __shfl_down_sync(unsigned lanes, unsigned value, int delta) {
   return (unsigned)__nvvm_shfl_sync_down_i32(lanes, (int)value, delta, 31);
 }
-DEVICE float __shfl_down_sync(unsigned lanes, float value, int delta) { return __nvvm_shfl_sync_down_f32(lanes, value, delta, 31); }
+DEVICE float __shfl_down_sync(unsigned lanes, float value, int delta) {
+  return __nvvm_shfl_sync_down_f32(lanes, value, delta, 31);
+}
 DEVICE unsigned __shfl_up_sync(unsigned lanes, unsigned value, int delta) {
   return (unsigned)__nvvm_shfl_sync_up_i32(lanes, (int)value, delta, 0);
 }
-DEVICE float __shfl_xor_sync(unsigned lanes, float value, int bits) { return __nvvm_shfl_sync_bfly_f32(lanes, value, bits, 31); }
+DEVICE float __shfl_xor_sync(unsigned lanes, float value, int bits) {
+  return __nvvm_shfl_sync_bfly_f32(lanes, value, bits, 31);
+}
 DEVICE unsigned __shfl_sync(unsigned lanes, unsigned value, int from) {
   return (unsigned)__nvvm_shfl_sync_idx_i32(lanes, (int)value, from, 31);
 }

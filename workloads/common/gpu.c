@@ -25,7 +25,7 @@ typedef struct CUstream_st *stream;
   X(ModuleLoadData, "cuModuleLoadData", (module * out, const void *image))                                             \
   X(ModuleUnload, "cuModuleUnload", (module unload))                                                                   \
   X(ModuleGetFunction, "cuModuleGetFunction", (gpu_kernel * out, module from, const char *name))                       \
-  X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (gpu_pointer * out, size_t *bytes, module from, const char *name))        \
+  X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (gpu_pointer * out, size_t * bytes, module from, const char *name))       \
   X(MemAlloc, "cuMemAlloc_v2", (gpu_pointer * out, size_t bytes))                                                      \
   X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
@@ -48,7 +48,8 @@ static int device;
 static void load_driver(void) {
   library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    fprintf(stderr, "no GPU driver here (%s)\nrun it on the virtual GPU: farfault run -- PROGRAM ARGUMENTS\n", dlerror());
+    fprintf(stderr, "no GPU driver here (%s)\nrun it on the virtual GPU: farfault run -- PROGRAM ARGUMENTS\n",
+            dlerror());
     exit(2);
   }
   static const struct {
@@ -138,7 +139,8 @@ gpu_pointer gpu_upload(const void *from, size_t bytes) {
 }
 
 void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) {
-  check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, 0, NULL, arguments, NULL),
+  check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, 0, NULL, arguments,
+                            NULL),
         "cuLaunchKernel", "kernel");
 }
 

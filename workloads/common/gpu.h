@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef uint64_t gpu_pointer;            /* CUdeviceptr */
-typedef struct CUfunc_st *gpu_kernel;    /* CUfunction */
+typedef uint64_t gpu_pointer;         /* CUdeviceptr */
+typedef struct CUfunc_st *gpu_kernel; /* CUfunction */
 
 /* Device 0, its primary context, and the module of that PTX text (NUL-terminated). */
 void gpu_open(const char *ptx);
@@ -49,7 +49,8 @@ void gpu_wait(void);
 #define GPU_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
 #define GPU_ADDRESSES(...)                                                                                             \
   GPU_PICK(__VA_ARGS__, GPU_ADDRESSES_8, GPU_ADDRESSES_7, GPU_ADDRESSES_6, GPU_ADDRESSES_5, GPU_ADDRESSES_4,           \
-           GPU_ADDRESSES_3, GPU_ADDRESSES_2, GPU_ADDRESSES_1, )(__VA_ARGS__)
+           GPU_ADDRESSES_3, GPU_ADDRESSES_2, GPU_ADDRESSES_1, )                                                        \
+  (__VA_ARGS__)
 #define GPU_LAUNCH(kernel, shape, ...) gpu_launch((kernel), (shape), (void *[]){GPU_ADDRESSES(__VA_ARGS__)})
 
 static inline unsigned gpu_divide_up(uint64_t a, unsigned b) { return (unsigned)((a + b - 1) / b); }

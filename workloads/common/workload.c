@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_usage(FILE *to, const char *name, const char *summary, const workload_argument *arguments, size_t count) {
+static void print_usage(FILE *to, const char *name, const char *summary, const workload_argument *arguments,
+                        size_t count) {
   fprintf(to, "usage: %s", name);
   for (size_t i = 0; i < count; i++) fprintf(to, " [%s=%ld]", arguments[i].name, arguments[i].value);
   fprintf(to, "\n%s\n", summary);
@@ -19,7 +20,8 @@ static int read_argument(const char *text, workload_argument *argument) {
   errno = 0;
   long value = strtol(text, &end, 10);
   if (errno || end == text || *end || value < argument->least || value > argument->most) {
-    fprintf(stderr, "%s must be a number from %ld to %ld, not '%s'\n", argument->name, argument->least, argument->most, text);
+    fprintf(stderr, "%s must be a number from %ld to %ld, not '%s'\n", argument->name, argument->least, argument->most,
+            text);
     return 0;
   }
   argument->value = value;
@@ -72,6 +74,7 @@ int workload_verdict_exact(const char *name, size_t checked, size_t wrong) {
 
 int workload_verdict_error(const char *name, size_t checked, double worst, double allowed) {
   int failed = !(worst <= allowed);
-  printf("%s: %s (%zu values, largest error %.3g, allowed %.3g)\n", name, failed ? "FAILED" : "PASSED", checked, worst, allowed);
+  printf("%s: %s (%zu values, largest error %.3g, allowed %.3g)\n", name, failed ? "FAILED" : "PASSED", checked, worst,
+         allowed);
   return failed;
 }

@@ -11,8 +11,8 @@
 
 typedef struct workload_argument {
   const char *name;
-  long value;              /* the default; replaced by what the user gave */
-  long least, most;        /* what is allowed */
+  long value;       /* the default; replaced by what the user gave */
+  long least, most; /* what is allowed */
 } workload_argument;
 
 /* Reads argv[1], argv[2] ... into arguments[i].value; `--help` prints them and exits; a bad one exits with status 2. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A histogram of bytes. A block counts its share in shared memory (atom.shared.add, with many lanes on one bin), then adds
- * its 256 counts to the result in global memory. */
+/* A histogram of bytes. A block counts its share in shared memory (atom.shared.add, with many lanes on one bin), then
+ * adds its 256 counts to the result in global memory. */
 #include "device.h"
 
 #define BINS 256

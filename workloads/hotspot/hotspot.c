@@ -14,7 +14,8 @@ typedef struct hotspot_constants { /* same as in hotspot.cu */
   float step, across, down, up_to_air, air;
 } hotspot_constants;
 
-static const hotspot_constants constants = {.step = 0.0625f, .across = 1.5f, .down = 1.25f, .up_to_air = 0.03125f, .air = 80};
+static const hotspot_constants constants = {
+    .step = 0.0625f, .across = 1.5f, .down = 1.25f, .up_to_air = 0.03125f, .air = 80};
 
 static float *random_field(workload_random *random, size_t cells, float least, float span) {
   float *field = workload_memory(cells, sizeof *field);
@@ -27,7 +28,8 @@ static int clamp_to(int value, int most) { return value < 0 ? 0 : value > most ?
 static void step_on_cpu(const float *power, const double *from, double *to, int width, int height) {
   for (int y = 0; y < height; y++) {
     const double *row = from + (size_t)y * width;
-    const double *above = from + (size_t)clamp_to(y - 1, height - 1) * width, *below = from + (size_t)clamp_to(y + 1, height - 1) * width;
+    const double *above = from + (size_t)clamp_to(y - 1, height - 1) * width,
+                 *below = from + (size_t)clamp_to(y + 1, height - 1) * width;
     for (int x = 0; x < width; x++) {
       double sides = row[clamp_to(x - 1, width - 1)] + row[clamp_to(x + 1, width - 1)];
       double flow = power[(size_t)y * width + x] + constants.down * (above[x] + below[x] - 2 * row[x]) +

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One time step of heat on a chip: each cell moves towards its four neighbours and the air around, and is heated by its
- * power. A block loads its tile with a border of one cell into shared memory; cells outside the chip repeat its edge. */
+ * power. A block loads its tile with a border of one cell into shared memory; cells outside the chip repeat its edge.
+ */
 #include "device.h"
 
 #define TILE 16
@@ -9,7 +10,9 @@ struct hotspot_constants { /* same as in hotspot.c */
   float step, across, down, up_to_air, air;
 };
 
-static __device__ __forceinline__ int clamp_to(int value, int most) { return value < 0 ? 0 : value > most ? most : value; }
+static __device__ __forceinline__ int clamp_to(int value, int most) {
+  return value < 0 ? 0 : value > most ? most : value;
+}
 
 extern "C" __global__ void hotspot_step(const float *power, const float *from, float *to, int width, int height,
                                         hotspot_constants constants) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of kmeans: points around random middles, a fixed number of rounds. The CPU does the same arithmetic in the same
- * order (fused multiply-adds, one rounding per division), so labels and centres are compared bit for bit. */
+/* Host side of kmeans: points around random middles, a fixed number of rounds. The CPU does the same arithmetic in the
+ * same order (fused multiply-adds, one rounding per division), so labels and centres are compared bit for bit. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -13,13 +13,19 @@ extern const char workload_ptx[];
 
 typedef struct problem {
   unsigned count, features, clusters, rounds;
-  float *points; /* points[feature * count + point]: whole numbers, 0 to 4095 */
+  float *points;  /* points[feature * count + point]: whole numbers, 0 to 4095 */
   float *centres; /* centres[cluster * features + feature] */
   int *labels;
 } problem;
 
 static problem random_problem(const workload_argument *arguments) {
-  problem p = {(unsigned)arguments[0].value, (unsigned)arguments[1].value, (unsigned)arguments[2].value, (unsigned)arguments[3].value, 0, 0, 0};
+  problem p = {(unsigned)arguments[0].value,
+               (unsigned)arguments[1].value,
+               (unsigned)arguments[2].value,
+               (unsigned)arguments[3].value,
+               0,
+               0,
+               0};
   workload_random random = {8};
   p.points = workload_memory((size_t)p.count * p.features, sizeof *p.points);
   p.centres = workload_memory((size_t)p.clusters * p.features, sizeof *p.centres);
@@ -29,10 +35,12 @@ static problem random_problem(const workload_argument *arguments) {
   for (unsigned i = 0; i < p.count; i++) {
     unsigned cluster = workload_random_below(&random, p.clusters);
     for (unsigned f = 0; f < p.features; f++)
-      p.points[(size_t)f * p.count + i] = (float)(middles[cluster * p.features + f] + workload_random_below(&random, 1024));
+      p.points[(size_t)f * p.count + i] =
+          (float)(middles[cluster * p.features + f] + workload_random_below(&random, 1024));
   }
   for (unsigned c = 0; c < p.clusters; c++) /* the first points are the first centres */
-    for (unsigned f = 0; f < p.features; f++) p.centres[c * p.features + f] = p.points[(size_t)f * p.count + c % p.count];
+    for (unsigned f = 0; f < p.features; f++)
+      p.centres[c * p.features + f] = p.points[(size_t)f * p.count + c % p.count];
   free(middles);
   return p;
 }
@@ -58,7 +66,8 @@ static void round_on_cpu(const problem *p, float *centres, int *labels, uint64_t
     unsigned best = nearest_centre(p, centres, i);
     labels[i] = (int)best;
     sizes[best]++;
-    for (unsigned f = 0; f < p->features; f++) sums[best * p->features + f] += (uint64_t)p->points[(size_t)f * p->count + i];
+    for (unsigned f = 0; f < p->features; f++)
+      sums[best * p->features + f] += (uint64_t)p->points[(size_t)f * p->count + i];
   }
   for (unsigned i = 0; i < p->clusters * p->features; i++)
     if (sizes[i / p->features]) centres[i] = (float)sums[i] / (float)sizes[i / p->features];
@@ -79,7 +88,8 @@ static void cluster_on_gpu(problem *p) {
   gpu_pointer centres = gpu_upload(p->centres, coordinates * sizeof *p->centres);
   gpu_pointer labels = gpu_allocate(p->count * sizeof *p->labels);
   gpu_pointer sums = gpu_allocate(coordinates * sizeof(uint64_t)), sizes = gpu_allocate(p->clusters * sizeof(unsigned));
-  gpu_shape by_point = {gpu_divide_up(p->count, 256), 1, 256, 1}, by_coordinate = {gpu_divide_up(coordinates, 64), 1, 64, 1};
+  gpu_shape by_point = {gpu_divide_up(p->count, 256), 1, 256, 1},
+            by_coordinate = {gpu_divide_up(coordinates, 64), 1, 64, 1};
   gpu_set_words(sums, 0, 2 * coordinates);
   for (unsigned round = 0; round < p->rounds; round++) {
     gpu_set_words(sizes, 0, p->clusters);
@@ -93,7 +103,8 @@ static void cluster_on_gpu(problem *p) {
 }
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"points", 16384, 1, 1 << 24}, {"features", 8, 1, 64}, {"clusters", 8, 1, 256}, {"rounds", 4, 1, 1000}};
+  workload_argument arguments[] = {
+      {"points", 16384, 1, 1 << 24}, {"features", 8, 1, 64}, {"clusters", 8, 1, 256}, {"rounds", 4, 1, 1000}};
   workload_arguments(argc, argv, "kmeans", "k-means clustering", arguments, 4);
   problem p = random_problem(arguments);
   size_t coordinates = (size_t)p.clusters * p.features;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two kernels of k-means clustering. kmeans_assign gives every point the cluster of the nearest centre and adds the point to
- * that cluster's sums by atomics; kmeans_centres divides. Coordinates are whole numbers and sums are integers, so the
- * result does not depend on the order of the atomics. Points are stored by feature: a warp's loads are side by side. */
+/* Two kernels of k-means clustering. kmeans_assign gives every point the cluster of the nearest centre and adds the
+ * point to that cluster's sums by atomics; kmeans_centres divides. Coordinates are whole numbers and sums are integers,
+ * so the result does not depend on the order of the atomics. Points are stored by feature: a warp's loads are side by
+ * side. */
 #include "device.h"
 
 extern "C" __global__ void kmeans_assign(const float *points, unsigned count, unsigned features, const float *centres,
@@ -22,13 +23,14 @@ extern "C" __global__ void kmeans_assign(const float *points, unsigned count, un
     }
   }
   label[i] = (int)best;
-  for (unsigned f = 0; f < features; f++) atomicAdd(&sums[best * features + f], (unsigned long long)points[f * count + i]);
+  for (unsigned f = 0; f < features; f++)
+    atomicAdd(&sums[best * features + f], (unsigned long long)points[f * count + i]);
   atomicAdd(&sizes[best], 1u);
 }
 
 /* One thread per centre coordinate. A cluster without points keeps its centre. Clears the sums for the next round. */
-extern "C" __global__ void kmeans_centres(float *centres, unsigned features, unsigned clusters, unsigned long long *sums,
-                                          const unsigned *sizes) {
+extern "C" __global__ void kmeans_centres(float *centres, unsigned features, unsigned clusters,
+                                          unsigned long long *sums, const unsigned *sizes) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= clusters * features) return;
   unsigned size = sizes[i / features];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of matmul. The kernel's order of operations is known (one fused multiply-add per step, in order), so the CPU
- * makes the same sums and the results are compared bit for bit. */
+/* Host side of matmul. The kernel's order of operations is known (one fused multiply-add per step, in order), so the
+ * CPU makes the same sums and the results are compared bit for bit. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -18,7 +18,8 @@ static float *random_matrix(workload_random *random, unsigned size) {
 static void multiply_row(const float *a, const float *b, float *row, unsigned size) {
   for (unsigned column = 0; column < size; column++) row[column] = 0;
   for (unsigned k = 0; k < size; k++)
-    for (unsigned column = 0; column < size; column++) row[column] = fmaf(a[k], b[(size_t)k * size + column], row[column]);
+    for (unsigned column = 0; column < size; column++)
+      row[column] = fmaf(a[k], b[(size_t)k * size + column], row[column]);
 }
 
 static size_t count_wrong(const float *a, const float *b, const float *c, unsigned size) {

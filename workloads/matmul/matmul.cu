@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B for square matrices in row order, by tiles in shared memory: a block of 16 x 16 threads makes a 16 x 16 tile of C,
- * walking over the tiles of a row of A and a column of B. Every element is loaded once per tile, not once per use. Ragged
- * edges are filled with zeros. */
+/* C = A B for square matrices in row order, by tiles in shared memory: a block of 16 x 16 threads makes a 16 x 16 tile
+ * of C, walking over the tiles of a row of A and a column of B. Every element is loaded once per tile, not once per
+ * use. Ragged edges are filled with zeros. */
 #include "device.h"
 
 #define TILE 16

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of nbody. The CPU sums in double precision; the error is measured against the sum of the pulls' sizes, since the
- * pulls of a cloud of bodies nearly cancel. Roundings up and down mix: their sum grows like the root of their number. */
+/* Host side of nbody. The CPU sums in double precision; the error is measured against the sum of the pulls' sizes,
+ * since the pulls of a cloud of bodies nearly cancel. Roundings up and down mix: their sum grows like the root of their
+ * number. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -19,13 +20,15 @@ static const float softening = 1e-3f;
 static double body_error(const body *bodies, unsigned count, unsigned i, const float *acceleration) {
   double sum[3] = {0}, size = 0x1p-126;
   for (unsigned k = 0; k < count; k++) {
-    double d[3] = {bodies[k].x - (double)bodies[i].x, bodies[k].y - (double)bodies[i].y, bodies[k].z - (double)bodies[i].z};
+    double d[3] = {bodies[k].x - (double)bodies[i].x, bodies[k].y - (double)bodies[i].y,
+                   bodies[k].z - (double)bodies[i].z};
     double square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], pull = bodies[k].mass / pow(square + softening, 1.5);
     for (int axis = 0; axis < 3; axis++) sum[axis] += d[axis] * pull;
     size += sqrt(square) * pull;
   }
   double worst = 0;
-  for (int axis = 0; axis < 3; axis++) worst = fmax(worst, workload_error(acceleration[(size_t)axis * count + i], sum[axis], size));
+  for (int axis = 0; axis < 3; axis++)
+    worst = fmax(worst, workload_error(acceleration[(size_t)axis * count + i], sum[axis], size));
   return worst;
 }
 
@@ -41,7 +44,8 @@ int main(int argc, char **argv) {
                        workload_random_float(&random) - 0.5f, workload_random_float(&random) + 0.5f};
 
   gpu_open(workload_ptx);
-  gpu_pointer device_bodies = gpu_upload(bodies, count * sizeof *bodies), result = gpu_allocate(count * 3 * sizeof *acceleration);
+  gpu_pointer device_bodies = gpu_upload(bodies, count * sizeof *bodies),
+              result = gpu_allocate(count * 3 * sizeof *acceleration);
   gpu_shape shape = {gpu_divide_up(count, 128), 1, 128, 1};
   float argument = softening;
   GPU_LAUNCH(gpu_find_kernel("nbody"), shape, device_bodies, result, count, argument);

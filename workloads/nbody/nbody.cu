@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gravity between all pairs of bodies: the accelerations of one moment. A block walks over all bodies in tiles that it keeps
- * in shared memory; every thread reads the same element at once. Much arithmetic (fma, rsqrt.approx) for few bytes. */
+/* Gravity between all pairs of bodies: the accelerations of one moment. A block walks over all bodies in tiles that it
+ * keeps in shared memory; every thread reads the same element at once. Much arithmetic (fma, rsqrt.approx) for few
+ * bytes. */
 #include "device.h"
 
 #define THREADS 128

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Needleman-Wunsch alignment scores, by tiles on anti-diagonals. A cell needs its left, upper and upper-left neighbours, so
- * the tiles of one anti-diagonal are independent: one launch each, one warp per tile. Inside a tile the warp walks the
- * anti-diagonals in shared memory: lane x has column x, and is one row behind lane x - 1. */
+/* Needleman-Wunsch alignment scores, by tiles on anti-diagonals. A cell needs its left, upper and upper-left
+ * neighbours, so the tiles of one anti-diagonal are independent: one launch each, one warp per tile. Inside a tile the
+ * warp walks the anti-diagonals in shared memory: lane x has column x, and is one row behind lane x - 1. */
 #include "device.h"
 
 #define TILE 32
@@ -9,10 +9,10 @@
 #define MISMATCH (-2)
 #define GAP 4
 
-/* score has rows and columns 0 .. tiles * TILE; row 0 and column 0 are given. left is the column of the diagonal's first
- * tile; tiles on the diagonal go down and to the left. */
-extern "C" __global__ void nw_diagonal(const unsigned char *down, const unsigned char *across, int *score, unsigned tiles,
-                                       unsigned first_column, unsigned first_row) {
+/* score has rows and columns 0 .. tiles * TILE; row 0 and column 0 are given. left is the column of the diagonal's
+ * first tile; tiles on the diagonal go down and to the left. */
+extern "C" __global__ void nw_diagonal(const unsigned char *down, const unsigned char *across, int *score,
+                                       unsigned tiles, unsigned first_column, unsigned first_row) {
   __shared__ int cell[TILE + 1][TILE + 1];
   __shared__ unsigned char row_letter[TILE], column_letter[TILE];
   unsigned pitch = tiles * TILE + 1, x = threadIdx.x;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of reduce. The maximum and the sum of the integers must be exact: every element counts once. The order of the
- * floating-point additions differs from the CPU's, so that sum is compared with one in double precision: with n values in
- * [0, 1) added in a tree, the relative error stays far under (strides + tree levels) units in the last place. */
+/* Host side of reduce. The maximum and the sum of the integers must be exact: every element counts once. The order of
+ * the floating-point additions differs from the CPU's, so that sum is compared with one in double precision: with n
+ * values in [0, 1) added in a tree, the relative error stays far under (strides + tree levels) units in the last place.
+ */
 #include "gpu.h"
 #include "workload.h"
 
@@ -47,7 +48,8 @@ int main(int argc, char **argv) {
   gpu_close();
 
   unsigned longest = gpu_divide_up(count, blocks * threads) + gpu_divide_up(blocks, threads) + 20;
-  printf("reduce: sum %.9g (%.9g in double precision), total %u (%u), maximum %d (%d)\n", result.sum, sum, result.total, total, result.most, most);
+  printf("reduce: sum %.9g (%.9g in double precision), total %u (%u), maximum %d (%d)\n", result.sum, sum, result.total,
+         total, result.most, most);
   free(floats), free(integers);
   size_t wrong = (result.most != most) + (result.total != total);
   if (wrong) return workload_verdict_exact("reduce", 2, wrong);

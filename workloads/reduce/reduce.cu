@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and maximum of two arrays. Threads stride over their share, a warp adds up by shuffles (shfl.down), the warps of a block
- * meet in shared memory, and a second launch with one block does the same to the blocks' results. */
+/* Sums and maximum of two arrays. Threads stride over their share, a warp adds up by shuffles (shfl.down), the warps of
+ * a block meet in shared memory, and a second launch with one block does the same to the blocks' results. */
 #include "device.h"
 
 struct partial { /* same as in reduce.c */
@@ -18,7 +18,8 @@ static __device__ __forceinline__ partial combine(partial a, partial b) {
 static __device__ __forceinline__ partial reduce_warp(partial value) {
 #pragma unroll
   for (int delta = 16; delta > 0; delta /= 2)
-    value = combine(value, partial{__shfl_down_sync(ALL_LANES, value.sum, delta), __shfl_down_sync(ALL_LANES, value.total, delta),
+    value = combine(value, partial{__shfl_down_sync(ALL_LANES, value.sum, delta),
+                                   __shfl_down_sync(ALL_LANES, value.total, delta),
                                    __shfl_down_sync(ALL_LANES, value.most, delta)});
   return value;
 }

@@ -11,7 +11,8 @@ extern const char workload_ptx[];
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}};
-  workload_arguments(argc, argv, "scan", "inclusive prefix sum in one pass, blocks waiting for each other", arguments, 1);
+  workload_arguments(argc, argv, "scan", "inclusive prefix sum in one pass, blocks waiting for each other", arguments,
+                     1);
   unsigned count = (unsigned)arguments[0].value, tiles = gpu_divide_up(count, TILE);
   size_t bytes = count * sizeof(unsigned);
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inclusive prefix sum in one launch ("decoupled look-back"). A block takes the next tile by an atomic counter, publishes its
- * tile's sum, then walks back over its predecessors until it meets one whose whole prefix is known. Blocks so wait for each
- * other's flags: it needs forward progress of every block that has started, and memory that publishes in order. */
+/* Inclusive prefix sum in one launch ("decoupled look-back"). A block takes the next tile by an atomic counter,
+ * publishes its tile's sum, then walks back over its predecessors until it meets one whose whole prefix is known.
+ * Blocks so wait for each other's flags: it needs forward progress of every block that has started, and memory that
+ * publishes in order. */
 #include "device.h"
 
 #define THREADS 256
 #define PER_THREAD 8
 #define TILE (THREADS * PER_THREAD)
 
-/* A tile's state is one 64-bit word, so that flag and value change together: 0 nothing, 1 sum of the tile, 2 whole prefix. */
+/* A tile's state is one 64-bit word, so that flag and value change together: 0 nothing, 1 sum of the tile, 2 whole
+ * prefix. */
 #define SUM_KNOWN 1ull
 #define PREFIX_KNOWN 2ull
 
-static __device__ __forceinline__ void publish(volatile unsigned long long *state, unsigned long long flag, unsigned value) {
+static __device__ __forceinline__ void publish(volatile unsigned long long *state, unsigned long long flag,
+                                               unsigned value) {
   *state = flag << 32 | value;
 }
 

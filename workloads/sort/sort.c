@@ -23,7 +23,8 @@ static void sort_on_gpu(uint32_t *words, unsigned count) {
   unsigned shortest = 2, longest = count < TILE ? count : TILE;
   GPU_LAUNCH(tile, tiles, data, count, shortest, longest);
   for (unsigned length = 2 * TILE; length <= count; length *= 2) {
-    for (unsigned distance = length / 2; distance >= TILE; distance /= 2) GPU_LAUNCH(step, tiles, data, length, distance);
+    for (unsigned distance = length / 2; distance >= TILE; distance /= 2)
+      GPU_LAUNCH(step, tiles, data, length, distance);
     GPU_LAUNCH(tile, tiles, data, count, length, length);
   }
   gpu_copy_to_host(words, data, count * sizeof *words);

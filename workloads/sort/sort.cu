@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bitonic sort of a power of two of unsigned words. Compare-and-swap distances inside a tile are done in shared memory, all
- * of them in one launch; longer ones by a launch each over global memory. */
+/* Bitonic sort of a power of two of unsigned words. Compare-and-swap distances inside a tile are done in shared memory,
+ * all of them in one launch; longer ones by a launch each over global memory. */
 #include "device.h"
 
 #define THREADS 512

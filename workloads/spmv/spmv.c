@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of spmv: rows of very different lengths. The CPU sums in double precision; the error is measured against the sum
- * of the absolute products, which bounds what rounding in single precision can do. */
+/* Host side of spmv: rows of very different lengths. The CPU sums in double precision; the error is measured against
+ * the sum of the absolute products, which bounds what rounding in single precision can do. */
 #include "gpu.h"
 #include "workload.h"
 
@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
 
   gpu_open(workload_ptx);
   size_t row_bytes = m.rows * sizeof(float), entry_bytes = m.entries * sizeof(float) + sizeof(float);
-  gpu_pointer first = gpu_upload(m.first, row_bytes + sizeof(unsigned)), column = gpu_allocate(entry_bytes), value = gpu_allocate(entry_bytes);
+  gpu_pointer first = gpu_upload(m.first, row_bytes + sizeof(unsigned)), column = gpu_allocate(entry_bytes),
+              value = gpu_allocate(entry_bytes);
   gpu_pointer device_x = gpu_upload(x, row_bytes), device_y = gpu_allocate(row_bytes);
   if (m.entries) gpu_copy_to_device(column, m.column, m.entries * sizeof *m.column);
   if (m.entries) gpu_copy_to_device(value, m.value, m.entries * sizeof *m.value);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* y = A x for a sparse matrix in compressed rows: one warp per row. The lanes stride over the row's entries, which lie side
- * by side, gather x from anywhere, and add up by shuffles (shfl.bfly). */
+/* y = A x for a sparse matrix in compressed rows: one warp per row. The lanes stride over the row's entries, which lie
+ * side by side, gather x from anywhere, and add up by shuffles (shfl.bfly). */
 #include "device.h"
 
-extern "C" __global__ void spmv(const unsigned *first, const unsigned *column, const float *value, const float *x, float *y,
-                                unsigned rows) {
+extern "C" __global__ void spmv(const unsigned *first, const unsigned *column, const float *value, const float *x,
+                                float *y, unsigned rows) {
   unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / WARP_LANES, lane = threadIdx.x % WARP_LANES;
   if (row >= rows) return;
   float sum = 0;

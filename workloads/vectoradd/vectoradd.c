@@ -14,7 +14,8 @@ int main(int argc, char **argv) {
   size_t bytes = count * sizeof(float);
 
   workload_random random = {1};
-  float *a = workload_memory(count, sizeof *a), *b = workload_memory(count, sizeof *b), *sum = workload_memory(count, sizeof *sum);
+  float *a = workload_memory(count, sizeof *a), *b = workload_memory(count, sizeof *b),
+        *sum = workload_memory(count, sizeof *sum);
   for (unsigned i = 0; i < count; i++) {
     a[i] = workload_random_float(&random);
     b[i] = workload_random_float(&random) * 1000;

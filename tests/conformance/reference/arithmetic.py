@@ -7,8 +7,20 @@ or SKIP). The modifiers: mode rn rz rm rp, ftz, sat (clamp to [0, 1], NaN to +0)
 from fractions import Fraction
 from math import isqrt
 
-from .formats import (ANY_NAN, NAN, Number, canonical_nan, finite_bits, flush, infinity, number, pack, power,
-                      smallest_normal, unpack)
+from .formats import (
+    ANY_NAN,
+    NAN,
+    Number,
+    canonical_nan,
+    finite_bits,
+    flush,
+    infinity,
+    number,
+    pack,
+    power,
+    smallest_normal,
+    unpack,
+)
 
 
 def operands(form, bits, ftz):
@@ -180,18 +192,32 @@ def compare(form, operation, a, b, ftz=False):
 
 
 def compare_keys(relation, p, q):
-    return {"eq": p == q, "ne": p != q, "lt": p < q, "le": p <= q, "gt": p > q, "ge": p >= q,
-            "lo": p < q, "ls": p <= q, "hi": p > q, "hs": p >= q}[relation]
+    return {
+        "eq": p == q,
+        "ne": p != q,
+        "lt": p < q,
+        "le": p <= q,
+        "gt": p > q,
+        "ge": p >= q,
+        "lo": p < q,
+        "ls": p <= q,
+        "hi": p > q,
+        "hs": p >= q,
+    }[relation]
 
 
 def testp(form, operation, a):
     x = unpack(form, a)
     subnormal = x.kind == "finite" and 0 < x.size < smallest_normal(form)
-    return {"finite": x.kind == "finite", "infinite": x.inf, "number": not x.nan, "notanumber": x.nan,
-            "normal": x.kind == "finite" and not subnormal, "subnormal": subnormal}[operation]
+    return {
+        "finite": x.kind == "finite",
+        "infinite": x.inf,
+        "number": not x.nan,
+        "notanumber": x.nan,
+        "normal": x.kind == "finite" and not subnormal,
+        "subnormal": subnormal,
+    }[operation]
 
 
 def one(form):
     return finite_bits(form, 0, Fraction(1))
-
-

@@ -4,8 +4,21 @@ from fractions import Fraction
 
 from . import integers as I
 from .arithmetic import clamp_to_unit
-from .formats import (ANY_NAN, E4M3, E5M2, FORMATS, NAN, Number, canonical_nan, flush, number, pack, round_to_integer,
-                      special_bits, unpack)
+from .formats import (
+    ANY_NAN,
+    E4M3,
+    E5M2,
+    FORMATS,
+    NAN,
+    Number,
+    canonical_nan,
+    flush,
+    number,
+    pack,
+    round_to_integer,
+    special_bits,
+    unpack,
+)
 
 
 def is_float(kind):
@@ -86,4 +99,12 @@ def fp8_pair(name, a, b):
     return to_fp8(form, a) << 8 | to_fp8(form, b)
 
 
-__all__ = ["is_float", "integer_to_integer", "integer_to_float", "float_to_integer", "float_to_float", "pair", "fp8_pair"]
+__all__ = [
+    "is_float",
+    "integer_to_integer",
+    "integer_to_float",
+    "float_to_integer",
+    "float_to_float",
+    "pair",
+    "fp8_pair",
+]

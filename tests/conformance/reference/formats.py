@@ -5,6 +5,7 @@ A value is a Number: NaN, an infinity, or a sign with a Fraction. Arithmetic is 
 rounded once, by `pack`, in the mode that the instruction names. Nothing here uses the host's floating point.
 """
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -72,6 +73,11 @@ def power(exponent):
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
+def scaled(integer, exponent):
+    """integer * 2^exponent"""
+    return Fraction(integer << exponent) if exponent >= 0 else Fraction(integer, 1 << -exponent)
+
+
 def infinity(sign):
     return Number(sign, "inf")
 
@@ -82,7 +88,9 @@ def number(value, sign_of_zero=0):
     return Number(int(value < 0), "finite", abs(Fraction(value)))
 
 
+@lru_cache(maxsize=1 << 16)
 def unpack(form, bits):
+    """The Number that a pattern stands for."""
     bits >>= form.shift
     mantissa = bits & ((1 << form.mantissa_bits) - 1)
     exponent = bits >> form.mantissa_bits & ((1 << form.exponent_bits) - 1)
@@ -93,37 +101,41 @@ def unpack(form, bits):
     if exponent == top and mantissa == (1 << form.mantissa_bits) - 1:
         return Number(sign, "nan")
     if exponent == 0:
-        return Number(sign, "finite", mantissa * power(form.least_exponent - form.mantissa_bits))
-    size = (mantissa + (1 << form.mantissa_bits)) * power(exponent - form.bias - form.mantissa_bits)
-    return Number(sign, "finite", Fraction(size))
+        return Number(sign, "finite", scaled(mantissa, form.least_exponent - form.mantissa_bits))
+    return Number(
+        sign, "finite", scaled(mantissa + (1 << form.mantissa_bits), exponent - form.bias - form.mantissa_bits)
+    )
 
 
 def exponent_of(size):
     """floor(log2(size)) of a positive Fraction."""
-    guess = size.numerator.bit_length() - size.denominator.bit_length()
-    return guess if power(guess) <= size else guess - 1
+    top, bottom = size.numerator, size.denominator
+    guess = top.bit_length() - bottom.bit_length()
+    fits = bottom << guess <= top if guess >= 0 else bottom <= top << -guess
+    return guess if fits else guess - 1
+
+
+def round_quotient(top, bottom, negative, mode):
+    """top / bottom (not negative) as the magnitude of a number of that sign, to an integer: rn/rni (ties to even), rna (ties
+    away), rz/rzi, rm/rmi, rp/rpi."""
+    floor, rest = divmod(top, bottom)
+    if rest == 0:
+        return floor
+    direction = mode[:2]
+    if mode == "rna":
+        return floor + (2 * rest >= bottom)
+    if direction == "rn":
+        return floor + (2 * rest > bottom or (2 * rest == bottom and floor & 1))
+    return floor + (direction == ("rm" if negative else "rp"))
 
 
 def round_to_integer(value, mode):
-    """A Fraction of any sign, to an integer: rn/rni (ties to even), rna (ties away), rz/rzi, rm/rmi, rp/rpi."""
-    floor = value.numerator // value.denominator
-    rest = value - floor
-    if rest == 0:
-        return floor
-    if mode in ("rm", "rmi"):
-        return floor
-    if mode in ("rp", "rpi"):
-        return floor + 1
-    if mode in ("rz", "rzi"):
-        return floor if value > 0 else floor + 1
-    half = Fraction(1, 2)
-    if rest != half:
-        return floor + (rest > half)
-    if mode == "rna":
-        return floor + 1 if value > 0 else floor
-    return floor + (floor & 1)
+    """A Fraction of any sign."""
+    size = round_quotient(abs(value.numerator), value.denominator, value < 0, mode)
+    return -size if value < 0 else size
 
 
+@lru_cache(maxsize=None)
 def smallest_normal(form):
     return power(form.least_exponent)
 
@@ -151,9 +163,9 @@ def finite_bits(form, sign, size):
     out = sign << (form.exponent_bits + form.mantissa_bits)
     if size:
         exponent = max(exponent_of(size), form.least_exponent)
-        scaled = size / power(exponent - form.mantissa_bits)
-        assert scaled.denominator == 1
-        mantissa = scaled.numerator
+        units = size / power(exponent - form.mantissa_bits)
+        assert units.denominator == 1
+        mantissa = units.numerator
         if mantissa >> form.mantissa_bits:
             mantissa += (exponent - form.least_exponent) << form.mantissa_bits
         out |= mantissa
@@ -162,23 +174,32 @@ def finite_bits(form, sign, size):
 
 def pack(form, number, mode="rn", ftz=False, saturate=False):
     """The bits of a Number, rounded once. ANY_NAN for a NaN. SKIP where flushing would depend on whether smallness is
-    detected before or after rounding (the manual does not say). `saturate`: to the largest finite value (.satfinite)."""
+    detected before or after rounding (the manual does not say). `saturate`: to the largest finite value (.satfinite).
+    """
     if number.nan:
         return ANY_NAN
+    sign = number.sign << (form.exponent_bits + form.mantissa_bits)
     if number.inf:
         return finite_bits(form, number.sign, form.largest) if saturate else special_bits(form, number)
     if number.size == 0:
-        return finite_bits(form, number.sign, Fraction(0))
+        return sign << form.shift
     exponent = max(exponent_of(number.size), form.least_exponent)
-    quantum = power(exponent - form.mantissa_bits)
-    rounded = abs(round_to_integer(number.value / quantum, mode)) * quantum
-    if rounded > form.largest:
+    top, bottom, up = number.size.numerator, number.size.denominator, form.mantissa_bits - exponent
+    units = round_quotient(top << up if up > 0 else top, bottom if up > 0 else bottom << -up, number.sign, mode)
+    magnitude = units + (exponent - form.least_exponent << form.mantissa_bits)  # units may carry into the exponent
+    if magnitude > largest_bits(form):
         return overflow_bits(form, number.sign, mode, saturate)
     if ftz and number.size < smallest_normal(form):
-        if rounded >= smallest_normal(form):
+        if magnitude >> form.mantissa_bits:
             return SKIP
-        rounded = Fraction(0)
-    return finite_bits(form, number.sign, rounded)
+        magnitude = 0
+    return (sign | magnitude) << form.shift
+
+
+def largest_bits(form):
+    """The magnitude of the largest finite value."""
+    top = (1 << form.exponent_bits) - 1 << form.mantissa_bits
+    return top - 1 if form.has_infinity else top + (1 << form.mantissa_bits) - 2
 
 
 def flush(form, number):

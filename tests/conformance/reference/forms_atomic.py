@@ -20,9 +20,15 @@ def combine(operation, kind, old, operand, compare=0):
         return add(kind, old, operand)
     if operation in ("min", "max"):
         return (min if operation == "min" else max)(old, operand, key=lambda v: I.as_type(v, kind))
-    return {"and": old & operand, "or": old | operand, "xor": old ^ operand, "exch": operand,
-            "inc": 0 if old >= operand else old + 1, "dec": operand if old == 0 or old > operand else old - 1,
-            "cas": operand if old == compare else old}[operation] & I.mask(bits)
+    return {
+        "and": old & operand,
+        "or": old | operand,
+        "xor": old ^ operand,
+        "exch": operand,
+        "inc": 0 if old >= operand else old + 1,
+        "dec": operand if old == 0 or old > operand else old - 1,
+        "cas": operand if old == compare else old,
+    }[operation] & I.mask(bits)
 
 
 def add(kind, old, operand):
@@ -98,11 +104,17 @@ def lines(opcode, operation, kind, space, returns):
     for suffix, index in (("", "%i"), ("2", "%g")):
         out += [f"ld.param.u64 %at, [b{suffix}]; mad.wide.u32 %at, {index}, {size}, %at; ld.global.{memory} %b, [%at];"]
         if operation == "cas":
-            out += [f"ld.param.u64 %at, [c{suffix}]; mad.wide.u32 %at, {index}, {size}, %at; ld.global.{memory} %c, [%at];"]
+            out += [
+                f"ld.param.u64 %at, [c{suffix}]; mad.wide.u32 %at, {index}, {size}, %at; ld.global.{memory} %c, [%at];"
+            ]
         out += [f"ld.param.u64 %at, [m{suffix}]; mad.wide.u32 %at, {index}, {size}, %at;"]
         if in_shared:
-            out += ["bar.sync 0;", f"mov.u64 %where, area; mad.wide.u32 %where, {index}, {size}, %where;",
-                    f"ld.global.{memory} %w, [%at]; st.shared.{memory} [%where], %w;", "bar.sync 0;"]
+            out += [
+                "bar.sync 0;",
+                f"mov.u64 %where, area; mad.wide.u32 %where, {index}, {size}, %where;",
+                f"ld.global.{memory} %w, [%at]; st.shared.{memory} [%where], %w;",
+                "bar.sync 0;",
+            ]
         out.append(instruction(opcode, operation, returns, "%where" if in_shared else "%at"))
         if in_shared:
             out += ["bar.sync 0;", f"ld.shared.{memory} %w, [%where]; st.global.{memory} [%at], %w;"]
@@ -122,16 +134,23 @@ def give_back(suffix, size, memory):
 def file(opcode, operation, kind, space, target=(70, 80)):
     returns = opcode.startswith("atom")
     rows, shared = operands(opcode, kind, operation), groups(opcode, kind, operation)
-    arrays = [Array("inout", "m", kind, ([r[0] for r in rows], [combine(operation, kind, *r) for r in rows])),
-              Array("in", "b", kind, [r[1] for r in rows])]
+    arrays = [
+        Array("inout", "m", kind, ([r[0] for r in rows], [combine(operation, kind, *r) for r in rows])),
+        Array("in", "b", kind, [r[1] for r in rows]),
+    ]
     if operation == "cas":
         arrays.append(Array("in", "c", kind, [r[2] for r in rows]))
-    arrays += [Array("inout", "m2", kind, ([g[0] for g in shared], [g[4] for g in shared])), Array("in", "b2", kind, [g[1] for g in shared])]
+    arrays += [
+        Array("inout", "m2", kind, ([g[0] for g in shared], [g[4] for g in shared])),
+        Array("in", "b2", kind, [g[1] for g in shared]),
+    ]
     if operation == "cas":
         arrays.append(Array("in", "c2", kind, [g[2] for g in shared]))
     if returns:
-        arrays += [Array("out", "d", kind, [r[0] for r in rows]),
-                   Array("inout", "s", "u64", ([0] * len(shared), [g[3] for g in shared]))]
+        arrays += [
+            Array("out", "d", kind, [r[0] for r in rows]),
+            Array("inout", "s", "u64", ([0] * len(shared), [g[3] for g in shared])),
+        ]
     params = ", ".join(f".param .u64 {a.name}" for a in arrays)
     body = "\n".join(f"  {line}" for line in lines(opcode, operation, kind, space, returns) if line)
     text = f"{head(target)}.visible .entry test({params})\n{{\n{body}\n  ret;\n}}"
@@ -158,8 +177,16 @@ def forms():
     yield "cas", "cas.b16", "b16", (70, 80)
 
 
-SCOPES = ("relaxed.gpu.global", "acquire.cta.global", "release.gpu.global", "acq_rel.sys.global", "global.sys", "global.cta", "relaxed.cta.shared",
-          "acq_rel.gpu")
+SCOPES = (
+    "relaxed.gpu.global",
+    "acquire.cta.global",
+    "release.gpu.global",
+    "acq_rel.sys.global",
+    "global.sys",
+    "global.cta",
+    "relaxed.cta.shared",
+    "acq_rel.gpu",
+)
 
 
 def cases():
@@ -170,12 +197,25 @@ def cases():
                 yield file(f"red{dot}.{tail}", operation, kind, space, target)
     for scope in SCOPES:
         space = "shared" if "shared" in scope else "global" if "global" in scope else "generic"
-        for operation, tail, kind in (("add", "add.u32", "u32"), ("cas", "cas.b64", "b64"), ("max", "max.s32", "s32"), ("exch", "exch.b32", "b32"),
-                                      ("add", "add.f64", "f64"), ("or", "or.b32", "b32"), ("inc", "inc.u32", "u32")):
+        for operation, tail, kind in (
+            ("add", "add.u32", "u32"),
+            ("cas", "cas.b64", "b64"),
+            ("max", "max.s32", "s32"),
+            ("exch", "exch.b32", "b32"),
+            ("add", "add.f64", "f64"),
+            ("or", "or.b32", "b32"),
+            ("inc", "inc.u32", "u32"),
+        ):
             yield file(f"atom.{scope}.{tail}", operation, kind, space)
         if "acq" not in scope:
             yield file(f"red.{scope}.and.b32", "and", "b32", space)
-    for operation, tail, kind in (("min", "min.s32", "s32"), ("cas", "cas.b32", "b32"), ("and", "and.b32", "b32"), ("xor", "xor.b32", "b32"), ("dec", "dec.u32", "u32")):
+    for operation, tail, kind in (
+        ("min", "min.s32", "s32"),
+        ("cas", "cas.b32", "b32"),
+        ("and", "and.b32", "b32"),
+        ("xor", "xor.b32", "b32"),
+        ("dec", "dec.u32", "u32"),
+    ):
         yield file(f"atom.global.sys.{tail}", operation, kind, "global")
     for bits in (32, 64):
         yield file(f"atom.relaxed.global.cas.b{bits}", "cas", f"b{bits}", "global")

@@ -29,23 +29,57 @@ def between_integers():
     for dtype in INTEGERS:
         for atype in INTEGERS:
             if dtype != atype:
-                yield lanes(f"cvt.{dtype}.{atype}", dtype, [atype], lambda a, d=dtype, s=atype: C.integer_to_integer(d, s, a, False),
-                            "cut off, or extended by the source's sign", count=32)
+                yield lanes(
+                    f"cvt.{dtype}.{atype}",
+                    dtype,
+                    [atype],
+                    lambda a, d=dtype, s=atype: C.integer_to_integer(d, s, a, False),
+                    "cut off, or extended by the source's sign",
+                    count=32,
+                )
             if not superset(dtype, atype):
-                yield lanes(f"cvt.sat.{dtype}.{atype}", dtype, [atype], lambda a, d=dtype, s=atype: C.integer_to_integer(d, s, a, True),
-                            "limited to the destination's range", count=32)
+                yield lanes(
+                    f"cvt.sat.{dtype}.{atype}",
+                    dtype,
+                    [atype],
+                    lambda a, d=dtype, s=atype: C.integer_to_integer(d, s, a, True),
+                    "limited to the destination's range",
+                    count=32,
+                )
 
 
 def wide_registers():
     """Registers wider than the type: the source is cut, the destination extended (PTX ISA 9.4.1)."""
-    for dtype, register in (("s8", "s32"), ("u8", "u32"), ("s16", "s32"), ("u16", "u32"), ("s8", "s64"), ("u16", "u64"), ("s8", "s16")):
+    for dtype, register in (
+        ("s8", "s32"),
+        ("u8", "u32"),
+        ("s16", "s32"),
+        ("u16", "u32"),
+        ("s8", "s64"),
+        ("u16", "u64"),
+        ("s8", "s16"),
+    ):
         for atype in ("s32", "u64"):
-            yield lanes(f"cvt.{dtype}.{atype}", register, [atype],
-                        lambda a, d=dtype, s=atype, r=register: I.as_type(C.integer_to_integer(d, s, a, False), d) & I.mask(I.width(r)),
-                        f"into a register of {register}: extended to its width", name=f"cvt.{dtype}.{atype}.into.{register}", count=24)
+            yield lanes(
+                f"cvt.{dtype}.{atype}",
+                register,
+                [atype],
+                lambda a, d=dtype, s=atype, r=register: I.as_type(C.integer_to_integer(d, s, a, False), d)
+                & I.mask(I.width(r)),
+                f"into a register of {register}: extended to its width",
+                name=f"cvt.{dtype}.{atype}.into.{register}",
+                count=24,
+            )
     for atype in ("s8", "u8", "s16", "u16"):
-        yield lanes(f"cvt.s32.{atype}", "s32", ["b32"], lambda a, s=atype: C.integer_to_integer("s32", s, a & I.mask(I.width(s)), False),
-                    "the source register is wider: its low bits are used", name=f"cvt.s32.{atype}.from.b32", count=24)
+        yield lanes(
+            f"cvt.s32.{atype}",
+            "s32",
+            ["b32"],
+            lambda a, s=atype: C.integer_to_integer("s32", s, a & I.mask(I.width(s)), False),
+            "the source register is wider: its low bits are used",
+            name=f"cvt.s32.{atype}.from.b32",
+            count=24,
+        )
 
 
 def into_floats():
@@ -56,12 +90,26 @@ def into_floats():
                 if I.width(atype) < 32 and mode != "rn":
                     continue
                 edges = near_halves(atype, FORMATS[dtype])
-                yield lanes(f"cvt.{mode}.{dtype}.{atype}", dtype, [atype],
-                            lambda a, d=dtype, s=atype, m=mode: C.integer_to_float(d, s, a, m, False), "rounded once",
-                            edge_lists=[edges], count=48, target=(78, 90) if dtype == "bf16" else (70, 80), narrow=dtype == "bf16")
+                yield lanes(
+                    f"cvt.{mode}.{dtype}.{atype}",
+                    dtype,
+                    [atype],
+                    lambda a, d=dtype, s=atype, m=mode: C.integer_to_float(d, s, a, m, False),
+                    "rounded once",
+                    edge_lists=[edges],
+                    count=48,
+                    target=(78, 90) if dtype == "bf16" else (70, 80),
+                    narrow=dtype == "bf16",
+                )
     for atype in ("s32", "u32", "s64"):
-        yield lanes(f"cvt.rn.sat.f32.{atype}", "f32", [atype], lambda a, s=atype: C.integer_to_float("f32", s, a, "rn", True),
-                    "limited to [0, 1]", count=24)
+        yield lanes(
+            f"cvt.rn.sat.f32.{atype}",
+            "f32",
+            [atype],
+            lambda a, s=atype: C.integer_to_float("f32", s, a, "rn", True),
+            "limited to [0, 1]",
+            count=24,
+        )
 
 
 def near_halves(kind, form):
@@ -83,20 +131,44 @@ def out_of_floats():
                 if atype in ("f16", "bf16") and I.width(dtype) == 64 and mode != "rzi":
                     continue
                 for ftz in ("", ".ftz") if atype == "f32" and mode == "rmi" else ("",):
-                    yield lanes(f"cvt.{mode}{ftz}.{dtype}.{atype}", dtype, [atype],
-                                lambda a, d=dtype, s=atype, m=mode, z=ftz: C.float_to_integer(d, s, a, m, bool(z)),
-                                "limited to the range; NaN gives 0, or the top bit where 64 bits are involved",
-                                edge_lists=[whole_edges(FORMATS[atype], I.width(dtype))], count=64,
-                                target=(78, 90) if atype == "bf16" else (70, 80), narrow=atype == "bf16")
-    yield lanes("cvt.rzi.ftz.s32.f32", "s32", ["f32"], lambda a: C.float_to_integer("s32", "f32", a, "rzi", True), "towards zero", count=32)
+                    yield lanes(
+                        f"cvt.{mode}{ftz}.{dtype}.{atype}",
+                        dtype,
+                        [atype],
+                        lambda a, d=dtype, s=atype, m=mode, z=ftz: C.float_to_integer(d, s, a, m, bool(z)),
+                        "limited to the range; NaN gives 0, or the top bit where 64 bits are involved",
+                        edge_lists=[whole_edges(FORMATS[atype], I.width(dtype))],
+                        count=64,
+                        target=(78, 90) if atype == "bf16" else (70, 80),
+                        narrow=atype == "bf16",
+                    )
+    yield lanes(
+        "cvt.rzi.ftz.s32.f32",
+        "s32",
+        ["f32"],
+        lambda a: C.float_to_integer("s32", "f32", a, "rzi", True),
+        "towards zero",
+        count=32,
+    )
 
 
 def whole_edges(form, width):
     """Halves, the ends of the integer's range and what lies beside them, then the format's edges."""
     sign = 1 << (form.bits - 1)
     out = []
-    for value in (Fraction(1, 2), Fraction(3, 2), Fraction(5, 2), Fraction(1, 4), Fraction(3, 4), 2**(width - 1), 2**width,
-                  2**(width - 1) - 1, 2**(width - 1) + 1, Fraction(2**width) - Fraction(1, 2), Fraction(127, 2)):
+    for value in (
+        Fraction(1, 2),
+        Fraction(3, 2),
+        Fraction(5, 2),
+        Fraction(1, 4),
+        Fraction(3, 4),
+        2 ** (width - 1),
+        2**width,
+        2 ** (width - 1) - 1,
+        2 ** (width - 1) + 1,
+        Fraction(2**width) - Fraction(1, 2),
+        Fraction(127, 2),
+    ):
         bits = value_bits(form, value)
         out += [bits, bits | sign]
         if value > 100:
@@ -107,28 +179,59 @@ def whole_edges(form, width):
 def between_floats():
     for dtype, atype in (("f64", "f32"), ("f64", "f16"), ("f32", "f16")):
         for ftz in ("", ".ftz") if "f32" in (dtype, atype) else ("",):
-            yield lanes(f"cvt{ftz}.{dtype}.{atype}", dtype, [atype],
-                        lambda a, d=dtype, s=atype, z=ftz: C.float_to_float(d, s, a, ftz=bool(z)), "exact")
+            yield lanes(
+                f"cvt{ftz}.{dtype}.{atype}",
+                dtype,
+                [atype],
+                lambda a, d=dtype, s=atype, z=ftz: C.float_to_float(d, s, a, ftz=bool(z)),
+                "exact",
+            )
     for dtype, atype in (("f32", "f64"), ("f16", "f32"), ("f16", "f64")):
         for mode in MODES:
             for ftz in ("", ".ftz") if "f32" in (dtype, atype) else ("",):
                 for sat in ("", ".sat") if mode == "rn" else ("",):
-                    yield lanes(f"cvt.{mode}{ftz}{sat}.{dtype}.{atype}", dtype, [atype],
-                                lambda a, d=dtype, s=atype, m=mode, z=ftz, x=sat: C.float_to_float(d, s, a, m, bool(z), bool(x)),
-                                "rounded once", edge_lists=[narrowing_edges(FORMATS[dtype], FORMATS[atype])], count=72)
+                    yield lanes(
+                        f"cvt.{mode}{ftz}{sat}.{dtype}.{atype}",
+                        dtype,
+                        [atype],
+                        lambda a, d=dtype, s=atype, m=mode, z=ftz, x=sat: C.float_to_float(
+                            d, s, a, m, bool(z), bool(x)
+                        ),
+                        "rounded once",
+                        edge_lists=[narrowing_edges(FORMATS[dtype], FORMATS[atype])],
+                        count=72,
+                    )
     for kind in ("f32", "f64", "f16"):
         for mode in WHOLE:
             for ftz in ("", ".ftz") if kind == "f32" else ("",):
-                yield lanes(f"cvt.{mode}{ftz}.{kind}.{kind}", kind, [kind],
-                            lambda a, k=kind, m=mode, z=ftz: C.float_to_float(k, k, a, m, bool(z)), "to a whole number",
-                            edge_lists=[whole_edges(FORMATS[kind], 16)])
+                yield lanes(
+                    f"cvt.{mode}{ftz}.{kind}.{kind}",
+                    kind,
+                    [kind],
+                    lambda a, k=kind, m=mode, z=ftz: C.float_to_float(k, k, a, m, bool(z)),
+                    "to a whole number",
+                    edge_lists=[whole_edges(FORMATS[kind], 16)],
+                )
     for mode in WHOLE:
-        yield lanes(f"cvt.{mode}.bf16.bf16", "bf16", ["bf16"], lambda a, m=mode: C.float_to_float("bf16", "bf16", a, m),
-                    "to a whole number", edge_lists=[whole_edges(BF16, 8)], target=(78, 90), count=40)
+        yield lanes(
+            f"cvt.{mode}.bf16.bf16",
+            "bf16",
+            ["bf16"],
+            lambda a, m=mode: C.float_to_float("bf16", "bf16", a, m),
+            "to a whole number",
+            edge_lists=[whole_edges(BF16, 8)],
+            target=(78, 90),
+            count=40,
+        )
     for kind in ("f32", "f64"):
         for ftz in ("", ".ftz") if kind == "f32" else ("",):
-            yield lanes(f"cvt{ftz}.sat.{kind}.{kind}", kind, [kind], lambda a, k=kind, z=ftz: C.float_to_float(k, k, a, "rn", bool(z), True),
-                        "limited to [0, 1], NaN to 0")
+            yield lanes(
+                f"cvt{ftz}.sat.{kind}.{kind}",
+                kind,
+                [kind],
+                lambda a, k=kind, z=ftz: C.float_to_float(k, k, a, "rn", bool(z), True),
+                "limited to [0, 1], NaN to 0",
+            )
 
 
 def narrowing_edges(narrow, wide):
@@ -158,26 +261,63 @@ def brain_floats():
                     edge = [narrowing_edges(form, FORMATS["f32"])]
                     options = {"mode": mode, "relu": bool(relu), "satfinite": bool(satfinite)}
                     target = (81, 90) if satfinite else (70, 80)
-                    yield lanes(f"cvt.{mode}{relu}{satfinite}.{name}.f32", name, ["f32"],
-                                lambda a, n=name, o=options: C.float_to_float(n, "f32", a, **o), "rounded once",
-                                edge_lists=edge, target=target, keep=None if not satfinite else not_nan)
+                    yield lanes(
+                        f"cvt.{mode}{relu}{satfinite}.{name}.f32",
+                        name,
+                        ["f32"],
+                        lambda a, n=name, o=options: C.float_to_float(n, "f32", a, **o),
+                        "rounded once",
+                        edge_lists=edge,
+                        target=target,
+                        keep=None if not satfinite else not_nan,
+                    )
                 for name, form in (("bf16", BF16), ("f16", F16)):
                     edge = narrowing_edges(form, FORMATS["f32"])
                     options = {"mode": mode, "relu": bool(relu), "satfinite": bool(satfinite)}
                     target = (81, 90) if satfinite else (70, 80)
-                    yield lanes(f"cvt.{mode}{relu}{satfinite}.{name}x2.f32", f"{name}x2", ["f32", "f32"],
-                                lambda a, b, n=name, o=options: C.pair(n, a, b, **o), "a in the upper half, b in the lower",
-                                edge_lists=[edge, edge[::-1]], target=target, keep=None if not satfinite else not_nan)
-    for dtype, atype, mode in (("f32", "bf16", ""), ("f64", "bf16", ""), ("f16", "bf16", "rn"), ("bf16", "f16", "rn"), ("bf16", "f64", "rn")):
+                    yield lanes(
+                        f"cvt.{mode}{relu}{satfinite}.{name}x2.f32",
+                        f"{name}x2",
+                        ["f32", "f32"],
+                        lambda a, b, n=name, o=options: C.pair(n, a, b, **o),
+                        "a in the upper half, b in the lower",
+                        edge_lists=[edge, edge[::-1]],
+                        target=target,
+                        keep=None if not satfinite else not_nan,
+                    )
+    for dtype, atype, mode in (
+        ("f32", "bf16", ""),
+        ("f64", "bf16", ""),
+        ("f16", "bf16", "rn"),
+        ("bf16", "f16", "rn"),
+        ("bf16", "f64", "rn"),
+    ):
         dot = f".{mode}" if mode else ""
         edge = float_edges(FORMATS[atype])
         if mode:
-            edge = edge + [pack(FORMATS[atype], unpack(FORMATS[dtype], b)) for b in float_edges(FORMATS[dtype])
-                           if unpack(FORMATS[dtype], b).kind == "finite"]
-        yield lanes(f"cvt{dot}.{dtype}.{atype}", dtype, [atype], lambda a, d=dtype, s=atype: C.float_to_float(d, s, a), "rounded once",
-                    edge_lists=[edge], target=(71, 80) if dtype == "f32" else late)
-    yield lanes("cvt.rna.tf32.f32", "tf32", ["f32"], lambda a: C.float_to_float("tf32", "f32", a, "rna"), "ten bits of mantissa, ties away",
-                edge_lists=[narrowing_edges(FORMATS["tf32"]._replace(bits=32, shift=0), FORMATS["f32"])], keep=not_nan)
+            edge = edge + [
+                pack(FORMATS[atype], unpack(FORMATS[dtype], b))
+                for b in float_edges(FORMATS[dtype])
+                if unpack(FORMATS[dtype], b).kind == "finite"
+            ]
+        yield lanes(
+            f"cvt{dot}.{dtype}.{atype}",
+            dtype,
+            [atype],
+            lambda a, d=dtype, s=atype: C.float_to_float(d, s, a),
+            "rounded once",
+            edge_lists=[edge],
+            target=(71, 80) if dtype == "f32" else late,
+        )
+    yield lanes(
+        "cvt.rna.tf32.f32",
+        "tf32",
+        ["f32"],
+        lambda a: C.float_to_float("tf32", "f32", a, "rna"),
+        "ten bits of mantissa, ties away",
+        edge_lists=[narrowing_edges(FORMATS["tf32"]._replace(bits=32, shift=0), FORMATS["f32"])],
+        keep=not_nan,
+    )
 
 
 def not_nan(*operands):
@@ -191,17 +331,37 @@ def small_floats():
         form = FORMATS[name[:4]]
         for relu in ("", ".relu"):
             edge = narrowing_edges(form._replace(bits=8), FORMATS["f32"])
-            yield lanes(f"cvt.rn.satfinite{relu}.{name}.f32", "b16", ["f32", "f32"],
-                        lambda a, b, n=name, r=relu: small_pair(n, unpack(FORMATS["f32"], a), unpack(FORMATS["f32"], b), r),
-                        "a in the upper byte, b in the lower", edge_lists=[edge, edge[::-1]], target=target)
+            yield lanes(
+                f"cvt.rn.satfinite{relu}.{name}.f32",
+                "b16",
+                ["f32", "f32"],
+                lambda a, b, n=name, r=relu: small_pair(n, unpack(FORMATS["f32"], a), unpack(FORMATS["f32"], b), r),
+                "a in the upper byte, b in the lower",
+                edge_lists=[edge, edge[::-1]],
+                target=target,
+            )
             halves = narrowing_edges(form._replace(bits=8), F16)
             pairs = [a << 16 | b for a, b in zip(halves, halves[::-1])]
-            yield lanes(f"cvt.rn.satfinite{relu}.{name}.f16x2", "b16", ["f16x2"],
-                        lambda a, n=name, r=relu: small_pair(n, unpack(F16, a >> 16), unpack(F16, a & 0xFFFF), r),
-                        "both halves", edge_lists=[pairs], target=target)
+            yield lanes(
+                f"cvt.rn.satfinite{relu}.{name}.f16x2",
+                "b16",
+                ["f16x2"],
+                lambda a, n=name, r=relu: small_pair(n, unpack(F16, a >> 16), unpack(F16, a & 0xFFFF), r),
+                "both halves",
+                edge_lists=[pairs],
+                target=target,
+            )
         values = [v | (v * 7 + 1 & 255) << 8 for v in range(256)]
-        yield lanes(f"cvt.rn.f16x2.{name}", "f16x2", ["b16"],
-                    lambda a, f=form: (widened(f, a & 255), widened(f, a >> 8)), "every value", edge_lists=[values], count=256, target=target)
+        yield lanes(
+            f"cvt.rn.f16x2.{name}",
+            "f16x2",
+            ["b16"],
+            lambda a, f=form: (widened(f, a & 255), widened(f, a >> 8)),
+            "every value",
+            edge_lists=[values],
+            count=256,
+            target=target,
+        )
 
 
 def small_pair(name, a, b, relu):
@@ -217,15 +377,40 @@ def widened(form, bits):
 
 def moves():
     for kind in ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"):
-        constant = {"f32": ("0fC0490FDB", 0xC0490FDB), "f64": ("0dC00921FB54442D18", 0xC00921FB54442D18)}.get(kind, ("-2", I.mask(int(kind[1:])) - 1))
+        constant = {"f32": ("0fC0490FDB", 0xC0490FDB), "f64": ("0dC00921FB54442D18", 0xC00921FB54442D18)}.get(
+            kind, ("-2", I.mask(int(kind[1:])) - 1)
+        )
         text, bits = constant
-        yield lanes(f"mov.{kind}", kind, [kind], lambda a: a, "a register and a constant",
-                    body=[f"mov.{kind} %d, %a;", f"mov.{kind} %x, {text};", *both_ways(kind)], registers=[f"{kind} %x", f"b{int(kind[1:])} %y"], count=24)
-        yield lanes(f"mov.{kind}", kind, [kind], lambda a, v=bits: v, "a constant", name=f"mov.{kind}.constant",
-                    body=[f"mov.{kind} %d, {text};"], count=4)
-    yield lanes("mov.pred", "u32", ["u32"], lambda a: a & 1, "a predicate",
-                body=["and.b32 %x, %a, 1;", "setp.ne.u32 %p, %x, 0;", "mov.pred %q, %p;", "selp.u32 %d, 1, 0, %q;"],
-                registers=["u32 %x", "pred %p", "pred %q"], count=24)
+        yield lanes(
+            f"mov.{kind}",
+            kind,
+            [kind],
+            lambda a: a,
+            "a register and a constant",
+            body=[f"mov.{kind} %d, %a;", f"mov.{kind} %x, {text};", *both_ways(kind)],
+            registers=[f"{kind} %x", f"b{int(kind[1:])} %y"],
+            count=24,
+        )
+        yield lanes(
+            f"mov.{kind}",
+            kind,
+            [kind],
+            lambda a, v=bits: v,
+            "a constant",
+            name=f"mov.{kind}.constant",
+            body=[f"mov.{kind} %d, {text};"],
+            count=4,
+        )
+    yield lanes(
+        "mov.pred",
+        "u32",
+        ["u32"],
+        lambda a: a & 1,
+        "a predicate",
+        body=["and.b32 %x, %a, 1;", "setp.ne.u32 %p, %x, 0;", "mov.pred %q, %p;", "selp.u32 %d, 1, 0, %q;"],
+        registers=["u32 %x", "pred %p", "pred %q"],
+        count=24,
+    )
     yield from vector_moves()
 
 
@@ -241,16 +426,40 @@ def vector_moves():
         registers = [f"b{part} {p}" for p in parts]
         braces = "{" + ", ".join(parts) + "}"
         turned = "{" + ", ".join(parts[1:] + parts[:1]) + "}"
-        yield lanes(f"mov.b{whole}", f"b{whole}", [f"b{whole}"],
-                    lambda a, w=whole, p=part: (a >> p | a << (w - p)) & I.mask(w), f"{count} parts out, turned by one, and back in",
-                    name=f"mov.b{whole}.vector{count}", body=[f"mov.b{whole} {braces}, %a;", f"mov.b{whole} %d, {turned};"],
-                    registers=registers, count=24)
+        yield lanes(
+            f"mov.b{whole}",
+            f"b{whole}",
+            [f"b{whole}"],
+            lambda a, w=whole, p=part: (a >> p | a << (w - p)) & I.mask(w),
+            f"{count} parts out, turned by one, and back in",
+            name=f"mov.b{whole}.vector{count}",
+            body=[f"mov.b{whole} {braces}, %a;", f"mov.b{whole} %d, {turned};"],
+            registers=registers,
+            count=24,
+        )
         sink = "{" + ", ".join(["_"] * (count - 1) + [parts[-1]]) + "}"
-        yield lanes(f"mov.b{whole}", f"b{part}", [f"b{whole}"], lambda a, w=whole, p=part: a >> (w - p), "the last part; the others are not wanted",
-                    name=f"mov.b{whole}.sink{count}", body=[f"mov.b{whole} {sink}, %a;", f"mov.b{part} %d, {parts[-1]};"],
-                    registers=registers, count=16)
+        yield lanes(
+            f"mov.b{whole}",
+            f"b{part}",
+            [f"b{whole}"],
+            lambda a, w=whole, p=part: a >> (w - p),
+            "the last part; the others are not wanted",
+            name=f"mov.b{whole}.sink{count}",
+            body=[f"mov.b{whole} {sink}, %a;", f"mov.b{part} %d, {parts[-1]};"],
+            registers=registers,
+            count=16,
+        )
 
 
 def cases():
-    for group in (between_integers, wide_registers, into_floats, out_of_floats, between_floats, brain_floats, small_floats, moves):
+    for group in (
+        between_integers,
+        wide_registers,
+        into_floats,
+        out_of_floats,
+        between_floats,
+        brain_floats,
+        small_floats,
+        moves,
+    ):
         yield from group()

@@ -19,10 +19,12 @@ def bits_of_value(form, value):
 
 def halves(form, function):
     """A half-precision function on both halves; a tuple (low, high), since either may be any NaN."""
+
     def both(*operands):
         low = function(form, *(v & 0xFFFF for v in operands))
         high = function(form, *(v >> 16 for v in operands))
         return SKIP if low is SKIP or high is SKIP else (low, high)
+
     return both
 
 
@@ -68,19 +70,37 @@ def add_sub_mul():
             form = FORMATS[kind]
             for text, options in variants(kind, ("",) + MODES):
                 opcode = f"{name}{text}.{kind}"
-                yield lanes(opcode, kind, [kind, kind], lambda a, b, f=function, o=options, m=form: f(m, a, b, **o),
-                            "rounded once; NaN results may be any NaN", immediate=immediate(kind, Fraction(-5, 4)),
-                            extra_rows=near_ties(form, name, Random("ties " + opcode), 12))
+                yield lanes(
+                    opcode,
+                    kind,
+                    [kind, kind],
+                    lambda a, b, f=function, o=options, m=form: f(m, a, b, **o),
+                    "rounded once; NaN results may be any NaN",
+                    immediate=immediate(kind, Fraction(-5, 4)),
+                    extra_rows=near_ties(form, name, Random("ties " + opcode), 12),
+                )
         for kind in ("f16", "bf16"):
             form = FORMATS[kind]
             late = kind == "bf16"
             for text, options in variants(kind, ("", "rn")):
                 one = lambda f, a, b, g=function, o=options: g(f, a, b, **o)
                 target = (78, 90) if late else (70, 80)
-                yield lanes(f"{name}{text}.{kind}", kind, [kind, kind], lambda a, b, g=one, m=form: g(m, a, b),
-                            "rounded once; NaN results may be any NaN", target=target)
-                yield lanes(f"{name}{text}.{kind}x2", f"{kind}x2", [f"{kind}x2"] * 2, halves(form, one),
-                            "both halves, each rounded once", target=target)
+                yield lanes(
+                    f"{name}{text}.{kind}",
+                    kind,
+                    [kind, kind],
+                    lambda a, b, g=one, m=form: g(m, a, b),
+                    "rounded once; NaN results may be any NaN",
+                    target=target,
+                )
+                yield lanes(
+                    f"{name}{text}.{kind}x2",
+                    f"{kind}x2",
+                    [f"{kind}x2"] * 2,
+                    halves(form, one),
+                    "both halves, each rounded once",
+                    target=target,
+                )
 
 
 def fma_rows(form, random):
@@ -88,18 +108,37 @@ def fma_rows(form, random):
     m, one = form.mantissa_bits, form.bias << form.mantissa_bits
     sign = 1 << (form.bits - 1)
     infinity, zero = ((1 << form.exponent_bits) - 1) << m, 0
-    out = [(one + 1, one + 1, sign | (one + 2)), (one + 1, one - 1, sign | one), (one, sign | one, one), (one, one, sign | one),
-           (zero, one, sign), (sign, one, sign), (sign, one, zero), (infinity, zero, one), (infinity, one, sign | infinity),
-           (infinity, one, infinity), (zero, infinity, sign | infinity), (1, 1, one), (1, 1, sign | one), (1, one - (1 << m), zero),
-           (one | (1 << m) - 1, one | (1 << m) - 1, 1), (infinity - 1, one + (1 << m), sign | (infinity - 1)),
-           (infinity - 1, one + (1 << m), infinity - 1), (1 << m, one - (1 << m), zero), (1 << m, one - 1, zero), (one, 1, 1)]
+    out = [
+        (one + 1, one + 1, sign | (one + 2)),
+        (one + 1, one - 1, sign | one),
+        (one, sign | one, one),
+        (one, one, sign | one),
+        (zero, one, sign),
+        (sign, one, sign),
+        (sign, one, zero),
+        (infinity, zero, one),
+        (infinity, one, sign | infinity),
+        (infinity, one, infinity),
+        (zero, infinity, sign | infinity),
+        (1, 1, one),
+        (1, 1, sign | one),
+        (1, one - (1 << m), zero),
+        (one | (1 << m) - 1, one | (1 << m) - 1, 1),
+        (infinity - 1, one + (1 << m), sign | (infinity - 1)),
+        (infinity - 1, one + (1 << m), infinity - 1),
+        (1 << m, one - (1 << m), zero),
+        (1 << m, one - 1, zero),
+        (one, 1, 1),
+    ]
     for _ in range(14):
         a, b = one + random.bits(m), one + random.bits(m)
         product = A.multiply_numbers(unpack(form, a), unpack(form, b))
         near = pack(form, product, random.choose(MODES))
         out.append((a, b, near ^ sign))
     for _ in range(8):
-        out.append((one + (1 << random.below(m)), one + (1 << random.below(m)), (form.bias - m - 1) << m | random.below(4)))
+        out.append(
+            (one + (1 << random.below(m)), one + (1 << random.below(m)), (form.bias - m - 1) << m | random.below(4))
+        )
     return out
 
 
@@ -111,29 +150,59 @@ def fma():
                 opcode = f"{name}{text}.{kind}"
                 if name == "mad" and options["mode"] in ("rz", "rp"):
                     continue
-                yield lanes(opcode, kind, [kind] * 3, lambda a, b, c, o=options, m=form: A.fma(m, a, b, c, **o),
-                            "a b + c rounded once", immediate=immediate(kind, Fraction(3, 8)),
-                            extra_rows=fma_rows(form, Random("fma " + opcode)))
+                yield lanes(
+                    opcode,
+                    kind,
+                    [kind] * 3,
+                    lambda a, b, c, o=options, m=form: A.fma(m, a, b, c, **o),
+                    "a b + c rounded once",
+                    immediate=immediate(kind, Fraction(3, 8)),
+                    extra_rows=fma_rows(form, Random("fma " + opcode)),
+                )
     for kind in ("f16", "bf16"):
         form = FORMATS[kind]
         forms = list(variants(kind, ("rn",)))
-        forms += [(".rn.relu", {"relu": True}), (".rn.ftz.relu", {"relu": True, "ftz": True})] if kind == "f16" else [(".rn.relu", {"relu": True})]
+        forms += (
+            [(".rn.relu", {"relu": True}), (".rn.ftz.relu", {"relu": True, "ftz": True})]
+            if kind == "f16"
+            else [(".rn.relu", {"relu": True})]
+        )
         for text, options in forms:
             opcode = f"fma{text}.{kind}"
             one = lambda f, a, b, c, o=options: A.fma(f, a, b, c, **o)
             rows = fma_rows(form, Random("fma " + opcode))
-            yield lanes(opcode, kind, [kind] * 3, lambda a, b, c, g=one, m=form: g(m, a, b, c), "a b + c rounded once", extra_rows=rows)
+            yield lanes(
+                opcode,
+                kind,
+                [kind] * 3,
+                lambda a, b, c, g=one, m=form: g(m, a, b, c),
+                "a b + c rounded once",
+                extra_rows=rows,
+            )
             doubled = [tuple(v << 16 | w for v, w in zip(row, other)) for row, other in zip(rows, rows[::-1])]
-            yield lanes(f"{opcode}x2", f"{kind}x2", [f"{kind}x2"] * 3, halves(form, one), "both halves, each rounded once",
-                        extra_rows=doubled)
+            yield lanes(
+                f"{opcode}x2",
+                f"{kind}x2",
+                [f"{kind}x2"] * 3,
+                halves(form, one),
+                "both halves, each rounded once",
+                extra_rows=doubled,
+            )
 
 
 def quotient_rows(form, random):
     """Quotients next to halfway cases, subnormal results, and every special pair."""
     m, one = form.mantissa_bits, form.bias << form.mantissa_bits
     sign = 1 << (form.bits - 1)
-    specials = [0, sign, ((1 << form.exponent_bits) - 1) << m, ((1 << form.exponent_bits) - 1) << m | sign, one, sign | one,
-                ((1 << form.exponent_bits) - 1) << m | 1 << (m - 1)]
+    specials = [
+        0,
+        sign,
+        ((1 << form.exponent_bits) - 1) << m,
+        ((1 << form.exponent_bits) - 1) << m | sign,
+        one,
+        sign | one,
+        ((1 << form.exponent_bits) - 1) << m | 1 << (m - 1),
+    ]
     out = [(a, b) for a in specials for b in specials]
     return out + [(1 << m | random.bits(m), one + (1 << m) + random.bits(m)) for _ in range(6)]
 
@@ -143,11 +212,28 @@ def division():
         form = FORMATS[kind]
         for text, options in variants(kind, MODES, sat=False):
             opcode = f"div{text}.{kind}"
-            yield lanes(opcode, kind, [kind] * 2, lambda a, b, o=options, m=form: A.div(m, a, b, **o), "rounded once",
-                        immediate=immediate(kind, 3), extra_rows=quotient_rows(form, Random(opcode)), count=112)
-            yield lanes(f"rcp{text}.{kind}", kind, [kind], lambda a, o=options, m=form: A.rcp(m, a, **o), "1 / a rounded once")
-            yield lanes(f"sqrt{text}.{kind}", kind, [kind], lambda a, o=options, m=form: A.sqrt(m, a, **o), "rounded once",
-                        extra_rows=root_rows(form, Random("sqrt " + opcode)), count=72)
+            yield lanes(
+                opcode,
+                kind,
+                [kind] * 2,
+                lambda a, b, o=options, m=form: A.div(m, a, b, **o),
+                "rounded once",
+                immediate=immediate(kind, 3),
+                extra_rows=quotient_rows(form, Random(opcode)),
+                count=112,
+            )
+            yield lanes(
+                f"rcp{text}.{kind}", kind, [kind], lambda a, o=options, m=form: A.rcp(m, a, **o), "1 / a rounded once"
+            )
+            yield lanes(
+                f"sqrt{text}.{kind}",
+                kind,
+                [kind],
+                lambda a, o=options, m=form: A.sqrt(m, a, **o),
+                "rounded once",
+                extra_rows=root_rows(form, Random("sqrt " + opcode)),
+                count=72,
+            )
 
 
 def root_rows(form, random):
@@ -165,13 +251,26 @@ def signs():
         form = FORMATS[kind]
         for ftz in (False, True) if kind == "f32" else (False,):
             dot = ".ftz" if ftz else ""
-            yield lanes(f"abs{dot}.{kind}", kind, [kind], lambda a, m=form, z=ftz: A.absolute(m, a, z), "the sign bit cleared")
-            yield lanes(f"neg{dot}.{kind}", kind, [kind], lambda a, m=form, z=ftz: A.neg(m, a, z), "the sign bit inverted")
-        yield lanes(f"copysign.{kind}", kind, [kind] * 2, lambda a, b, m=form: A.copysign(m, a, b), "the sign of a on b")
+            yield lanes(
+                f"abs{dot}.{kind}", kind, [kind], lambda a, m=form, z=ftz: A.absolute(m, a, z), "the sign bit cleared"
+            )
+            yield lanes(
+                f"neg{dot}.{kind}", kind, [kind], lambda a, m=form, z=ftz: A.neg(m, a, z), "the sign bit inverted"
+            )
+        yield lanes(
+            f"copysign.{kind}", kind, [kind] * 2, lambda a, b, m=form: A.copysign(m, a, b), "the sign of a on b"
+        )
         for operation in ("finite", "infinite", "number", "notanumber", "normal", "subnormal"):
-            yield lanes(f"testp.{operation}.{kind}", "u32", [kind], lambda a, m=form, o=operation: int(A.testp(m, o, a)),
-                        "zeros count as normal", body=[f"testp.{operation}.{kind} %p, %a;", "selp.u32 %d, 1, 0, %p;"],
-                        registers=["pred %p"], count=32)
+            yield lanes(
+                f"testp.{operation}.{kind}",
+                "u32",
+                [kind],
+                lambda a, m=form, o=operation: int(A.testp(m, o, a)),
+                "zeros count as normal",
+                body=[f"testp.{operation}.{kind} %p, %a;", "selp.u32 %d, 1, 0, %p;"],
+                registers=["pred %p"],
+                count=32,
+            )
     for kind in ("f16", "bf16"):
         form = FORMATS[kind]
         for ftz in (False, True) if kind == "f16" else (False,):
@@ -179,7 +278,13 @@ def signs():
             for name, function in (("abs", A.absolute), ("neg", A.neg)):
                 one = lambda f, a, g=function, z=ftz: g(f, a, z)
                 yield lanes(f"{name}{dot}.{kind}", kind, [kind], lambda a, g=one, m=form: g(m, a), "the sign bit")
-                yield lanes(f"{name}{dot}.{kind}x2", f"{kind}x2", [f"{kind}x2"], halves(form, one), "the sign bits of both halves")
+                yield lanes(
+                    f"{name}{dot}.{kind}x2",
+                    f"{kind}x2",
+                    [f"{kind}x2"],
+                    halves(form, one),
+                    "the sign bits of both halves",
+                )
 
 
 def min_and_max():
@@ -189,16 +294,41 @@ def min_and_max():
                 form = FORMATS[kind]
                 one = lambda f, *v, o=options, g=largest: A.min_max(f, v, g, **o)
                 target = (72, 86) if "xorsign" in text else (70, 80)
-                title = "-0 is below +0; one NaN operand gives the other" if not options.get("nan") else "a NaN operand gives the canonical NaN"
-                yield lanes(f"{name}{text}.{kind}", kind, [kind] * 2, lambda a, b, g=one, m=form: g(m, a, b), title, target=target,
-                            extra_rows=zero_and_nan_rows(form),
-                            immediate=immediate(kind, Fraction(1, 2)) if kind in ("f32", "f64") else None)
+                title = (
+                    "-0 is below +0; one NaN operand gives the other"
+                    if not options.get("nan")
+                    else "a NaN operand gives the canonical NaN"
+                )
+                yield lanes(
+                    f"{name}{text}.{kind}",
+                    kind,
+                    [kind] * 2,
+                    lambda a, b, g=one, m=form: g(m, a, b),
+                    title,
+                    target=target,
+                    extra_rows=zero_and_nan_rows(form),
+                    immediate=immediate(kind, Fraction(1, 2)) if kind in ("f32", "f64") else None,
+                )
                 if kind in ("f16", "bf16"):
-                    yield lanes(f"{name}{text}.{kind}x2", f"{kind}x2", [f"{kind}x2"] * 2, halves(form, one), title, target=target,
-                                keep=None if not (largest and "xorsign" in text) else no_nan_half(form))
+                    yield lanes(
+                        f"{name}{text}.{kind}x2",
+                        f"{kind}x2",
+                        [f"{kind}x2"] * 2,
+                        halves(form, one),
+                        title,
+                        target=target,
+                        keep=None if not (largest and "xorsign" in text) else no_nan_half(form),
+                    )
         for text, options in (("", {}), (".NaN", {"nan": True}), (".ftz.abs", {"ftz": True, "absolute_value": True})):
-            yield lanes(f"{name}{text}.f32", "f32", ["f32"] * 3, lambda a, b, c, o=options, g=largest: A.min_max(F32, (a, b, c), g, **o),
-                        "of three", name=f"{name}{text}.f32.three", target=(88, 100))
+            yield lanes(
+                f"{name}{text}.f32",
+                "f32",
+                ["f32"] * 3,
+                lambda a, b, c, o=options, g=largest: A.min_max(F32, (a, b, c), g, **o),
+                "of three",
+                name=f"{name}{text}.f32.three",
+                target=(88, 100),
+            )
 
 
 def no_nan_half(form):
@@ -215,7 +345,12 @@ def min_max_variants(kind):
         for nan in ("", ".NaN"):
             for sign in ("", ".xorsign.abs"):
                 if ftz + nan + sign:
-                    yield ftz + nan + sign, {"ftz": bool(ftz), "nan": bool(nan), "xorsign": bool(sign), "absolute_value": bool(sign)}
+                    yield ftz + nan + sign, {
+                        "ftz": bool(ftz),
+                        "nan": bool(nan),
+                        "xorsign": bool(sign),
+                        "absolute_value": bool(sign),
+                    }
 
 
 def zero_and_nan_rows(form):
@@ -226,6 +361,7 @@ def zero_and_nan_rows(form):
 
 
 # ---- approximate functions ----
+
 
 def approximate(function, form, ftz, *bits):
     """The exact result of flushed operands: bits where it is special or flushed, else a decimal."""
@@ -247,7 +383,9 @@ def spread(form, random, low, high, count):
     out = []
     for _ in range(count):
         exponent = form.bias + low + random.below(high - low + 1)
-        out.append(random.below(2) << (form.bits - 1) | exponent << form.mantissa_bits | random.bits(form.mantissa_bits))
+        out.append(
+            random.below(2) << (form.bits - 1) | exponent << form.mantissa_bits | random.bits(form.mantissa_bits)
+        )
     return out
 
 
@@ -260,21 +398,45 @@ def approximate_f32():
     two_pi, hundred_pi = 6.2831853, 314.159
     small, large = "absolute 2^-20.5", "absolute 2^-14.7"
     table = [  # name, function, bound, exponents of the inputs, what is kept, what stands in the name
-        ("sin", F.sin, small, (-20, 2), within(F32, two_pi), ""), ("sin", F.sin, large, (3, 8), within(F32, hundred_pi), ".wide"),
-        ("cos", F.cos, small, (-20, 2), within(F32, two_pi), ""), ("cos", F.cos, large, (3, 8), within(F32, hundred_pi), ".wide"),
-        ("lg2", F.lg2, "relative 2^-22", (-126, 127), outside_half_to_two, ""), ("lg2", F.lg2, "absolute 2^-22", (-1, 0), half_to_two, ".near1"),
-        ("ex2", F.ex2, "ulp 2", (-30, 7), None, ""), ("rcp", F.rcp, "ulp 1", (-126, 127), None, ""),
-        ("sqrt", F.sqrt, "relative 2^-23", (-126, 127), None, ""), ("rsqrt", F.rsqrt, "relative 2^-22.9", (-126, 127), None, "")]
+        ("sin", F.sin, small, (-20, 2), within(F32, two_pi), ""),
+        ("sin", F.sin, large, (3, 8), within(F32, hundred_pi), ".wide"),
+        ("cos", F.cos, small, (-20, 2), within(F32, two_pi), ""),
+        ("cos", F.cos, large, (3, 8), within(F32, hundred_pi), ".wide"),
+        ("lg2", F.lg2, "relative 2^-22", (-126, 127), outside_half_to_two, ""),
+        ("lg2", F.lg2, "absolute 2^-22", (-1, 0), half_to_two, ".near1"),
+        ("ex2", F.ex2, "ulp 2", (-30, 7), None, ""),
+        ("rcp", F.rcp, "ulp 1", (-126, 127), None, ""),
+        ("sqrt", F.sqrt, "relative 2^-23", (-126, 127), None, ""),
+        ("rsqrt", F.rsqrt, "relative 2^-22.9", (-126, 127), None, ""),
+    ]
     for name, function, bound, exponents, keep, suffix in table:
         for ftz in (False, True):
             opcode = f"{name}.approx{'.ftz' if ftz else ''}.f32"
             random = Random(opcode + suffix)
             rows = [(e,) for e in float_edges(F32)] + [(v,) for v in spread(F32, random, *exponents, 70)]
-            yield lanes(opcode, "f32", ["f32"], lambda a, f=function, z=ftz: approximate(f, F32, z, a), f"within {bound}",
-                        name=opcode + suffix, extra_rows=rows, count=len(rows), allow=[bound], keep=keep)
+            yield lanes(
+                opcode,
+                "f32",
+                ["f32"],
+                lambda a, f=function, z=ftz: approximate(f, F32, z, a),
+                f"within {bound}",
+                name=opcode + suffix,
+                extra_rows=rows,
+                count=len(rows),
+                allow=[bound],
+                keep=keep,
+            )
     rows = [(e,) for e in float_edges(F32)] + [(v,) for v in spread(F32, Random("tanh"), -126, 5, 70)]
-    yield lanes("tanh.approx.f32", "f32", ["f32"], lambda a: approximate(F.tanh, F32, False, a), "within relative 2^-11",
-                extra_rows=rows, count=len(rows), allow=["relative 2^-11"])
+    yield lanes(
+        "tanh.approx.f32",
+        "f32",
+        ["f32"],
+        lambda a: approximate(F.tanh, F32, False, a),
+        "within relative 2^-11",
+        extra_rows=rows,
+        count=len(rows),
+        allow=["relative 2^-11"],
+    )
 
 
 def half_to_two(a):
@@ -287,23 +449,49 @@ def outside_half_to_two(a):
 
 
 def approximate_half():
-    for kind, form, tanh_bound, ex2_bound, ftz in (("f16", F16, "absolute 2^-10.987", "relative 2^-9.9", False),
-                                                   ("bf16", BF16, "absolute 2^-8", "relative 2^-7", True)):
+    for kind, form, tanh_bound, ex2_bound, ftz in (
+        ("f16", F16, "absolute 2^-10.987", "relative 2^-9.9", False),
+        ("bf16", BF16, "absolute 2^-8", "relative 2^-7", True),
+    ):
         dot = ".ftz" if ftz else ""
         least = (-14, 3) if kind == "f16" else (-100, 6)
-        for name, function, bound, flush_, text, late in (("tanh", F.tanh, tanh_bound, False, "", (70, 80)),
-                                                          ("ex2", F.ex2, ex2_bound, ftz, dot, (70, 80))):
+        for name, function, bound, flush_, text, late in (
+            ("tanh", F.tanh, tanh_bound, False, "", (70, 80)),
+            ("ex2", F.ex2, ex2_bound, ftz, dot, (70, 80)),
+        ):
             target = (78, 90) if kind == "bf16" else late
             opcode = f"{name}.approx{text}.{kind}"
             values = float_edges(form) + spread(form, Random(opcode), *least, 38)
             keep = lambda a, f=function, m=form, z=flush_: not underflows(approximate(f, m, z, a), m)
-            yield lanes(opcode, kind, [kind], lambda a, f=function, m=form, z=flush_: approximate(f, m, z, a), f"within {bound}",
-                        extra_rows=[(v,) for v in values], count=len(values), allow=[bound], target=target, keep=keep)
+            yield lanes(
+                opcode,
+                kind,
+                [kind],
+                lambda a, f=function, m=form, z=flush_: approximate(f, m, z, a),
+                f"within {bound}",
+                extra_rows=[(v,) for v in values],
+                count=len(values),
+                allow=[bound],
+                target=target,
+                keep=keep,
+            )
             kept = [v for v in values if keep(v)]
             pairs = [(v << 16 | w,) for v, w in zip(kept, kept[::-1])]
-            both = lambda a, f=function, m=form, z=flush_: (approximate(f, m, z, a & 0xFFFF), approximate(f, m, z, a >> 16))
-            yield lanes(f"{opcode}x2", f"{kind}x2", [f"{kind}x2"], both, f"both halves within {bound}", extra_rows=pairs,
-                        count=len(pairs), allow=[bound], target=target)
+            both = lambda a, f=function, m=form, z=flush_: (
+                approximate(f, m, z, a & 0xFFFF),
+                approximate(f, m, z, a >> 16),
+            )
+            yield lanes(
+                f"{opcode}x2",
+                f"{kind}x2",
+                [f"{kind}x2"],
+                both,
+                f"both halves within {bound}",
+                extra_rows=pairs,
+                count=len(pairs),
+                allow=[bound],
+                target=target,
+            )
 
 
 def underflows(result, form):
@@ -319,14 +507,24 @@ def approximate_division():
             random = Random(opcode)
             rows = quotient_rows(F32, random)
             rows += list(zip(spread(F32, random, -60, 60, 60), spread(F32, random, -60, 60, 60)))
-            yield lanes(opcode, "f32", ["f32"] * 2, lambda a, b, z=bool(ftz): quotient(z, a, b), "within 2 ulp",
-                        extra_rows=rows, count=len(rows), allow=["ulp 2"], keep=in_range)
+            yield lanes(
+                opcode,
+                "f32",
+                ["f32"] * 2,
+                lambda a, b, z=bool(ftz): quotient(z, a, b),
+                "within 2 ulp",
+                extra_rows=rows,
+                count=len(rows),
+                allow=["ulp 2"],
+                keep=in_range,
+            )
 
 
 def quotient(ftz, a, b):
     def divide(x, y):
         exact = A.divide_numbers(x, y)
         return exact if exact.kind != "finite" or exact.zero else F.to_decimal(exact.value)
+
     return approximate(divide, F32, ftz, a, b)
 
 
@@ -345,16 +543,53 @@ def approximate_double():
     that 20 bits of mantissa are used. rsqrt.approx.f64 is full double precision in software: held to 2^-50 here."""
     for name, function in (("rcp", F.rcp), ("rsqrt", F.rsqrt)):
         opcode = f"{name}.approx.ftz.f64"
-        edges = [0, 1 << 63, 1 << 52, 0x3FF << 52, 0xBFF << 52, 0x7FF << 52, 0xFFF << 52, 0x0008 << 48, 0x8008 << 48, 0x7FF8 << 48]
+        edges = [
+            0,
+            1 << 63,
+            1 << 52,
+            0x3FF << 52,
+            0xBFF << 52,
+            0x7FF << 52,
+            0xFFF << 52,
+            0x0008 << 48,
+            0x8008 << 48,
+            0x7FF8 << 48,
+        ]
         rows = [(v,) for v in edges + spread(F64, Random(opcode), -1000, 1000, 40)]
-        yield lanes(opcode, "f64", ["f64"], lambda a, f=function: top_half(f, a), "20 bits of mantissa; low word zero",
-                    extra_rows=rows, count=len(rows), allow=["relative 2^-18"])
-        yield lanes(opcode, "u32", ["f64"], lambda a: 0, "the low word of the result is zero", name=f"{opcode}.low",
-                    body=[f"{opcode} %x, %a;", "mov.b64 {%d, %y}, %x;"], registers=["f64 %x", "u32 %y"], extra_rows=rows, count=len(rows),
-                    keep=lambda a, n=name: not unpack(F64, a).nan)
+        yield lanes(
+            opcode,
+            "f64",
+            ["f64"],
+            lambda a, f=function: top_half(f, a),
+            "20 bits of mantissa; low word zero",
+            extra_rows=rows,
+            count=len(rows),
+            allow=["relative 2^-18"],
+        )
+        yield lanes(
+            opcode,
+            "u32",
+            ["f64"],
+            lambda a: 0,
+            "the low word of the result is zero",
+            name=f"{opcode}.low",
+            body=[f"{opcode} %x, %a;", "mov.b64 {%d, %y}, %x;"],
+            registers=["f64 %x", "u32 %y"],
+            extra_rows=rows,
+            count=len(rows),
+            keep=lambda a, n=name: not unpack(F64, a).nan,
+        )
     rows = [(v,) for v in float_edges(F64) + spread(F64, Random("rsqrt.approx.f64"), -1000, 1000, 40)]
-    yield lanes("rsqrt.approx.f64", "f64", ["f64"], lambda a: approximate(F.rsqrt, F64, False, a), "no bound is given; 2^-50 here",
-                extra_rows=rows, count=len(rows), allow=["relative 2^-50"])
+    yield lanes(
+        "rsqrt.approx.f64",
+        "f64",
+        ["f64"],
+        lambda a: approximate(F.rsqrt, F64, False, a),
+        "no bound is given; 2^-50 here",
+        extra_rows=rows,
+        count=len(rows),
+        allow=["relative 2^-50"],
+    )
 
 
 def top_half(function, a):
@@ -365,6 +600,15 @@ def top_half(function, a):
 
 
 def cases():
-    for group in (add_sub_mul, fma, division, signs, min_and_max, approximate_f32, approximate_half, approximate_division,
-                  approximate_double):
+    for group in (
+        add_sub_mul,
+        fma,
+        division,
+        signs,
+        min_and_max,
+        approximate_f32,
+        approximate_half,
+        approximate_division,
+        approximate_double,
+    ):
         yield from group()

@@ -10,25 +10,75 @@ TURN = 5
 LANES = 32
 
 # prefix, space, the types and vectors that are tested with it (None: all), target
-FULL = [("ld.global", "global"), ("ld.shared", "shared"), ("ld.local", "local"), ("ld.const", "const"), ("ld.param", "param"), ("ld", "generic"),
-        ("ld.global.nc", "global")]
+FULL = [
+    ("ld.global", "global"),
+    ("ld.shared", "shared"),
+    ("ld.local", "local"),
+    ("ld.const", "const"),
+    ("ld.param", "param"),
+    ("ld", "generic"),
+    ("ld.global.nc", "global"),
+]
 FULL_STORES = [("st.global", "global"), ("st.shared", "shared"), ("st.local", "local"), ("st", "generic")]
 SOME = {
-    "ld.global.ca": "f32 f64 u64 v4.f32", "ld.global.cg": "b32 f32 f64 u64 v4.f32", "ld.global.cs": "b16 f32 v4.f32 v4.s32", "ld.global.cv": "u64 u32",
-    "ld.global.lu": "u32", "ld.ca": "u32 u64", "ld.cg": "u32", "ld.volatile.global": "f32 f64 s32 u32 u64 u8 v4.u32 v2.f32",
-    "ld.volatile.shared": "f32 f64 u16 u32 u64 u8", "ld.volatile": "u32 f64", "ld.relaxed.gpu": "u32 v2.u32 v2.u64",
-    "ld.relaxed.cta": "b32", "ld.relaxed.sys": "b32 b64", "ld.relaxed.gpu.global": "u32 f32 b64", "ld.relaxed.cta.shared": "u32", "ld.acquire.gpu": "u32 v2.u32",
-    "ld.acquire.cta": "b64 u32", "ld.acquire.sys.global": "u8 u32", "ld.acquire.gpu.global": "u32 s64", "ld.weak.global": "u32 v2.f64", "ld.weak": "f32",
-    "ld.global.L1::no_allocate": "u32 v4.f32", "ld.global.L2::128B": "u32", "ld.global.nc.L1::evict_last": "f32",
+    "ld.global.ca": "f32 f64 u64 v4.f32",
+    "ld.global.cg": "b32 f32 f64 u64 v4.f32",
+    "ld.global.cs": "b16 f32 v4.f32 v4.s32",
+    "ld.global.cv": "u64 u32",
+    "ld.global.lu": "u32",
+    "ld.ca": "u32 u64",
+    "ld.cg": "u32",
+    "ld.volatile.global": "f32 f64 s32 u32 u64 u8 v4.u32 v2.f32",
+    "ld.volatile.shared": "f32 f64 u16 u32 u64 u8",
+    "ld.volatile": "u32 f64",
+    "ld.relaxed.gpu": "u32 v2.u32 v2.u64",
+    "ld.relaxed.cta": "b32",
+    "ld.relaxed.sys": "b32 b64",
+    "ld.relaxed.gpu.global": "u32 f32 b64",
+    "ld.relaxed.cta.shared": "u32",
+    "ld.acquire.gpu": "u32 v2.u32",
+    "ld.acquire.cta": "b64 u32",
+    "ld.acquire.sys.global": "u8 u32",
+    "ld.acquire.gpu.global": "u32 s64",
+    "ld.weak.global": "u32 v2.f64",
+    "ld.weak": "f32",
+    "ld.global.L1::no_allocate": "u32 v4.f32",
+    "ld.global.L2::128B": "u32",
+    "ld.global.nc.L1::evict_last": "f32",
 }
 SOME_STORES = {
-    "st.global.cg": "v4.s32 u32 f64", "st.global.cs": "b16 f32 v4.s32", "st.global.wb": "u32", "st.global.wt": "u64", "st.cg": "u32",
-    "st.volatile.global": "f32 u32 u8 v2.u32", "st.volatile.shared": "f32 f64 u16 u32 u64 u8", "st.volatile": "u32", "st.relaxed.gpu": "v2.u32 v2.u64 u32",
-    "st.relaxed.cta": "b32", "st.release.gpu": "u32 v2.u32", "st.release.sys.global": "u8 u64", "st.relaxed.sys.global": "f32", "st.relaxed.cta.shared": "u32",
-    "st.release.cta.shared": "b64", "st.weak.global": "u32", "st.weak": "v2.f32",
+    "st.global.cg": "v4.s32 u32 f64",
+    "st.global.cs": "b16 f32 v4.s32",
+    "st.global.wb": "u32",
+    "st.global.wt": "u64",
+    "st.cg": "u32",
+    "st.volatile.global": "f32 u32 u8 v2.u32",
+    "st.volatile.shared": "f32 f64 u16 u32 u64 u8",
+    "st.volatile": "u32",
+    "st.relaxed.gpu": "v2.u32 v2.u64 u32",
+    "st.relaxed.cta": "b32",
+    "st.release.gpu": "u32 v2.u32",
+    "st.release.sys.global": "u8 u64",
+    "st.relaxed.sys.global": "f32",
+    "st.relaxed.cta.shared": "u32",
+    "st.release.cta.shared": "b64",
+    "st.weak.global": "u32",
+    "st.weak": "v2.f32",
 }
-MODERN = [("ld.global", "v8.f32"), ("ld.global", "v8.u32"), ("ld.global", "v8.b32"), ("ld.global", "v4.u64"), ("ld.global", "v4.f64")]
-MODERN_STORES = [("st.global", "v8.f32"), ("st.global", "v8.u32"), ("st.global", "v8.b32"), ("st.global", "v4.u64"), ("st.global", "v4.f64")]
+MODERN = [
+    ("ld.global", "v8.f32"),
+    ("ld.global", "v8.u32"),
+    ("ld.global", "v8.b32"),
+    ("ld.global", "v4.u64"),
+    ("ld.global", "v4.f64"),
+]
+MODERN_STORES = [
+    ("st.global", "v8.f32"),
+    ("st.global", "v8.u32"),
+    ("st.global", "v8.b32"),
+    ("st.global", "v4.u64"),
+    ("st.global", "v4.f64"),
+]
 
 
 def space_of(prefix):
@@ -36,7 +86,7 @@ def space_of(prefix):
 
 
 def suffixes():
-    """"u32", "v2.u32", "v4.u32" for every type, up to 16 bytes."""
+    """ "u32", "v2.u32", "v4.u32" for every type, up to 16 bytes."""
     for kind in TYPES:
         for count in (1, 2, 4):
             if count * bits_of(kind) <= 128:
@@ -69,7 +119,7 @@ def extended(kind, value):
 
 def turned(items, count):
     """Group i of the result is group i + 5 of the items."""
-    groups = [items[i * count:(i + 1) * count] for i in range(LANES)]
+    groups = [items[i * count : (i + 1) * count] for i in range(LANES)]
     return [v for i in range(LANES) for v in groups[(i + TURN) % LANES]]
 
 
@@ -79,8 +129,15 @@ def registers(kind, count):
 
 
 def frame(params, body, declarations, before="", target=(70, 80), name="test"):
-    lines = [head(target) + before + f".visible .entry {name}({', '.join(params)})", "{", "  .reg .u32 %i, %j; .reg .u64 %at, %to, %off;"]
-    lines += [f"  {d}" for d in declarations] + ["  mov.u32 %i, %tid.x;", f"  add.u32 %j, %i, {TURN}; and.b32 %j, %j, {LANES - 1};"]
+    lines = [
+        head(target) + before + f".visible .entry {name}({', '.join(params)})",
+        "{",
+        "  .reg .u32 %i, %j; .reg .u64 %at, %to, %off;",
+    ]
+    lines += [f"  {d}" for d in declarations] + [
+        "  mov.u32 %i, %tid.x;",
+        f"  add.u32 %j, %i, {TURN}; and.b32 %j, %j, {LANES - 1};",
+    ]
     return "\n".join(lines + [f"  {line}" for line in body] + ["  ret;", "}"])
 
 
@@ -102,7 +159,11 @@ def load_file(prefix, suffix, target=(70, 80)):
     data = values(opcode, kind, LANES * count)
     group = size * count
     declarations = [f".reg .{to} {', '.join(names)};"]
-    out = ["ld.param.u64 %to, [d];", f"mad.wide.u32 %to, %i, {bits_of(to) // 8 * count}, %to;", *plain_stores(names, to, bits_of(to) // 8)]
+    out = [
+        "ld.param.u64 %to, [d];",
+        f"mad.wide.u32 %to, %i, {bits_of(to) // 8 * count}, %to;",
+        *plain_stores(names, to, bits_of(to) // 8),
+    ]
     if space == "param":
         return param_file(opcode, kind, count, data, declarations, operand, out)
     before = ""
@@ -143,12 +204,22 @@ def place(space, group, total):
         return [address("m", "%j", group)]
     if space == "shared":  # every lane brings its own group, byte by byte
         copy = [f"ld.global.b8 %byte, [%at+{i}]; st.shared.b8 [%to+{i}], %byte;" for i in range(group)]
-        return [address("m", "%i", group), f"mov.u64 %to, area; mad.wide.u32 %to, %i, {group}, %to;", *copy, "bar.sync 0;",
-                f"mov.u64 %at, area; mad.wide.u32 %at, %j, {group}, %at;"]
+        return [
+            address("m", "%i", group),
+            f"mov.u64 %to, area; mad.wide.u32 %to, %i, {group}, %to;",
+            *copy,
+            "bar.sync 0;",
+            f"mov.u64 %at, area; mad.wide.u32 %at, %j, {group}, %at;",
+        ]
     # local: every lane has a copy of everything, so that lanes read different parts of their own memory
-    loop = ["mov.u32 %k, 0;", "copy:", "ld.param.u64 %at, [m]; cvt.u64.u32 %off, %k; add.u64 %at, %at, %off; ld.global.b8 %byte, [%at];",
-            "mov.u64 %to, area; add.u64 %to, %to, %off; st.local.b8 [%to], %byte;",
-            f"add.u32 %k, %k, 1; setp.lt.u32 %more, %k, {total};", "@%more bra copy;"]
+    loop = [
+        "mov.u32 %k, 0;",
+        "copy:",
+        "ld.param.u64 %at, [m]; cvt.u64.u32 %off, %k; add.u64 %at, %at, %off; ld.global.b8 %byte, [%at];",
+        "mov.u64 %to, area; add.u64 %to, %to, %off; st.local.b8 [%to], %byte;",
+        f"add.u32 %k, %k, 1; setp.lt.u32 %more, %k, {total};",
+        "@%more bra copy;",
+    ]
     return [".reg .pred %more;", *loop, f"mov.u64 %at, area; mad.wide.u32 %at, %j, {group}, %at;"]
 
 
@@ -181,7 +252,11 @@ def store_file(prefix, suffix, target=(70, 80)):
     else:
         expected = turned(kept, count) if space == "shared" else kept
         declarations += storage(space, LANES * group if space == "shared" else group * 2)
-        at = f"mov.u64 %at, area; mad.wide.u32 %at, %i, {group}, %at;" if space == "shared" else f"mov.u64 %at, area; add.u64 %at, %at, {group};"
+        at = (
+            f"mov.u64 %at, area; mad.wide.u32 %at, %i, {group}, %at;"
+            if space == "shared"
+            else f"mov.u64 %at, area; add.u64 %at, %at, {group};"
+        )
         back = f"mov.u64 %at, area; mad.wide.u32 %at, %j, {group}, %at;" if space == "shared" else ""
         copy = [f"ld.{space}.b8 %byte, [%at+{i}]; st.global.b8 [%to+{i}], %byte;" for i in range(group)]
         body = bring + [at, f"{opcode} [%at], {operand};"] + (["bar.sync 0;", back] if space == "shared" else [])
@@ -196,7 +271,7 @@ def untwist(items, count):
     out = [0] * len(items)
     for i in range(LANES):
         place_ = (i + TURN) % LANES
-        out[place_ * count:(place_ + 1) * count] = items[i * count:(i + 1) * count]
+        out[place_ * count : (place_ + 1) * count] = items[i * count : (i + 1) * count]
     return out
 
 
@@ -222,5 +297,3 @@ def loads_and_stores():
 
 def cases():
     yield from loads_and_stores()
-
-

@@ -21,29 +21,63 @@ def settle(bits):
 
 # (text with {0} the destination and {1}.. the sources, kinds of destination and sources, function)
 OPERATIONS = [
-    ("add.u32", "ww w", lambda a, b: a + b), ("sub.s32", "ww w", lambda a, b: a - b), ("mul.lo.u32", "ww w", lambda a, b: a * b),
-    ("mad.lo.s32", "www w", lambda a, b, c: a * b + c), ("mul.hi.u32", "ww w", lambda a, b: a * b >> 32),
-    ("and.b32", "ww w", lambda a, b: a & b), ("or.b32", "ww w", lambda a, b: a | b), ("xor.b32", "ww w", lambda a, b: a ^ b),
-    ("not.b32", "w w", lambda a: ~a), ("neg.s32", "w w", lambda a: -a), ("abs.s32", "w w", lambda a: abs(I.signed(a, 32))),
-    ("min.s32", "ww w", lambda a, b: min(I.signed(a, 32), I.signed(b, 32))), ("max.u32", "ww w", max),
-    ("shl.b32", "ws w", lambda a, b: I.shift_left(32, a, b)), ("shr.s32", "ws w", lambda a, b: I.shift_right("s32", a, b)),
-    ("shr.u32", "ww w", lambda a, b: I.shift_right("u32", a, b)), ("shf.l.wrap.b32", "wws w", lambda a, b, c: I.funnel("l", "wrap", a, b, c)),
-    ("popc.b32", "w w", lambda a: bin(a).count("1")), ("clz.b32", "w w", lambda a: 32 - a.bit_length()), ("brev.b32", "w w", lambda a: I.reverse(a, 32)),
-    ("bfind.u32", "w w", lambda a: I.find_leading("u32", a, False)), ("prmt.b32", "www w", lambda a, b, c: I.permute("", a, b, c)),
-    ("bfe.s32", "wss w", lambda a, b, c: I.extract_field("s32", a, b, c)), ("bfi.b32", "wwss w", lambda a, b, c, d: I.insert_field(32, a, b, c, d)),
+    ("add.u32", "ww w", lambda a, b: a + b),
+    ("sub.s32", "ww w", lambda a, b: a - b),
+    ("mul.lo.u32", "ww w", lambda a, b: a * b),
+    ("mad.lo.s32", "www w", lambda a, b, c: a * b + c),
+    ("mul.hi.u32", "ww w", lambda a, b: a * b >> 32),
+    ("and.b32", "ww w", lambda a, b: a & b),
+    ("or.b32", "ww w", lambda a, b: a | b),
+    ("xor.b32", "ww w", lambda a, b: a ^ b),
+    ("not.b32", "w w", lambda a: ~a),
+    ("neg.s32", "w w", lambda a: -a),
+    ("abs.s32", "w w", lambda a: abs(I.signed(a, 32))),
+    ("min.s32", "ww w", lambda a, b: min(I.signed(a, 32), I.signed(b, 32))),
+    ("max.u32", "ww w", max),
+    ("shl.b32", "ws w", lambda a, b: I.shift_left(32, a, b)),
+    ("shr.s32", "ws w", lambda a, b: I.shift_right("s32", a, b)),
+    ("shr.u32", "ww w", lambda a, b: I.shift_right("u32", a, b)),
+    ("shf.l.wrap.b32", "wws w", lambda a, b, c: I.funnel("l", "wrap", a, b, c)),
+    ("popc.b32", "w w", lambda a: bin(a).count("1")),
+    ("clz.b32", "w w", lambda a: 32 - a.bit_length()),
+    ("brev.b32", "w w", lambda a: I.reverse(a, 32)),
+    ("bfind.u32", "w w", lambda a: I.find_leading("u32", a, False)),
+    ("prmt.b32", "www w", lambda a, b, c: I.permute("", a, b, c)),
+    ("bfe.s32", "wss w", lambda a, b, c: I.extract_field("s32", a, b, c)),
+    ("bfi.b32", "wwss w", lambda a, b, c, d: I.insert_field(32, a, b, c, d)),
     ("sad.s32", "www w", lambda a, b, c: I.sum_of_differences("s32", a, b, c)),
-    ("mul.wide.u32", "ww l", lambda a, b: a * b), ("mad.wide.s32", "wwl l", lambda a, b, c: I.signed(a, 32) * I.signed(b, 32) + c),
-    ("add.s64", "ll l", lambda a, b: a + b), ("sub.u64", "ll l", lambda a, b: a - b), ("xor.b64", "ll l", lambda a, b: a ^ b), ("mul.lo.s64", "ll l", lambda a, b: a * b),
-    ("shr.u64", "ls l", lambda a, b: I.shift_right("u64", a, b)), ("shl.b64", "ls l", lambda a, b: I.shift_left(64, a, b)),
+    ("mul.wide.u32", "ww l", lambda a, b: a * b),
+    ("mad.wide.s32", "wwl l", lambda a, b, c: I.signed(a, 32) * I.signed(b, 32) + c),
+    ("add.s64", "ll l", lambda a, b: a + b),
+    ("sub.u64", "ll l", lambda a, b: a - b),
+    ("xor.b64", "ll l", lambda a, b: a ^ b),
+    ("mul.lo.s64", "ll l", lambda a, b: a * b),
+    ("shr.u64", "ls l", lambda a, b: I.shift_right("u64", a, b)),
+    ("shl.b64", "ls l", lambda a, b: I.shift_left(64, a, b)),
     ("max.s64", "ll l", lambda a, b: max(I.signed(a, 64), I.signed(b, 64))),
-    ("cvt.u32.u64", "l w", lambda a: a), ("cvt.s64.s32", "w l", lambda a: I.signed(a, 32)), ("cvt.u64.u32", "w l", lambda a: a), ("popc.b64", "l w", lambda a: bin(a).count("1")),
-    ("cvt.rn.f32.s32", "w f", lambda a: C.integer_to_float("f32", "s32", a, "rn", False)), ("cvt.rzi.s32.f32", "f w", lambda a: C.float_to_integer("s32", "f32", a, "rzi", False)),
-    ("add.f32", "ff f", lambda a, b: A.add(F32, a, b)), ("mul.f32", "ff f", lambda a, b: A.mul(F32, a, b)), ("fma.rn.f32", "fff f", lambda a, b, c: A.fma(F32, a, b, c)),
-    ("min.f32", "ff f", lambda a, b: A.min_max(F32, (a, b), False)), ("neg.f32", "f f", lambda a: A.neg(F32, a)), ("sub.ftz.f32", "ff f", lambda a, b: A.sub(F32, a, b, ftz=True)),
-    ("selp.b32", "wwp w", lambda a, b, c: a if c else b), ("selp.f32", "ffp f", lambda a, b, c: a if c else b), ("selp.b64", "llp l", lambda a, b, c: a if c else b),
-    ("setp.lt.s32", "ww p", lambda a, b: I.signed(a, 32) < I.signed(b, 32)), ("setp.ge.u32", "ww p", lambda a, b: a >= b), ("setp.eq.u64", "ll p", lambda a, b: a == b),
-    ("setp.gt.f32", "ff p", lambda a, b: A.compare(F32, "gt", a, b)), ("setp.leu.f32", "ff p", lambda a, b: A.compare(F32, "leu", a, b)),
-    ("setp.ne.and.s32", "wwp p", lambda a, b, c: a != b and c), ("xor.pred", "pp p", lambda a, b: a != b), ("not.pred", "p p", lambda a: not a),
+    ("cvt.u32.u64", "l w", lambda a: a),
+    ("cvt.s64.s32", "w l", lambda a: I.signed(a, 32)),
+    ("cvt.u64.u32", "w l", lambda a: a),
+    ("popc.b64", "l w", lambda a: bin(a).count("1")),
+    ("cvt.rn.f32.s32", "w f", lambda a: C.integer_to_float("f32", "s32", a, "rn", False)),
+    ("cvt.rzi.s32.f32", "f w", lambda a: C.float_to_integer("s32", "f32", a, "rzi", False)),
+    ("add.f32", "ff f", lambda a, b: A.add(F32, a, b)),
+    ("mul.f32", "ff f", lambda a, b: A.mul(F32, a, b)),
+    ("fma.rn.f32", "fff f", lambda a, b, c: A.fma(F32, a, b, c)),
+    ("min.f32", "ff f", lambda a, b: A.min_max(F32, (a, b), False)),
+    ("neg.f32", "f f", lambda a: A.neg(F32, a)),
+    ("sub.ftz.f32", "ff f", lambda a, b: A.sub(F32, a, b, ftz=True)),
+    ("selp.b32", "wwp w", lambda a, b, c: a if c else b),
+    ("selp.f32", "ffp f", lambda a, b, c: a if c else b),
+    ("selp.b64", "llp l", lambda a, b, c: a if c else b),
+    ("setp.lt.s32", "ww p", lambda a, b: I.signed(a, 32) < I.signed(b, 32)),
+    ("setp.ge.u32", "ww p", lambda a, b: a >= b),
+    ("setp.eq.u64", "ll p", lambda a, b: a == b),
+    ("setp.gt.f32", "ff p", lambda a, b: A.compare(F32, "gt", a, b)),
+    ("setp.leu.f32", "ff p", lambda a, b: A.compare(F32, "leu", a, b)),
+    ("setp.ne.and.s32", "wwp p", lambda a, b, c: a != b and c),
+    ("xor.pred", "pp p", lambda a, b: a != b),
+    ("not.pred", "p p", lambda a: not a),
 ]
 FILES = {"w": ("%w", WORDS), "l": ("%l", LONGS), "f": ("%f", FLOATS), "p": ("%p", PREDICATES)}
 
@@ -57,8 +91,15 @@ class Program:
         count = 5 + self.random.below(8)
         for index in range(count):
             items = [self.item() for _ in range(3 + self.random.below(6))]
-            self.blocks.append((items, self.random.below(PREDICATES), self.random.below(2), self.random.below(count),
-                                self.random.below(count) if self.random.below(3) == 0 else index + 1))
+            self.blocks.append(
+                (
+                    items,
+                    self.random.below(PREDICATES),
+                    self.random.below(2),
+                    self.random.below(count),
+                    self.random.below(count) if self.random.below(3) == 0 else index + 1,
+                )
+            )
 
     def register(self, kind):
         prefix, count = FILES[kind]
@@ -68,14 +109,28 @@ class Program:
     def source(self, kind):
         """A register, or now and then a constant; s: a small number."""
         if kind == "s" or kind == "w" and self.random.below(5) == 0:
-            value = self.random.below(40) if kind == "s" else self.random.choose([0, 1, 2, 255, 0x7FFFFFFF, self.random.bits(32)])
+            value = (
+                self.random.below(40)
+                if kind == "s"
+                else self.random.choose([0, 1, 2, 255, 0x7FFFFFFF, self.random.bits(32)])
+            )
             return str(value), value
         return self.register(kind)
 
     def item(self):
         guard = (self.random.below(PREDICATES), self.random.below(2)) if self.random.below(4) == 0 else None
         kind = self.random.below(12)
-        make = self.local_store if kind == 0 else self.local_load if kind == 1 else self.count if kind == 2 else self.call if kind == 3 and not guard else self.compute
+        make = (
+            self.local_store
+            if kind == 0
+            else self.local_load
+            if kind == 1
+            else self.count
+            if kind == 2
+            else self.call
+            if kind == 3 and not guard
+            else self.compute
+        )
         text, effect = make()
         before, _, last = text.rpartition("; ")  # only the last instruction is under the guard
         prefix = f"@{'!' if guard and guard[1] else ''}%p{guard[0]} " if guard else ""
@@ -91,6 +146,7 @@ class Program:
         def effect(state):
             result = settle(function(*(state.get(o) for _, o in operands)))
             state.set(target, int(result) & bits)
+
         return f"{opcode} {text}, {', '.join(t for t, _ in operands)};", effect
 
     def local_store(self):
@@ -98,6 +154,7 @@ class Program:
 
         def effect(state):
             state.cells[state.get(at_key) & CELLS - 1] = state.get(what_key)
+
         return f"and.b32 %t, {at}, {CELLS - 1}; mad.lo.u32 %t, %t, 4, %mine; st.local.u32 [%t], {what};", effect
 
     def local_load(self):
@@ -105,6 +162,7 @@ class Program:
 
         def effect(state):
             state.set(to_key, state.cells[state.get(at_key) & CELLS - 1])
+
         return f"and.b32 %t, {at}, {CELLS - 1}; mad.lo.u32 %t, %t, 4, %mine; ld.local.u32 {to}, [%t];", effect
 
     def count(self):
@@ -112,6 +170,7 @@ class Program:
 
         def effect(state):
             state.counters[which] = (state.counters[which] + state.get(key)) & M32
+
         return f"red.shared.add.u32 [counters+{4 * which}], {what};", effect
 
     def call(self):
@@ -119,6 +178,7 @@ class Program:
 
         def effect(state):
             state.set(to_key, steps(state.get(a_key), state.get(b_key)))
+
         return f"call ({to}), steps, ({a}, {b});", effect
 
 
@@ -158,7 +218,9 @@ class State:
     def __init__(self, a, b, counters):
         self.values = {("w", i): (a + i * b) & M32 for i in range(WORDS)}
         self.values.update({("l", i): a * b + i & M64 for i in range(LONGS)})
-        self.values.update({("f", i): C.integer_to_float("f32", "s32", (a >> 8 * i) & 0xFFFF, "rn", False) for i in range(FLOATS)})
+        self.values.update(
+            {("f", i): C.integer_to_float("f32", "s32", (a >> 8 * i) & 0xFFFF, "rn", False) for i in range(FLOATS)}
+        )
         self.values.update({("p", i): (b >> i) & 1 for i in range(PREDICATES)})
         self.cells = [(b + i) & M32 for i in range(CELLS)]
         self.counters = counters
@@ -194,13 +256,20 @@ def run(program, state, fuel):
 
 
 def text_of(program):
-    lines = [head(), STEPS, ".visible .entry test(.param .u64 a, .param .u64 b, .param .u64 d, .param .u64 e, .param .u64 counts)", "{",
-             f"  .shared .align 4 .u32 counters[{COUNTERS}]; .local .align 4 .u32 cells[{CELLS}];",
-             f"  .reg .u32 %w<{WORDS}>, %i, %a, %b, %t, %x, %fuel, %mine, %block, %n; .reg .u64 %l<{LONGS}>, %at, %y; .reg .f32 %f<{FLOATS}>; .reg .pred %p<{PREDICATES}>, %q;",
-             "  mov.u32 %t, %tid.x; mov.u32 %block, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %block, %n, %t; mov.u32 %mine, cells;",
-             "  ld.param.u64 %at, [a]; mad.wide.u32 %at, %i, 4, %at; ld.global.u32 %a, [%at];",
-             "  ld.param.u64 %at, [b]; mad.wide.u32 %at, %i, 4, %at; ld.global.u32 %b, [%at];",
-             f"  setp.lt.u32 %q, %t, {COUNTERS}; mov.u32 %x, counters; mad.lo.u32 %x, %t, 4, %x;", "  @%q st.shared.u32 [%x], 0;", "  bar.sync 0;"]
+    lines = [
+        head(),
+        STEPS,
+        ".visible .entry test(.param .u64 a, .param .u64 b, .param .u64 d, .param .u64 e, .param .u64 counts)",
+        "{",
+        f"  .shared .align 4 .u32 counters[{COUNTERS}]; .local .align 4 .u32 cells[{CELLS}];",
+        f"  .reg .u32 %w<{WORDS}>, %i, %a, %b, %t, %x, %fuel, %mine, %block, %n; .reg .u64 %l<{LONGS}>, %at, %y; .reg .f32 %f<{FLOATS}>; .reg .pred %p<{PREDICATES}>, %q;",
+        "  mov.u32 %t, %tid.x; mov.u32 %block, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %block, %n, %t; mov.u32 %mine, cells;",
+        "  ld.param.u64 %at, [a]; mad.wide.u32 %at, %i, 4, %at; ld.global.u32 %a, [%at];",
+        "  ld.param.u64 %at, [b]; mad.wide.u32 %at, %i, 4, %at; ld.global.u32 %b, [%at];",
+        f"  setp.lt.u32 %q, %t, {COUNTERS}; mov.u32 %x, counters; mad.lo.u32 %x, %t, 4, %x;",
+        "  @%q st.shared.u32 [%x], 0;",
+        "  bar.sync 0;",
+    ]
     lines += [f"  mad.lo.u32 %w{i}, %b, {i}, %a;" for i in range(WORDS)]
     lines += [f"  mul.wide.u32 %l{i}, %a, %b; add.u64 %l{i}, %l{i}, {i};" for i in range(LONGS)]
     lines += [f"  bfe.u32 %x, %a, {8 * i}, 16; cvt.rn.f32.s32 %f{i}, %x;" for i in range(FLOATS)]
@@ -215,13 +284,22 @@ def text_of(program):
             lines.append(f"  bra B{otherwise};")
     lines += ["done:", "  mov.u32 %x, 0;"]
     lines += [f"  mad.lo.u32 %x, %x, 31, %w{i};" for i in range(WORDS)]
-    lines += [f"  shr.u64 %y, %l{i}, 32; xor.b64 %y, %y, %l{i}; cvt.u32.u64 %t, %y; mad.lo.u32 %x, %x, 31, %t;" for i in range(LONGS)]
+    lines += [
+        f"  shr.u64 %y, %l{i}, 32; xor.b64 %y, %y, %l{i}; cvt.u32.u64 %t, %y; mad.lo.u32 %x, %x, 31, %t;"
+        for i in range(LONGS)
+    ]
     lines += [f"  cvt.rzi.s32.f32 %t, %f{i}; mad.lo.u32 %x, %x, 31, %t;" for i in range(FLOATS)]
-    lines += ["  ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %x;",
-              "  sub.u32 %x, %n, %fuel; ld.param.u64 %at, [e]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %x;",
-              "  bar.sync 0;", f"  mov.u32 %t, %tid.x; setp.ge.u32 %q, %t, {COUNTERS};", "  @%q ret;",
-              f"  mov.u32 %x, counters; mad.lo.u32 %x, %t, 4, %x; ld.shared.u32 %b, [%x]; mad.lo.u32 %i, %block, {COUNTERS}, %t;",
-              "  ld.param.u64 %at, [counts]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %b;", "  ret;", "}"]
+    lines += [
+        "  ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %x;",
+        "  sub.u32 %x, %n, %fuel; ld.param.u64 %at, [e]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %x;",
+        "  bar.sync 0;",
+        f"  mov.u32 %t, %tid.x; setp.ge.u32 %q, %t, {COUNTERS};",
+        "  @%q ret;",
+        f"  mov.u32 %x, counters; mad.lo.u32 %x, %t, 4, %x; ld.shared.u32 %b, [%x]; mad.lo.u32 %i, %block, {COUNTERS}, %t;",
+        "  ld.param.u64 %at, [counts]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %b;",
+        "  ret;",
+        "}",
+    ]
     return "\n".join(lines)
 
 
@@ -235,10 +313,21 @@ def file(number):
         state = State(a[i], b[i], counters[i // BLOCK])
         lengths.append(run(program, state, (a[i] & 31) + 1))
         digests.append(state.digest())
-    arrays = [Array("in", "a", "b32", a), Array("in", "b", "b32", b), Array("out", "d", "b32", digests), Array("out", "e", "u32", lengths),
-              Array("out", "counts", "u32", sum(counters, []))]
-    return Case("random", f"program{number:02}", "a random program; d: a digest of its registers, e: the blocks it went through", arrays, text_of(program),
-                [f"launch: grid {GRID} block {BLOCK}"])
+    arrays = [
+        Array("in", "a", "b32", a),
+        Array("in", "b", "b32", b),
+        Array("out", "d", "b32", digests),
+        Array("out", "e", "u32", lengths),
+        Array("out", "counts", "u32", sum(counters, [])),
+    ]
+    return Case(
+        "random",
+        f"program{number:02}",
+        "a random program; d: a digest of its registers, e: the blocks it went through",
+        arrays,
+        text_of(program),
+        [f"launch: grid {GRID} block {BLOCK}"],
+    )
 
 
 def cases():

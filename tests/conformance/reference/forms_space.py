@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of address spaces, addresses, initial values, special registers and asynchronous copies."""
+"""Conformance files of address spaces, addresses, initial values, special registers, asynchronous copies and mbarrier."""
 from .forms_control import INDEX, kernel_file, load, store, words
-from .writer import Array, Case, head
+from .writer import Array
 
 ALL = 0xFFFFFFFF
 
 
 # ---- address spaces ----
+
 
 def generic_addresses():
     values = words("generic", 64)
@@ -16,8 +17,11 @@ def generic_addresses():
   add.u32 %y, %i, 9; and.b32 %y, %y, 63; mad.wide.u32 %at, %y, 4, %to; ld.u32 %y, [%at];
 {store("d", "%y")}  ret;
 }}"""
-    for name, line in (("cvta.shared.u64", "mov.u64 %to, area; cvta.shared.u64 %to, %to;"), ("cvta.shared.u64.variable", "cvta.shared.u64 %to, area;"),
-                       ("cvta.shared.u64.offset", "cvta.shared.u64 %to, area+16; sub.u64 %to, %to, 16;")):
+    for name, line in (
+        ("cvta.shared.u64", "mov.u64 %to, area; cvta.shared.u64 %to, %to;"),
+        ("cvta.shared.u64.variable", "cvta.shared.u64 %to, area;"),
+        ("cvta.shared.u64.offset", "cvta.shared.u64 %to, area+16; sub.u64 %to, %to, 16;"),
+    ):
         text = f""".visible .entry test(.param .u64 a, .param .u64 d)
 {{
   .shared .align 16 .b8 area[256];
@@ -33,9 +37,17 @@ def generic_addresses():
 {read}"""
     yield kernel_file("cvta", "cvta.to.shared.u64", "there and back", arrays, text, "grid 1 block 64")
     same = [Array("in", "a", "u32", values), Array("out", "d", "u32", [v ^ 1 for v in values])]
-    for name, lines in (("cvta.local.u64", "cvta.local.u64 %to, mine; st.local.u32 [mine+4], %x; ld.u32 %y, [%to+4];"),
-                        ("cvta.to.local.u64", "cvta.local.u64 %to, mine; st.u32 [%to+8], %x; cvta.to.local.u64 %at, %to; ld.local.u32 %y, [%at+8];"),
-                        ("cvta.local.u64.register", "mov.u64 %at, mine; add.u64 %at, %at, 4; cvta.local.u64 %to, %at; st.u32 [%to], %x; ld.local.u32 %y, [mine+4];")):
+    for name, lines in (
+        ("cvta.local.u64", "cvta.local.u64 %to, mine; st.local.u32 [mine+4], %x; ld.u32 %y, [%to+4];"),
+        (
+            "cvta.to.local.u64",
+            "cvta.local.u64 %to, mine; st.u32 [%to+8], %x; cvta.to.local.u64 %at, %to; ld.local.u32 %y, [%at+8];",
+        ),
+        (
+            "cvta.local.u64.register",
+            "mov.u64 %at, mine; add.u64 %at, %at, 4; cvta.local.u64 %to, %at; st.u32 [%to], %x; ld.local.u32 %y, [mine+4];",
+        ),
+    ):
         text = f""".visible .entry test(.param .u64 a, .param .u64 d)
 {{
   .local .align 8 .b8 mine[16];
@@ -47,7 +59,9 @@ def generic_addresses():
     variables = f""".const .align 4 .u32 fixed[4] = {{11, 22, 33, 44}};
 .global .align 4 .u32 moving[4] = {{1, 2, 3, 4}};
 """
-    text = variables + f""".visible .entry test(.param .u64 d)
+    text = (
+        variables
+        + f""".visible .entry test(.param .u64 d)
 {{
 {INDEX}  and.b32 %z, %i, 3;
   cvta.const.u64 %to, fixed; mad.wide.u32 %at, %z, 4, %to; ld.u32 %x, [%at];
@@ -55,39 +69,71 @@ def generic_addresses():
   cvta.to.global.u64 %at, %at; ld.global.u32 %z, [%at]; mad.lo.u32 %x, %x, 10, %y; add.u32 %x, %x, %z;
 {store("d", "%x")}  ret;
 }}"""
+    )
     out = [((i & 3) + 1) * 110 + 2 * ((i & 3) + 1) for i in range(64)]
-    yield kernel_file("cvta", "cvta.const.u64", "constants and globals by generic addresses", [Array("out", "d", "u32", out)], text, "grid 1 block 64")
+    yield kernel_file(
+        "cvta",
+        "cvta.const.u64",
+        "constants and globals by generic addresses",
+        [Array("out", "d", "u32", out)],
+        text,
+        "grid 1 block 64",
+    )
     text = f""".visible .entry test(.param .u64 d, .param .align 8 .b8 given[16])
 {{
 {INDEX}  cvta.param.u64 %to, given; and.b32 %z, %i, 3; mad.wide.u32 %at, %z, 4, %to; ld.u32 %x, [%at];
 {store("d", "%x")}  ret;
 }}"""
     given = words("given", 4)
-    yield kernel_file("cvta", "cvta.param.u64", "the kernel's parameters by generic addresses",
-                      [Array("out", "d", "u32", (given * 16)[:64]), Array("param", "given", "u32", given)], text, "grid 1 block 64", target=(77, 80))
+    yield kernel_file(
+        "cvta",
+        "cvta.param.u64",
+        "the kernel's parameters by generic addresses",
+        [Array("out", "d", "u32", (given * 16)[:64]), Array("param", "given", "u32", given)],
+        text,
+        "grid 1 block 64",
+        target=(77, 80),
+    )
 
 
 def space_tests():
     for space in ("global", "shared", "local", "const"):
-        text = f""".const .u32 fixed = 5;
+        text = (
+            f""".const .u32 fixed = 5;
 .global .u32 moving;
 .visible .entry test(.param .u64 d)
 {{
   .shared .u32 ours; .local .u32 mine;
 {INDEX}  mov.u32 %x, 0;
-""" + "".join(f"  cvta.{s}.u64 %to, {v}; isspacep.{space} %p, %to;\n  @%p or.b32 %x, %x, {1 << k};\n"
-              for k, (s, v) in enumerate((("global", "moving"), ("shared", "ours"), ("local", "mine"), ("const", "fixed")))) + f"""  ld.param.u64 %to, [d]; isspacep.{space} %p, %to;
+"""
+            + "".join(
+                f"  cvta.{s}.u64 %to, {v}; isspacep.{space} %p, %to;\n  @%p or.b32 %x, %x, {1 << k};\n"
+                for k, (s, v) in enumerate(
+                    (("global", "moving"), ("shared", "ours"), ("local", "mine"), ("const", "fixed"))
+                )
+            )
+            + f"""  ld.param.u64 %to, [d]; isspacep.{space} %p, %to;
   @%p or.b32 %x, %x, 16;
 {store("d", "%x")}  ret;
 }}"""
+        )
         expected = {"global": 1 | 16, "shared": 2, "local": 4, "const": 8}[space]
-        yield kernel_file("isspacep", f"isspacep.{space}", "bits: a .global, .shared, .local, .const variable, allocated memory",
-                          [Array("out", "d", "u32", [expected] * 32)], text, "grid 1 block 32")
+        yield kernel_file(
+            "isspacep",
+            f"isspacep.{space}",
+            "bits: a .global, .shared, .local, .const variable, allocated memory",
+            [Array("out", "d", "u32", [expected] * 32)],
+            text,
+            "grid 1 block 32",
+        )
 
 
 def address_forms():
     values = words("addresses", 64)
-    arrays = [Array("in", "a", "u32", values), Array("out", "d", "u32", [(values[i] + values[(i + 2) % 64] + values[i ^ 1]) & ALL for i in range(64)])]
+    arrays = [
+        Array("in", "a", "u32", values),
+        Array("out", "d", "u32", [(values[i] + values[(i + 2) % 64] + values[i ^ 1]) & ALL for i in range(64)]),
+    ]
     text = f""".shared .align 4 .u32 area[66];
 .visible .entry test(.param .u64 a, .param .u64 d)
 {{
@@ -100,14 +146,28 @@ def address_forms():
   xor.b32 %z, %i, 1; mov.u64 %to, area+12; mad.wide.u32 %to, %z, 4, %to; ld.shared.u32 %y, [%to+-12]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file("ld", "address.forms", "32-bit shared addresses, offsets of both signs, a variable plus a constant", arrays, text, "grid 1 block 64")
+    yield kernel_file(
+        "ld",
+        "address.forms",
+        "32-bit shared addresses, offsets of both signs, a variable plus a constant",
+        arrays,
+        text,
+        "grid 1 block 64",
+    )
     text = f""".global .align 4 .u32 cells[8] = {{10, 20, 30, 40, 50, 60, 70, 80}};
 .visible .entry test(.param .u64 d)
 {{
 {INDEX}  ld.global.u32 %x, [cells]; ld.global.u32 %y, [cells+12]; add.u32 %x, %x, %y; ld.global.u32 %y, [cells+28]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file("ld", "address.variable", "a variable and a variable plus an offset as the address", [Array("out", "d", "u32", [130] * 32)], text, "grid 1 block 32")
+    yield kernel_file(
+        "ld",
+        "address.variable",
+        "a variable and a variable plus an offset as the address",
+        [Array("out", "d", "u32", [130] * 32)],
+        text,
+        "grid 1 block 32",
+    )
 
 
 def initial_values():
@@ -133,8 +193,14 @@ def initial_values():
   ret;
 }}"""
     total = 0x20 + 0 + 0x21 - 1 + 0 + 3 + 72 + 8 - 4 - 6
-    yield kernel_file("ld", "initial.values", "initial values of every kind, addresses among them; what is not given is zero",
-                      [Array("out", "d", "u32", [total] * 8), Array("out", "e", "f64", [0x4011000000000000] * 8)], text, "grid 1 block 8")
+    yield kernel_file(
+        "ld",
+        "initial.values",
+        "initial values of every kind, addresses among them; what is not given is zero",
+        [Array("out", "d", "u32", [total] * 8), Array("out", "e", "f64", [0x4011000000000000] * 8)],
+        text,
+        "grid 1 block 8",
+    )
 
 
 def shared_variables():
@@ -151,9 +217,18 @@ def shared_variables():
 {store("e", "%x")}  ret;
 }}"""
     back = values[::-1]
-    yield kernel_file("ld", "shared.dynamic", "memory whose size the launch gives, beside a variable of known size",
-                      [Array("in", "a", "u32", values), Array("out", "d", "u32", back), Array("out", "e", "u32", [v ^ ALL for v in back])], text,
-                      "grid 1 block 64 shared 256")
+    yield kernel_file(
+        "ld",
+        "shared.dynamic",
+        "memory whose size the launch gives, beside a variable of known size",
+        [
+            Array("in", "a", "u32", values),
+            Array("out", "d", "u32", back),
+            Array("out", "e", "u32", [v ^ ALL for v in back]),
+        ],
+        text,
+        "grid 1 block 64 shared 256",
+    )
     text = f""".visible .entry test(.param .u64 a, .param .u64 d)
 {{
   .local .align 4 .b8 mine[64];
@@ -165,11 +240,18 @@ fill:
   and.b32 %y, %x, 15; mov.u64 %to, mine; mad.wide.u32 %to, %y, 4, %to; ld.local.u32 %z, [%to];
 {store("d", "%z")}  ret;
 }}"""
-    yield kernel_file("ld", "local.indexed", "each thread indexes its own array by its own value",
-                      [Array("in", "a", "u32", values), Array("out", "d", "u32", [(v + (v & 15)) & ALL for v in values])], text, "grid 1 block 64")
+    yield kernel_file(
+        "ld",
+        "local.indexed",
+        "each thread indexes its own array by its own value",
+        [Array("in", "a", "u32", values), Array("out", "d", "u32", [(v + (v & 15)) & ALL for v in values])],
+        text,
+        "grid 1 block 64",
+    )
 
 
 # ---- special registers ----
+
 
 def special_registers():
     grid, block = (3, 2, 2), (4, 3, 2)
@@ -185,8 +267,12 @@ def special_registers():
 """
     launch = f"grid {' '.join(map(str, grid))} block {' '.join(map(str, block))}"
     for k, axis in enumerate("xyz"):
-        for name, function in (("tid", lambda c, t, k=k: t[k]), ("ntid", lambda c, t, k=k: block[k]),
-                               ("ctaid", lambda c, t, k=k: c[k]), ("nctaid", lambda c, t, k=k: grid[k])):
+        for name, function in (
+            ("tid", lambda c, t, k=k: t[k]),
+            ("ntid", lambda c, t, k=k: block[k]),
+            ("ctaid", lambda c, t, k=k: c[k]),
+            ("nctaid", lambda c, t, k=k: grid[k]),
+        ):
             out = [function(c, t) for c in blocks for t in lanes]
             text = f""".visible .entry test(.param .u64 d)
 {{
@@ -194,7 +280,9 @@ def special_registers():
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %v;
   ret;
 }}"""
-            yield kernel_file("mov", f"mov.u32.{name}.{axis}", f"%{name}.{axis}", [Array("out", "d", "u32", out)], text, launch)
+            yield kernel_file(
+                "mov", f"mov.u32.{name}.{axis}", f"%{name}.{axis}", [Array("out", "d", "u32", out)], text, launch
+            )
     out = [t % 32 for c in blocks for t in range(threads)]
     text = f""".visible .entry test(.param .u64 d)
 {{
@@ -208,31 +296,49 @@ def special_registers():
 
 def bounded_registers():
     """Values that the manual bounds rather than gives: each check that holds adds a bit."""
-    checks = [("mov.u32 %x, %smid; mov.u32 %y, %nsmid; setp.lt.u32 %p, %x, %y;", "%smid < %nsmid"),
-              ("mov.u32 %x, %warpid; mov.u32 %y, %nwarpid; setp.lt.u32 %p, %x, %y;", "%warpid < %nwarpid"),
-              ("mov.u64 %at, %clock64; mov.u64 %to, %clock64; setp.ge.u64 %p, %to, %at;", "%clock64 does not go back"),
-              ("mov.u32 %x, %clock; mov.u32 %y, %clock; sub.u32 %x, %y, %x; setp.lt.u32 %p, %x, 0x40000000;", "%clock neither"),
-              ("mov.u64 %at, %globaltimer; mov.u64 %to, %globaltimer; setp.ge.u64 %p, %to, %at;", "%globaltimer neither"),
-              ("mov.u32 %x, %dynamic_smem_size; setp.eq.u32 %p, %x, 256;", "%dynamic_smem_size is what the launch gave"),
-              ("mov.u32 %x, %total_smem_size; setp.ge.u32 %p, %x, 256;", "%total_smem_size is at least that"),
-              ("mov.u32 %x, WARP_SZ; setp.eq.u32 %p, %x, 32;", "WARP_SZ is 32"),
-              ("mov.u32 %x, %clock_hi; mov.u32 %y, %clock_hi; setp.ge.u32 %p, %y, %x;", "%clock_hi does not go back")]
-    lines = "".join(f"  {line} // {1 << k}: {what}\n  @%p or.b32 %z, %z, {1 << k};\n" for k, (line, what) in enumerate(checks))
+    checks = [
+        ("mov.u32 %x, %smid; mov.u32 %y, %nsmid; setp.lt.u32 %p, %x, %y;", "%smid < %nsmid"),
+        ("mov.u32 %x, %warpid; mov.u32 %y, %nwarpid; setp.lt.u32 %p, %x, %y;", "%warpid < %nwarpid"),
+        ("mov.u64 %at, %clock64; mov.u64 %to, %clock64; setp.ge.u64 %p, %to, %at;", "%clock64 does not go back"),
+        (
+            "mov.u32 %x, %clock; mov.u32 %y, %clock; sub.u32 %x, %y, %x; setp.lt.u32 %p, %x, 0x40000000;",
+            "%clock neither",
+        ),
+        ("mov.u64 %at, %globaltimer; mov.u64 %to, %globaltimer; setp.ge.u64 %p, %to, %at;", "%globaltimer neither"),
+        ("mov.u32 %x, %dynamic_smem_size; setp.eq.u32 %p, %x, 256;", "%dynamic_smem_size is what the launch gave"),
+        ("mov.u32 %x, %total_smem_size; setp.ge.u32 %p, %x, 256;", "%total_smem_size is at least that"),
+        ("mov.u32 %x, WARP_SZ; setp.eq.u32 %p, %x, 32;", "WARP_SZ is 32"),
+        ("mov.u32 %x, %clock_hi; mov.u32 %y, %clock_hi; setp.ge.u32 %p, %y, %x;", "%clock_hi does not go back"),
+    ]
+    lines = "".join(
+        f"  {line} // {1 << k}: {what}\n  @%p or.b32 %z, %z, {1 << k};\n" for k, (line, what) in enumerate(checks)
+    )
     text = f""".visible .entry test(.param .u64 d)
 {{
 {INDEX}  mov.u32 %z, 0;
 {lines}{store("d", "%z")}  ret;
 }}"""
-    yield kernel_file("mov", "mov.bounded", "special registers of which only bounds are known", [Array("out", "d", "u32", [(1 << len(checks)) - 1] * 64)],
-                      text, "grid 1 block 64 shared 256")
+    yield kernel_file(
+        "mov",
+        "mov.bounded",
+        "special registers of which only bounds are known",
+        [Array("out", "d", "u32", [(1 << len(checks)) - 1] * 64)],
+        text,
+        "grid 1 block 64 shared 256",
+    )
 
 
 # ---- asynchronous copies ----
 
+
 def asynchronous_copies():
     values = words("cp.async", 256)
     forms = [("cp.async.ca.shared.global", n) for n in (4, 8, 16)]
-    forms += [("cp.async.cg.shared.global", 16), ("cp.async.cg.shared.global.L2::128B", 16), ("cp.async.ca.shared.global.L2::64B", 8)]
+    forms += [
+        ("cp.async.cg.shared.global", 16),
+        ("cp.async.cg.shared.global.L2::128B", 16),
+        ("cp.async.ca.shared.global.L2::64B", 8),
+    ]
     for opcode, size in forms:
         yield copy_file(opcode, size, size, values, "")
     yield copy_file("cp.async.ca.shared.global", 16, 8, values, ".zeros")
@@ -247,7 +353,7 @@ def copy_file(opcode, size, taken, values, suffix):
     out = []
     for i in range(64):
         j = (i + 40) % 64
-        out += [v if 4 * k < taken else 0 for k, v in enumerate(data[j * count:(j + 1) * count])]
+        out += [v if 4 * k < taken else 0 for k, v in enumerate(data[j * count : (j + 1) * count])]
     copies = "".join(f"  ld.shared.u32 %x, [%to+{4 * k}]; st.global.u32 [%at+{4 * k}], %x;\n" for k in range(count))
     last = f", {taken}" if taken != size else ""
     text = f""".visible .entry test(.param .u64 a, .param .u64 d)
@@ -262,8 +368,15 @@ def copy_file(opcode, size, taken, values, suffix):
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, {size}, %at;
 {copies}  ret;
 }}"""
-    return kernel_file("cp", f"{opcode}.{size}{suffix}", f"{size} bytes per thread, {taken} of them from memory",
-                       [Array("in", "a", "u32", data), Array("out", "d", "u32", out)], text, "grid 1 block 64", target=(74, 80))
+    return kernel_file(
+        "cp",
+        f"{opcode}.{size}{suffix}",
+        f"{size} bytes per thread, {taken} of them from memory",
+        [Array("in", "a", "u32", data), Array("out", "d", "u32", out)],
+        text,
+        "grid 1 block 64",
+        target=(74, 80),
+    )
 
 
 def wait_file(values):
@@ -282,17 +395,25 @@ def wait_file(values):
   ld.shared.u32 %y, [%to+256]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    return kernel_file("cp", "cp.async.wait_group", "two groups, waited for one after the other",
-                       [Array("in", "a", "u32", data), Array("out", "d", "u32", [(data[i] + data[i + 64]) & ALL for i in range(64)])], text, "grid 1 block 64")
+    return kernel_file(
+        "cp",
+        "cp.async.wait_group",
+        "two groups, waited for one after the other",
+        [Array("in", "a", "u32", data), Array("out", "d", "u32", [(data[i] + data[i + 64]) & ALL for i in range(64)])],
+        text,
+        "grid 1 block 64",
+    )
 
 
 def memory_barriers():
     """mbarrier: 64 threads arrive, all wait, values pass; then the next phase."""
     values = words("mbarrier", 64)
-    waits = {"mbarrier.test_wait.shared.b64": "mbarrier.test_wait.shared.b64 %p, [flag], %state;",
-             "mbarrier.try_wait.shared.b64": "mbarrier.try_wait.shared.b64 %p, [flag], %state;",
-             "mbarrier.try_wait.parity.shared.b64": "mbarrier.try_wait.parity.shared.b64 %p, [flag], 0;",
-             "mbarrier.test_wait.parity.shared::cta.b64": "mbarrier.test_wait.parity.shared::cta.b64 %p, [flag], 0;"}
+    waits = {
+        "mbarrier.test_wait.shared.b64": "mbarrier.test_wait.shared.b64 %p, [flag], %state;",
+        "mbarrier.try_wait.shared.b64": "mbarrier.try_wait.shared.b64 %p, [flag], %state;",
+        "mbarrier.try_wait.parity.shared.b64": "mbarrier.try_wait.parity.shared.b64 %p, [flag], 0;",
+        "mbarrier.test_wait.parity.shared::cta.b64": "mbarrier.test_wait.parity.shared::cta.b64 %p, [flag], 0;",
+    }
     for name, wait in waits.items():
         arrive = "mbarrier.arrive.shared::cta.b64" if "::cta" in name else "mbarrier.arrive.shared.b64"
         text = f""".visible .entry test(.param .u64 a, .param .u64 d)
@@ -316,8 +437,15 @@ wait:
 done:
   ret;
 }}"""
-        yield kernel_file("mbarrier", name, "64 threads arrive and wait", [Array("in", "a", "u32", values), Array("out", "d", "u32", values[::-1])],
-                          text, "grid 1 block 64", target=(80, 90))
+        yield kernel_file(
+            "mbarrier",
+            name,
+            "64 threads arrive and wait",
+            [Array("in", "a", "u32", values), Array("out", "d", "u32", values[::-1])],
+            text,
+            "grid 1 block 64",
+            target=(80, 90),
+        )
 
 
 def counted_barriers():
@@ -335,9 +463,11 @@ def counted_barriers():
     counted = """cp.async.ca.shared.global [%to], [%at], 4;
   cp.async.mbarrier.arrive.shared.b64 [flag];
   mbarrier.arrive.shared.b64 _, [flag];"""
-    for name, title, lines in (("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", "bytes are expected and completed", bytes_),
-                               ("cp.async.mbarrier.arrive.noinc.shared.b64", "the copies' ends are the arrivals", copied),
-                               ("cp.async.mbarrier.arrive.shared.b64", "the copies' ends are further arrivals", counted)):
+    for name, title, lines in (
+        ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", "bytes are expected and completed", bytes_),
+        ("cp.async.mbarrier.arrive.noinc.shared.b64", "the copies' ends are the arrivals", copied),
+        ("cp.async.mbarrier.arrive.shared.b64", "the copies' ends are further arrivals", counted),
+    ):
         text = f""".visible .entry test(.param .u64 a, .param .u64 d)
 {{
   .shared .align 8 .b64 flag; .shared .align 16 .u32 area[64];
@@ -380,8 +510,15 @@ wait:
   @%p bra round;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file("mbarrier", "mbarrier.phases", "four phases, two buffers", [Array("in", "a", "u32", values), Array("out", "d", "u32", expected)],
-                      text, "grid 1 block 64", target=(80, 90))
+    yield kernel_file(
+        "mbarrier",
+        "mbarrier.phases",
+        "four phases, two buffers",
+        [Array("in", "a", "u32", values), Array("out", "d", "u32", expected)],
+        text,
+        "grid 1 block 64",
+        target=(80, 90),
+    )
     text = f""".visible .entry test(.param .u64 d)
 {{
   .shared .align 8 .b64 one; .shared .align 8 .b64 two; .reg .b64 %state;
@@ -396,102 +533,28 @@ wait:
   mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [two], 8; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file("mbarrier", "mbarrier.counts", "pending counts 5, 3, 2; a dropped arrival; bytes that keep a phase open",
-                      [Array("out", "d", "u32", [53201101])], text, "grid 1 block 1", target=(80, 90))
-
-
-# ---- faults ----
-
-STORE = "st.global.u32 [%at], %x; // faults here"
-FAULTS = [
-    ("illegal_address", "global.past_end", "one word beyond the end of an allocation", "ld.param.u64 %at, [d]; add.u64 %at, %at, 128;", STORE),
-    ("illegal_address", "global.null", "a null pointer", "mov.u64 %at, 0;", "ld.global.u32 %x, [%at]; // faults here"),
-    ("illegal_address", "global.before", "one word before an allocation", "ld.param.u64 %at, [d];", "ld.global.u32 %x, [%at+-4]; // faults here"),
-    ("illegal_address", "global.one_lane", "one lane of the warp only", "ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; setp.eq.u32 %p, %i, 17; selp.u32 %y, 4096, 0, %p; cvt.u64.u32 %to, %y; add.u64 %at, %at, %to;", STORE),
-    ("illegal_address", "global.vector", "the last word of a vector is beyond the end", "ld.param.u64 %at, [d]; add.u64 %at, %at, 112; add.u64 %at, %at, 16;", "ld.global.v4.u32 {%x, %y, %z, %x}, [%at]; // faults here"),
-    ("illegal_address", "generic.null", "a null pointer by a generic store", "mov.u64 %at, 8;", "st.u32 [%at], %x; // faults here"),
-    ("illegal_address", "atom.past_end", "an atomic beyond the end", "ld.param.u64 %at, [d]; add.u64 %at, %at, 256;", "atom.global.add.u32 %x, [%at], 1; // faults here"),
-    ("illegal_address", "red.past_end", "a reduction beyond the end", "ld.param.u64 %at, [d]; add.u64 %at, %at, 256;", "red.global.add.u32 [%at], 1; // faults here"),
-    ("misaligned", "global.word", "a word at an odd address", "ld.param.u64 %at, [d]; add.u64 %at, %at, 2;", "ld.global.u32 %x, [%at]; // faults here"),
-    ("misaligned", "global.vector", "four words at an address that is not a multiple of 16", "ld.param.u64 %at, [d]; add.u64 %at, %at, 8;", "ld.global.v4.u32 {%x, %y, %z, %x}, [%at]; // faults here"),
-    ("misaligned", "shared.word", "a word at an odd address of shared memory", "mov.u64 %at, area; add.u64 %at, %at, 1;", "st.shared.u32 [%at], %i; // faults here"),
-    ("misaligned", "local.double", "eight bytes at an address that is not a multiple of 8", "mov.u64 %at, mine; add.u64 %at, %at, 4;", "st.local.u64 [%at], %to; // faults here"),
-    ("misaligned", "atom.word", "an atomic at an odd address", "ld.param.u64 %at, [d]; add.u64 %at, %at, 1;", "atom.global.add.u32 %x, [%at], 1; // faults here"),
-    ("illegal_address", "shared.past_end", "beyond the block's shared memory", "mov.u64 %at, area; add.u64 %at, %at, 65536;", "st.shared.u32 [%at], %i; // faults here"),
-    ("illegal_address", "local.past_end", "far beyond the thread's own memory", "mov.u64 %at, mine; add.u64 %at, %at, 0x800000;", "st.local.u32 [%at], %i; // faults here"),
-    ("illegal_address", "const.store", "a store into constant memory", "cvta.const.u64 %at, fixed;", "st.u32 [%at], %x; // faults here"),
-    ("trap", "trap", "trap ends the kernel", "", "trap; // faults here"),
-    ("trap", "trap.guarded", "under a predicate that one lane has", "setp.eq.u32 %p, %i, 30;", "@%p trap; // faults here"),
-    ("timeout", "endless", "a loop without an end", "", "again: bra again;"),
-    ("illegal_instruction", "barrier_count", "a barrier for more threads than the block has", "", "bar.sync 1, 64; // faults here"),
-    ("invalid_pc", "garbage", "a call through a number that is no function", "mov.u64 %at, 0x1234; shape: .callprototype _ ();", "call %at, (), shape; // faults here"),
-]
-
-
-def faults():
-    for kind, name, title, lines, fault in FAULTS:
-        text = f"""{head()}.const .u32 fixed = 5;
-.visible .entry test(.param .u64 d)
-{{
-  .shared .align 16 .b8 area[64]; .local .align 16 .b8 mine[64];
-{INDEX}  mov.u32 %x, 0; mov.u32 %y, 0; mov.u32 %z, 0; mov.u64 %to, 0;
-  st.shared.u32 [area], %x; st.local.u32 [mine], %x;
-  {lines}
-  {fault}
-{store("d", "%x")}  ret;
-}}"""
-        yield Case("fault", f"{kind}.{name}", title, [Array("in", "d", "u32", [0] * 32)], text, ["launch: grid 1 block 32", f"fault: {kind}"])
-    yield from call_faults()
-
-
-def call_faults():
-    text = head() + f""".visible .entry test(.param .u64 d)
-{{
-{INDEX}  setp.ge.u32 %p, %i, 32;
-  @%p bra other;
-  bar.sync 1, 64;
-  bra done;
-other:
-  bar.sync 2, 64;
-done:
-  ret;
-}}"""
-    yield Case("fault", "barrier.never_met", "two warps wait for each other at different barriers", [Array("in", "d", "u32", [0] * 32)], text,
-               ["launch: grid 1 block 64", "fault: barrier"])
-    text = head() + f""".func endless(.param .u32 n)
-{{
-  .local .align 4 .b8 mine[64]; .reg .u32 %n;
-  ld.param.u32 %n, [n]; st.local.u32 [mine], %n; add.u32 %n, %n, 1;
-  {{ .param .u32 argument; st.param.u32 [argument], %n; call endless, (argument); }}
-  ld.local.u32 %n, [mine];
-  ret;
-}}
-.visible .entry test(.param .u64 d)
-{{
-{INDEX}  {{ .param .u32 argument; st.param.u32 [argument], %i; call endless, (argument); }}
-  ret;
-}}"""
-    yield Case("fault", "stack.recursion", "a function that calls itself without an end", [Array("in", "d", "u32", [0] * 32)], text,
-               ["launch: grid 1 block 32", "fault: stack"])
-    text = head() + f""".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
-.global .align 1 .b8 what[6] = {{120, 32, 62, 32, 48, 0}};
-.global .align 1 .b8 file[5] = {{97, 46, 99, 117, 0}};
-.global .align 1 .b8 function[2] = {{102, 0}};
-.visible .entry test(.param .u64 result)
-{{
-{INDEX}  setp.ne.u32 %p, %i, 3;
-  @%p bra done;
-  {{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
-    cvta.global.u64 %at, what; st.param.b64 [a], %at; cvta.global.u64 %at, file; st.param.b64 [b], %at; st.param.b32 [c], 7;
-    cvta.global.u64 %at, function; st.param.b64 [d], %at; st.param.b64 [e], 1;
-    call.uni __assertfail, (a, b, c, d, e); }}
-done:
-  ret;
-}}"""
-    yield Case("fault", "assert.one_lane", "an assertion fails in one lane", [Array("in", "result", "u32", [0] * 32)], text, ["launch: grid 1 block 32", "fault: assert"])
+    yield kernel_file(
+        "mbarrier",
+        "mbarrier.counts",
+        "pending counts 5, 3, 2; a dropped arrival; bytes that keep a phase open",
+        [Array("out", "d", "u32", [53201101])],
+        text,
+        "grid 1 block 1",
+        target=(80, 90),
+    )
 
 
 def cases():
-    for group in (generic_addresses, space_tests, address_forms, initial_values, shared_variables, special_registers, asynchronous_copies,
-                  memory_barriers, counted_barriers, barrier_phases, faults):
+    for group in (
+        generic_addresses,
+        space_tests,
+        address_forms,
+        initial_values,
+        shared_variables,
+        special_registers,
+        asynchronous_copies,
+        memory_barriers,
+        counted_barriers,
+        barrier_phases,
+    ):
         yield from group()

@@ -13,7 +13,7 @@ def by_warp(function, *columns):
     """Applies a function of 32-element lists to each warp's part of the columns and joins the results."""
     out = []
     for warp in range(WARPS):
-        out += function(*(c[warp * LANES:(warp + 1) * LANES] for c in columns))
+        out += function(*(c[warp * LANES : (warp + 1) * LANES] for c in columns))
     return out
 
 
@@ -28,6 +28,7 @@ def words(name, count=WARPS * LANES, limit=None):
 
 
 # ---- shfl ----
+
 
 def source_lane(mode, lane, b, c):
     """The lane that is read and whether it is in range: PTX ISA 9.7.9.6, Semantics."""
@@ -59,37 +60,88 @@ def shuffles():
         clamp = 0 if mode == "up" else 31
         values = words(name)
         for title, suffix, amounts, clamps in (
-                ("amounts of every size, whole warp", "", [(i * 7 + 3) % 40 for i in range(WARPS * LANES)], [clamp] * WARPS * LANES),
-                ("segments of 8 lanes", ".segments", [i % 9 for i in range(WARPS * LANES)], [0x1800 | clamp] * WARPS * LANES),
-                ("any amount, clamp and segment per lane", ".mixed", words(name + "b", limit=64), [c & 0x1F1F for c in words(name + "c")])):
+            (
+                "amounts of every size, whole warp",
+                "",
+                [(i * 7 + 3) % 40 for i in range(WARPS * LANES)],
+                [clamp] * WARPS * LANES,
+            ),
+            (
+                "segments of 8 lanes",
+                ".segments",
+                [i % 9 for i in range(WARPS * LANES)],
+                [0x1800 | clamp] * WARPS * LANES,
+            ),
+            (
+                "any amount, clamp and segment per lane",
+                ".mixed",
+                words(name + "b", limit=64),
+                [c & 0x1F1F for c in words(name + "c")],
+            ),
+        ):
             d = by_warp(lambda v, b, c, m=mode: shuffle(m, v, b, c)[0], values, amounts, clamps)
             p = by_warp(lambda v, b, c, m=mode: shuffle(m, v, b, c)[1], values, amounts, clamps)
-            arrays = [Array("in", "a", "b32", values), Array("in", "b", "u32", amounts), Array("in", "c", "u32", clamps),
-                      Array("out", "d", "b32", d), Array("out", "e", "u32", p), Array("out", "f", "b32", d)]
+            arrays = [
+                Array("in", "a", "b32", values),
+                Array("in", "b", "u32", amounts),
+                Array("in", "c", "u32", clamps),
+                Array("out", "d", "b32", d),
+                Array("out", "e", "u32", p),
+                Array("out", "f", "b32", d),
+            ]
             body = [f"{name} %d|%p, %a, %b, %c, -1;", "selp.u32 %e, 1, 0, %p;", f"{name} %f, %a, %b, %c, 0xffffffff;"]
-            yield file("shfl", name + suffix, title + "; e: whether the source lane was in range", arrays, body, ["pred %p"])
+            yield file(
+                "shfl", name + suffix, title + "; e: whether the source lane was in range", arrays, body, ["pred %p"]
+            )
         fixed = by_warp(lambda v, m=mode, c=clamp: shuffle(m, v, [5] * LANES, [c] * LANES)[0], values)
         own = by_warp(lambda v, m=mode, c=clamp: shuffle(m, v, [1] * LANES, [c] * LANES)[0], values)
-        arrays = [Array("inout", "a", "f32", ([0x3F800000 + (v >> 12) for v in values], [0x3F800000 + (v >> 12) for v in own])),
-                  Array("out", "d", "f32", [0x3F800000 + (v >> 12) for v in fixed])]
+        arrays = [
+            Array(
+                "inout", "a", "f32", ([0x3F800000 + (v >> 12) for v in values], [0x3F800000 + (v >> 12) for v in own])
+            ),
+            Array("out", "d", "f32", [0x3F800000 + (v >> 12) for v in fixed]),
+        ]
         body = [f"{name} %d, %a, 5, {clamp}, -1;", f"{name} %a|_, %a, 1, {clamp}, -1;"]
-        yield file("shfl", name + ".constant", "constant operands, float registers, a destination that is the source", arrays, body)
+        yield file(
+            "shfl",
+            name + ".constant",
+            "constant operands, float registers, a destination that is the source",
+            arrays,
+            body,
+        )
     yield from shuffles_in_branches()
 
 
 def shuffles_in_branches():
     """Odd and even lanes shuffle apart, each with its own mask."""
     values = words("shfl branches")
+
     def expected(v):
         return [v[(lane + 2) % LANES] + 1 & ALL if lane % 2 else v[(lane + 4) % LANES] for lane in range(LANES)]
+
     arrays = [Array("in", "a", "b32", values), Array("out", "d", "b32", by_warp(expected, values))]
-    body = ["mov.u32 %l, %laneid; and.b32 %x, %l, 1; setp.ne.u32 %p, %x, 0;", "@%p bra odd;",
-            "add.u32 %x, %l, 4; shfl.sync.idx.b32 %d, %a, %x, 31, 0x55555555;", "bra.uni done;",
-            "odd:", "add.u32 %x, %l, 2; shfl.sync.idx.b32 %d, %a, %x, 31, 0xaaaaaaaa;", "add.u32 %d, %d, 1;", "done:"]
-    yield file("shfl", "shfl.sync.idx.b32.branches", "odd and even lanes apart, in divergent branches", arrays, body, ["u32 %l", "u32 %x", "pred %p"])
+    body = [
+        "mov.u32 %l, %laneid; and.b32 %x, %l, 1; setp.ne.u32 %p, %x, 0;",
+        "@%p bra odd;",
+        "add.u32 %x, %l, 4; shfl.sync.idx.b32 %d, %a, %x, 31, 0x55555555;",
+        "bra.uni done;",
+        "odd:",
+        "add.u32 %x, %l, 2; shfl.sync.idx.b32 %d, %a, %x, 31, 0xaaaaaaaa;",
+        "add.u32 %d, %d, 1;",
+        "done:",
+    ]
+    yield file(
+        "shfl",
+        "shfl.sync.idx.b32.branches",
+        "odd and even lanes apart, in divergent branches",
+        arrays,
+        body,
+        ["u32 %l", "u32 %x", "pred %p"],
+    )
 
 
 # ---- vote, match, redux ----
+
 
 def votes():
     a = words("vote", limit=4) + [0]
@@ -103,15 +155,33 @@ def votes():
             d = by_warp(lambda v, f=function: [int(f(bits(v)))] * LANES, a)
             e = by_warp(lambda v, f=function: [int(f(ALL & ~bits(v)))] * LANES, a)
             arrays = [Array("in", "a", "u32", a), Array("out", "d", "u32", d), Array("out", "e", "u32", e)]
-            body = take + [f"{name} %q, %p, -1;", "selp.u32 %d, 1, 0, %q;", f"{name} %q, !%p, -1;", "selp.u32 %e, 1, 0, %q;"]
+            body = take + [
+                f"{name} %q, %p, -1;",
+                "selp.u32 %d, 1, 0, %q;",
+                f"{name} %q, !%p, -1;",
+                "selp.u32 %e, 1, 0, %q;",
+            ]
             yield file("vote", name, "e: of the complement", arrays, body, registers)
     for name in ("vote.sync.ballot.b32", "vote.ballot.sync.b32"):
         d = by_warp(lambda v: [bits(v)] * LANES, a)
         e = by_warp(lambda v: [ALL & ~bits(v)] * LANES, a)
         arrays = [Array("in", "a", "u32", a), Array("out", "d", "b32", d), Array("out", "e", "b32", e)]
-        yield file("vote", name, "e: of the complement", arrays, take + [f"{name} %d, %p, -1;", f"{name} %e, !%p, 0xffffffff;"], registers)
-    arrays = [Array("in", "a", "u32", a), Array("out", "d", "b32", by_warp(lambda v: [bits(v) & 0xFF0 if 4 <= i < 12 else 0 for i in range(LANES)], a))]
-    body = take + ["mov.u32 %d, 0; mov.u32 %x, %laneid; sub.u32 %x, %x, 4; setp.lt.u32 %q, %x, 8;", "@%q vote.sync.ballot.b32 %d, %p, 0xff0;"]
+        yield file(
+            "vote",
+            name,
+            "e: of the complement",
+            arrays,
+            take + [f"{name} %d, %p, -1;", f"{name} %e, !%p, 0xffffffff;"],
+            registers,
+        )
+    arrays = [
+        Array("in", "a", "u32", a),
+        Array("out", "d", "b32", by_warp(lambda v: [bits(v) & 0xFF0 if 4 <= i < 12 else 0 for i in range(LANES)], a)),
+    ]
+    body = take + [
+        "mov.u32 %d, 0; mov.u32 %x, %laneid; sub.u32 %x, %x, 4; setp.lt.u32 %q, %x, 8;",
+        "@%q vote.sync.ballot.b32 %d, %p, 0xff0;",
+    ]
     yield file("vote", "vote.sync.ballot.b32.some", "lanes 4 to 11 only", arrays, body, registers)
 
 
@@ -125,23 +195,37 @@ def matches():
             values[3] ^= 1 << 63
         groups = lambda v: [sum((y == x) << i for i, y in enumerate(v)) for x in v]
         arrays = [Array("in", "a", f"b{bits}", values), Array("out", "d", "b32", by_warp(groups, values))]
-        yield file("match", f"match.any.sync.b{bits}", "the lanes with the same value", arrays, [f"match.any.sync.b{bits} %d, %a, -1;"])
+        yield file(
+            "match",
+            f"match.any.sync.b{bits}",
+            "the lanes with the same value",
+            arrays,
+            [f"match.any.sync.b{bits} %d, %a, -1;"],
+        )
         values = [v * scale for v in same]
         alike = lambda v: len(set(v)) == 1
-        arrays = [Array("in", "a", f"b{bits}", values), Array("out", "d", "b32", by_warp(lambda v: [ALL if alike(v) else 0] * LANES, values)),
-                  Array("out", "e", "u32", by_warp(lambda v: [int(alike(v))] * LANES, values))]
+        arrays = [
+            Array("in", "a", f"b{bits}", values),
+            Array("out", "d", "b32", by_warp(lambda v: [ALL if alike(v) else 0] * LANES, values)),
+            Array("out", "e", "u32", by_warp(lambda v: [int(alike(v))] * LANES, values)),
+        ]
         body = [f"match.all.sync.b{bits} %d|%p, %a, -1;", "selp.u32 %e, 1, 0, %p;"]
         yield file("match", f"match.all.sync.b{bits}", "all lanes if all are alike, else 0", arrays, body, ["pred %p"])
 
 
 def reductions():
-    forms = [("add", k) for k in ("u32", "s32")] + [("min", k) for k in ("u32", "s32")] + [("max", k) for k in ("u32", "s32")]
+    forms = (
+        [("add", k) for k in ("u32", "s32")]
+        + [("min", k) for k in ("u32", "s32")]
+        + [("max", k) for k in ("u32", "s32")]
+    )
     forms += [(o, "b32") for o in ("and", "or", "xor")]
     for operation, kind in forms:
         name = f"redux.sync.{operation}.{kind}"
         values = words(name)
         if operation in ("and", "or"):
             values = [v | 0x0F0F0000 if operation == "and" else v & 0x00FF00FF for v in values]
+
         def reduce_(v, o=operation, k=kind):
             if o == "add":
                 return sum(v) & ALL
@@ -151,27 +235,65 @@ def reductions():
             for x in v[1:]:
                 out = {"and": out & x, "or": out | x, "xor": out ^ x}[o]
             return out
+
         some = [i for i in range(LANES) if i % 3 == 1]
-        arrays = [Array("in", "a", kind, values), Array("out", "d", kind, by_warp(lambda v, r=reduce_: [r(v)] * LANES, values)),
-                  Array("out", "e", kind, by_warp(lambda v, r=reduce_: [r([v[i] for i in some]) if lane in some else 0 for lane in range(LANES)], values))]
+        arrays = [
+            Array("in", "a", kind, values),
+            Array("out", "d", kind, by_warp(lambda v, r=reduce_: [r(v)] * LANES, values)),
+            Array(
+                "out",
+                "e",
+                kind,
+                by_warp(
+                    lambda v, r=reduce_: [r([v[i] for i in some]) if lane in some else 0 for lane in range(LANES)],
+                    values,
+                ),
+            ),
+        ]
         mask = sum(1 << i for i in some)
-        body = [f"{name} %d, %a, -1;", "mov.b32 %e, 0; mov.u32 %x, %laneid; rem.u32 %x, %x, 3; setp.eq.u32 %p, %x, 1;",
-                f"@%p {name} %e, %a, 0x{mask:x};"]
+        body = [
+            f"{name} %d, %a, -1;",
+            "mov.b32 %e, 0; mov.u32 %x, %laneid; rem.u32 %x, %x, 3; setp.eq.u32 %p, %x, 1;",
+            f"@%p {name} %e, %a, 0x{mask:x};",
+        ]
         yield file("redux", name, "over the warp; e: over every third lane", arrays, body, ["u32 %x", "pred %p"])
 
 
 # ---- masks ----
+
 
 def masks():
     lanes = list(range(LANES))
     zeros = Array("in", "a", "u32", [0] * WARPS * LANES)
     full = Array("out", "d", "b32", [ALL] * WARPS * LANES)
     branch = Array("out", "e", "b32", [sum(1 << k for k in lanes if (k < 11) == (i < 11)) for i in lanes] * WARPS)
-    body = ["activemask.b32 %d;", "mov.u32 %x, %laneid; setp.lt.u32 %p, %x, 11;", "@%p bra low;", "activemask.b32 %e;", "bra.uni done;",
-            "low:", "activemask.b32 %e;", "done:", "bar.warp.sync -1;", "add.u32 %d, %d, %a;"]
-    yield file("activemask", "activemask.b32", "all lanes, and in a divergent branch", [zeros, full, branch], body, ["u32 %x", "pred %p"])
-    for name, function in (("eq", lambda i: 1 << i), ("lt", lambda i: (1 << i) - 1), ("le", lambda i: (2 << i) - 1),
-                           ("gt", lambda i: ALL & ~((2 << i) - 1)), ("ge", lambda i: ALL & ~((1 << i) - 1))):
+    body = [
+        "activemask.b32 %d;",
+        "mov.u32 %x, %laneid; setp.lt.u32 %p, %x, 11;",
+        "@%p bra low;",
+        "activemask.b32 %e;",
+        "bra.uni done;",
+        "low:",
+        "activemask.b32 %e;",
+        "done:",
+        "bar.warp.sync -1;",
+        "add.u32 %d, %d, %a;",
+    ]
+    yield file(
+        "activemask",
+        "activemask.b32",
+        "all lanes, and in a divergent branch",
+        [zeros, full, branch],
+        body,
+        ["u32 %x", "pred %p"],
+    )
+    for name, function in (
+        ("eq", lambda i: 1 << i),
+        ("lt", lambda i: (1 << i) - 1),
+        ("le", lambda i: (2 << i) - 1),
+        ("gt", lambda i: ALL & ~((2 << i) - 1)),
+        ("ge", lambda i: ALL & ~((1 << i) - 1)),
+    ):
         out = Array("out", "d", "u32", [function(i) for i in lanes] * WARPS)
         yield file("mov", f"mov.u32.lanemask_{name}", f"%lanemask_{name}", [out], [f"mov.u32 %d, %lanemask_{name};"])
     elected = Array("out", "d", "u32", [0 | (int(i == 0)) << 8 for i in lanes] * WARPS)
@@ -182,17 +304,35 @@ def masks():
 def warp_barrier():
     """Lanes pass values through shared memory between warp barriers, in a divergent loop too."""
     values = words("bar.warp.sync", limit=1000)
+
     def expected(v):
         for step in (1, 2, 4, 8, 16):
             v = [v[i] + v[(i + step) % LANES] for i in range(LANES)]
         return v
+
     arrays = [Array("in", "a", "u32", values), Array("out", "d", "u32", by_warp(expected, values))]
-    body = [".shared .u32 area[64];", "mov.u64 %base, area; mul.wide.u32 %off, %i, 4; add.u64 %own, %base, %off;", "mov.u32 %d, %a; mov.u32 %s, 1;",
-            "loop:", "st.shared.u32 [%own], %d;", "bar.warp.sync 0xffffffff;", "add.u32 %x, %i, %s; and.b32 %x, %x, 31; and.b32 %y, %i, 32; or.b32 %x, %x, %y;",
-            "mul.wide.u32 %off, %x, 4; add.u64 %off, %base, %off; ld.shared.u32 %x, [%off];", "bar.warp.sync -1;", "add.u32 %d, %d, %x;",
-            "shl.b32 %s, %s, 1; setp.lt.u32 %p, %s, 32;", "@%p bra loop;"]
-    yield file("bar", "bar.warp.sync", "a sum over the warp through shared memory", arrays, body,
-               ["u64 %base", "u64 %off", "u64 %own", "u32 %s", "u32 %x", "u32 %y", "pred %p"])
+    body = [
+        ".shared .u32 area[64];",
+        "mov.u64 %base, area; mul.wide.u32 %off, %i, 4; add.u64 %own, %base, %off;",
+        "mov.u32 %d, %a; mov.u32 %s, 1;",
+        "loop:",
+        "st.shared.u32 [%own], %d;",
+        "bar.warp.sync 0xffffffff;",
+        "add.u32 %x, %i, %s; and.b32 %x, %x, 31; and.b32 %y, %i, 32; or.b32 %x, %x, %y;",
+        "mul.wide.u32 %off, %x, 4; add.u64 %off, %base, %off; ld.shared.u32 %x, [%off];",
+        "bar.warp.sync -1;",
+        "add.u32 %d, %d, %x;",
+        "shl.b32 %s, %s, 1; setp.lt.u32 %p, %s, 32;",
+        "@%p bra loop;",
+    ]
+    yield file(
+        "bar",
+        "bar.warp.sync",
+        "a sum over the warp through shared memory",
+        arrays,
+        body,
+        ["u64 %base", "u64 %off", "u64 %own", "u32 %s", "u32 %x", "u32 %y", "pred %p"],
+    )
 
 
 def cases():

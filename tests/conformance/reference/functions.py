@@ -9,7 +9,7 @@ from decimal import Decimal, getcontext, localcontext
 from .formats import NAN, Number, infinity, number
 
 getcontext().prec = 70
-getcontext().Emin, getcontext().Emax = -10**6, 10**6
+getcontext().Emin, getcontext().Emax = -(10**6), 10**6
 
 
 def to_decimal(fraction):

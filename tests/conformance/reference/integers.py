@@ -158,7 +158,7 @@ def dot4(atype, btype, a, b, c):
 
 
 def dot2(mode, atype, btype, a, b, c):
-    chosen = parts(b, 4, 8, btype)[0 if mode == "lo" else 2:][:2]
+    chosen = parts(b, 4, 8, btype)[0 if mode == "lo" else 2 :][:2]
     return (c + sum(x * y for x, y in zip(parts(a, 2, 16, atype), chosen))) & mask(32)
 
 
@@ -216,7 +216,13 @@ def video(operation, count, dtype, atype, btype, a, b, c, sat=False, add=False):
     bits = 32 // count
     out = []
     for x, y in zip(parts(a, count, bits, atype), parts(b, count, bits, btype)):
-        value = {"vadd": x + y, "vsub": x - y, "vabsdiff": abs(x - y), "vmin": min(x, y), "vmax": max(x, y),
-                 "vavrg": (x + y + (1 if x + y >= 0 else 0)) >> 1}[operation]
+        value = {
+            "vadd": x + y,
+            "vsub": x - y,
+            "vabsdiff": abs(x - y),
+            "vmin": min(x, y),
+            "vmax": max(x, y),
+            "vavrg": (x + y + (1 if x + y >= 0 else 0)) >> 1,
+        }[operation]
         out.append(saturate(value, f"{dtype[0]}{bits}") if sat else value)
     return (c + sum(out)) & mask(32) if add else join(out, bits)

@@ -56,15 +56,42 @@ def float_edges(form):
     sign = 1 << (form.bits - 1)
     one = finite_bits(form, 0, Fraction(1))
     infinity = ((1 << form.exponent_bits) - 1) << m
-    positive = [0, 1, (1 << m) - 1, 1 << m, one - 1, one, one + 1, one + (1 << (m - 1)), one + (1 << m), infinity - 1,
-                infinity, infinity | 1 << (m - 1), 5 << (m - 2)]
+    positive = [
+        0,
+        1,
+        (1 << m) - 1,
+        1 << m,
+        one - 1,
+        one,
+        one + 1,
+        one + (1 << (m - 1)),
+        one + (1 << m),
+        infinity - 1,
+        infinity,
+        infinity | 1 << (m - 1),
+        5 << (m - 2),
+    ]
     return positive + [p | sign for p in positive if p != infinity | 1 << (m - 1)]
 
 
 def integer_edges(bits):
     top = 1 << (bits - 1)
-    return [0, 1, 2, 3, 7, top - 1, top, top + 1, (1 << bits) - 1, (1 << bits) - 2, (1 << bits // 2) - 1, 1 << bits // 2,
-            0x5555555555555555 & (1 << bits) - 1, 0xAAAAAAAAAAAAAAAA & (1 << bits) - 1]
+    return [
+        0,
+        1,
+        2,
+        3,
+        7,
+        top - 1,
+        top,
+        top + 1,
+        (1 << bits) - 1,
+        (1 << bits) - 2,
+        (1 << bits // 2) - 1,
+        1 << bits // 2,
+        0x5555555555555555 & (1 << bits) - 1,
+        0xAAAAAAAAAAAAAAAA & (1 << bits) - 1,
+    ]
 
 
 def edges(kind):
@@ -100,7 +127,7 @@ def rows(kinds, count, random, edge_lists=None):
             shuffled = [random.shuffle(list(e)) for e in lists]
             longest = max(len(e) for e in shuffled)
             out += [tuple(e[i % len(e)] for e in shuffled) for i in range(longest)]
-        out = out[:2 * count // 3]
+        out = out[: 2 * count // 3]
     while len(out) < count:
         out.append(tuple(random_value(k, random) for k in kinds))
     return out

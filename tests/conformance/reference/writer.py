@@ -61,9 +61,27 @@ def head(target=(70, 80)):
     return f".version {version // 10}.{version % 10}\n.target sm_{sm}\n.address_size 64\n"
 
 
-REGISTER_KINDS = {"u8": "u16", "s8": "s16", "b8": "b16", "f16": "b16", "bf16": "b16", "f16x2": "b32", "bf16x2": "b32",
-                  "tf32": "b32", "u16x2": "b32", "s16x2": "b32"}
-MEMORY_KINDS = {"f16": "b16", "bf16": "b16", "f16x2": "b32", "bf16x2": "b32", "tf32": "b32", "u16x2": "b32", "s16x2": "b32"}
+REGISTER_KINDS = {
+    "u8": "u16",
+    "s8": "s16",
+    "b8": "b16",
+    "f16": "b16",
+    "bf16": "b16",
+    "f16x2": "b32",
+    "bf16x2": "b32",
+    "tf32": "b32",
+    "u16x2": "b32",
+    "s16x2": "b32",
+}
+MEMORY_KINDS = {
+    "f16": "b16",
+    "bf16": "b16",
+    "f16x2": "b32",
+    "bf16x2": "b32",
+    "tf32": "b32",
+    "u16x2": "b32",
+    "s16x2": "b32",
+}
 
 
 def register_kind(kind):
@@ -105,8 +123,26 @@ def lane_kernel(arrays, body, registers=(), target=(70, 80), narrow=False):
     return "\n".join(lines + ["  ret;", "}"])
 
 
-def lanes(opcode, dtype, kinds, function, title, *, folder=None, name=None, body=None, registers=(), immediate=None,
-          edge_lists=None, count=LANES, target=(70, 80), allow=(), extra_rows=(), keep=None, narrow=False):
+def lanes(
+    opcode,
+    dtype,
+    kinds,
+    function,
+    title,
+    *,
+    folder=None,
+    name=None,
+    body=None,
+    registers=(),
+    immediate=None,
+    edge_lists=None,
+    count=LANES,
+    target=(70, 80),
+    allow=(),
+    extra_rows=(),
+    keep=None,
+    narrow=False,
+):
     """The usual file: `opcode d, a, b, ...` over `count` rows of operands. `function` takes the operands' bits and gives the
     result's. With `immediate` (text, bits), a second instruction has it as the last operand and, if the types allow, its
     first operand as the destination: result e."""
@@ -114,7 +150,7 @@ def lanes(opcode, dtype, kinds, function, title, *, folder=None, name=None, body
     random = Random(name or opcode)
     given = list(extra_rows) + rows(kinds, count, random, edge_lists)
     kept, results, seconds = [], [], []
-    for row in given[:max(count, len(extra_rows))]:
+    for row in given[: max(count, len(extra_rows))]:
         if keep and not keep(*row):
             continue
         result = function(*row)
