@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the timing model alone is: synthetic access streams, written before the clock starts.
  *
- *     bench_sim [WORKLOAD|MANAGER...]        prints, per stream and manager, millions per second of host time (one thread) */
+ *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml...]        prints, per stream and manager, millions per second of host time (one thread) */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,8 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Zheng's Table 1, without looking for a machine file. */
-static machine_spec gtx480(void) {
-  return (machine_spec){
+/* Zheng's Table 1, unless a machine file is named. */
+static machine_spec spec = {
       .name = "bench", .compute_major = 2, .memory_bytes = UINT64_C(4) << 30, .sm_count = 15, .clock_mhz = 1400, .schedulers = 2,
       .issue_interval = 6, .sfu_cycles = 8, .fp64_cycles = 16, .shared_latency = 2, .max_threads = 1536, .max_blocks = 8,
       .registers = 32768, .shared_bytes = 49152, .shared_per_block = 49152, .shared_per_block_optin = 49152,
@@ -32,7 +31,6 @@ static machine_spec gtx480(void) {
       .row_bytes = 2048, .t_rcd = 12, .t_rp = 12, .t_rc = 40, .t_cl = 12, .t_wr = 12, .dram_latency = 100, .link_h2d_gbs = 16,
       .link_d2h_gbs = 16, .link_latency_us = 2, .link_copy_us = 5, .copy_engines = 1, .fault_us = 20, .fault_mshrs = 4,
       .fault_page_bytes = 4096, .api_us = 1, .launch_us = 3, .sync_us = 5, .malloc_us = 10, .host_gbs = 10};
-}
 
 static void load(trace_writer *w, uint64_t address) {
   *trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 1) = trace_line(address, 32, 15);
@@ -99,7 +97,6 @@ static void vector(trace_writer *w, uint64_t block, uint32_t warp) {
 typedef struct workload { const char *name; uint64_t blocks; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
 
 static void run(const workload *work, const char *manager) {
-  machine_spec spec = gtx480();
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
@@ -159,10 +156,18 @@ static bool is_workload(const char *name) {
     if (!strcmp(workloads[i].name, name)) return true;
   return false;
 }
-static bool is_manager(const char *name) { return !is_workload(name); }
+static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL; }
+static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name); }
 
 int main(int argc, char **argv) {
   static const char *const all[] = {"copy", "demand", "replay", "ideal"};
+  for (int a = 1; a < argc; a++) {
+    ff_error error;
+    if (is_machine(argv[a]) && machine_spec_load(argv[a], &spec, &error)) {
+      fprintf(stderr, "bench_sim: %s\n", error.message);
+      return 1;
+    }
+  }
   for (int i = 0; i < WORKLOADS; i++)
     for (int m = 0; m < 4; m++)
       if (among(workloads[i].name, argc, argv, is_workload) && among(all[m], argc, argv, is_manager)) run(&workloads[i], all[m]);

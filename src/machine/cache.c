@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set-associative cache of 128-byte lines in four sectors. Only tags and masks: it never holds a value. */
+/* A set-associative cache of 128-byte lines in four sectors, LRU. Only tags and masks: it never holds a value.
+ *
+ * Sets of few ways are searched one by one, with a stamp per line; sets of many ways (the L1 of recent GPUs is nearly
+ * fully associative) through a hash of the tags, with each set's lines in a ring in order of use. Both replace the same
+ * line: the least recently used one, empty lines first. */
 #include <stdlib.h>
 
 #include "machine/model.h"
+
+enum { MANY_WAYS = 33 };
+
+static void rings_init(cache *c, uint64_t lines) {
+  uint32_t buckets = 1;
+  while (buckets < lines) buckets *= 2;
+  c->bucket_mask = buckets - 1;
+  c->buckets = ff_alloc(buckets * sizeof *c->buckets);
+  c->rings = ff_alloc((lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
+  for (uint64_t set = 0; set < c->sets.by; set++) {
+    uint32_t head = (uint32_t)(lines + set), last = head;
+    for (uint32_t w = 0; w < c->ways; w++, last = c->rings[last].newer) {
+      c->rings[last].newer = (uint32_t)(set * c->ways + w);
+      c->rings[set * c->ways + w].older = last;
+    }
+    c->rings[last].newer = head;
+    c->rings[head].older = last; /* the head's `newer` is the oldest line, its `older` the youngest */
+  }
+}
 
 void cache_init(cache *c, uint64_t bytes, uint64_t ways) {
   uint64_t lines = bytes / TRACE_LINE_BYTES ? bytes / TRACE_LINE_BYTES : 1;
@@ -10,17 +33,64 @@ void cache_init(cache *c, uint64_t bytes, uint64_t ways) {
   c->sets = divider_make(lines / c->ways);
   lines = c->sets.by * c->ways;
   c->tags = ff_alloc(lines * sizeof *c->tags);
-  c->used = ff_alloc(lines * sizeof *c->used);
   c->lines = ff_alloc(lines * sizeof *c->lines);
+  if (c->ways >= MANY_WAYS) rings_init(c, lines);
+  else c->used = ff_alloc(lines * sizeof *c->used);
 }
 
 void cache_free(cache *c) {
   free(c->tags);
   free(c->used);
   free(c->lines);
+  free(c->rings);
+  free(c->buckets);
 }
 
+/* ---- many ways ---- */
+
+static uint32_t *bucket_of(cache *c, uint64_t tag) {
+  uint64_t hash = tag * UINT64_C(0x9e3779b97f4a7c15);
+  return &c->buckets[hash >> 32 & c->bucket_mask];
+}
+
+static uint32_t head_of(const cache *c, uint32_t set) { return (uint32_t)(c->sets.by * c->ways) + set; }
+
+static void make_youngest(cache *c, uint32_t index, uint32_t set) {
+  cache_ring *r = &c->rings[index];
+  uint32_t head = head_of(c, set);
+  if (c->rings[head].older == index) return;
+  c->rings[r->newer].older = r->older;
+  c->rings[r->older].newer = r->newer;
+  r->newer = head;
+  r->older = c->rings[head].older;
+  c->rings[r->older].newer = index;
+  c->rings[head].older = index;
+}
+
+static cache_line *find_hashed(cache *c, uint32_t set, uint64_t tag) {
+  uint32_t at = *bucket_of(c, tag);
+  while (at && c->tags[at - 1] != tag) at = c->rings[at - 1].next;
+  if (!at) return NULL;
+  make_youngest(c, at - 1, set);
+  return &c->lines[at - 1];
+}
+
+static void rehash(cache *c, uint32_t index, uint64_t tag) {
+  if (c->tags[index]) {
+    uint32_t *link = bucket_of(c, c->tags[index]);
+    while (*link != index + 1) link = &c->rings[*link - 1].next;
+    *link = c->rings[index].next;
+  }
+  if (!tag) return;
+  uint32_t *bucket = bucket_of(c, tag);
+  c->rings[index].next = *bucket;
+  *bucket = index + 1;
+}
+
+/* ---- both ---- */
+
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
+  if (c->rings) return find_hashed(c, set, tag);
   const uint64_t *tags = &c->tags[(uint64_t)set * c->ways];
   for (uint32_t w = 0; w < c->ways; w++)
     if (tags[w] == tag) {
@@ -33,23 +103,51 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {
   uint64_t base = (uint64_t)set * c->ways, victim = base;
   uint32_t oldest = 0;
-  for (uint32_t w = 0; w < c->ways; w++) {
-    if (!c->tags[base + w]) {
-      victim = base + w;
-      break;
-    }
-    uint32_t age = c->clock - c->used[base + w];
-    if (age >= oldest) {
-      oldest = age;
-      victim = base + w;
+  if (c->rings) {
+    victim = c->rings[head_of(c, set)].newer;
+  } else {
+    for (uint32_t w = 0; w < c->ways; w++) {
+      if (!c->tags[base + w]) {
+        victim = base + w;
+        break;
+      }
+      uint32_t age = c->clock - c->used[base + w];
+      if (age >= oldest) {
+        oldest = age;
+        victim = base + w;
+      }
     }
   }
   *old_tag = c->tags[victim];
   return &c->lines[victim];
 }
 
+/* An emptied line becomes the first to be taken. */
+static void make_oldest(cache *c, uint32_t index, uint32_t set) {
+  cache_ring *r = &c->rings[index];
+  uint32_t head = head_of(c, set);
+  c->rings[r->newer].older = r->older;
+  c->rings[r->older].newer = r->newer;
+  r->older = head;
+  r->newer = c->rings[head].newer;
+  c->rings[r->newer].older = index;
+  c->rings[head].newer = index;
+}
+
 void cache_retag(cache *c, cache_line *line, uint64_t tag) {
-  c->tags[line - c->lines] = tag;
-  c->used[line - c->lines] = ++c->clock;
+  uint32_t index = (uint32_t)(line - c->lines);
+  if (c->rings) {
+    rehash(c, index, tag);
+    if (tag) make_youngest(c, index, index / c->ways);
+    else make_oldest(c, index, index / c->ways);
+  } else {
+    c->used[index] = ++c->clock;
+  }
+  c->tags[index] = tag;
   *line = (cache_line){0};
+}
+
+void cache_clear(cache *c) {
+  for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
+    if (c->tags[l]) cache_retag(c, &c->lines[l], 0);
 }

@@ -91,7 +91,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
     sm *m = &s->sms[i];
     if (++m->l1_epoch < 1 << 16) continue;
     m->l1_epoch = 1;
-    for (uint64_t l = 0; l < m->l1.sets.by * m->l1.ways; l++) m->l1.tags[l] = 0;
+    cache_clear(&m->l1);
   }
   k->next = NULL;
   if (s->queue_last) s->queue_last->next = k;

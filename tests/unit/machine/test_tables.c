@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of the model against naive ones: the event heap, slots, the LRU table, the cache (few ways and many),
+ * division by multiplication. */
+#include "rig.h"
+
+#include <stdlib.h>
+
+static uint64_t state_of_random = 1;
+static uint64_t random_below(uint64_t n) {
+  state_of_random ^= state_of_random << 13;
+  state_of_random ^= state_of_random >> 7;
+  state_of_random ^= state_of_random << 17;
+  return (state_of_random >> 8) % n;
+}
+
+/* ---- events ---- */
+
+static void test_event_heap(void **state) {
+  enum { MOST = 500 };
+  event_heap heap = {.next_time = UINT64_MAX};
+  struct { ps time; uint32_t order; bool in; } naive[20000];
+  uint32_t count = 0, inside = 0;
+  for (int step = 0; step < 30000; step++) {
+    bool push = inside == 0 || (inside < MOST && count < 20000 && random_below(100) < 52);
+    if (push && count == 20000) break;
+    if (push) {
+      ps time = random_below(1000);
+      naive[count].time = time;
+      naive[count].in = true;
+      event_push(&heap, time, EVENT_WARP, count++);
+      inside++;
+    } else {
+      uint32_t first = UINT32_MAX;
+      for (uint32_t i = 0; i < count; i++)
+        if (naive[i].in && (first == UINT32_MAX || naive[i].time < naive[first].time)) first = i;
+      assert_int_equal(heap.next_time, naive[first].time);
+      event e = event_pop(&heap);
+      assert_int_equal(event_index(e), first); /* the earliest; of equal ones, the first that came */
+      assert_int_equal(event_kind_of(e), EVENT_WARP);
+      naive[first].in = false;
+      inside--;
+    }
+    assert_int_equal(event_any(&heap), inside > 0);
+  }
+  while (event_any(&heap)) event_pop(&heap);
+  assert_int_equal(heap.next_time, UINT64_MAX);
+  free(heap.items);
+}
+
+/* ---- slots ---- */
+
+static void test_slots(void **state) {
+  for (uint64_t capacity = 1; capacity < 40; capacity += 3) {
+    slots s;
+    memset(&s, 0, sizeof s);
+    slots_init(&s, capacity);
+    ps naive[64] = {0}, now = 0;
+    for (int step = 0; step < 3000; step++) {
+      uint64_t earliest = 0;
+      for (uint64_t i = 1; i < capacity; i++)
+        if (naive[i] < naive[earliest]) earliest = i;
+      now += random_below(5);
+      ps at = slots_wait(&s, now);
+      assert_int_equal(at, naive[earliest] > now ? naive[earliest] : now);
+      naive[earliest] = at + random_below(100);
+      slots_hold(&s, naive[earliest]);
+    }
+    free(s.until);
+  }
+}
+
+/* ---- LRU table ---- */
+
+static void test_lru(void **state) {
+  for (uint32_t capacity = 1; capacity <= 20; capacity += 4) {
+    lru t;
+    memset(&t, 0, sizeof t);
+    lru_init(&t, capacity);
+    uint64_t keys[32];
+    uint32_t count = 0; /* keys[0] is the youngest */
+    for (int step = 0; step < 20000; step++) {
+      uint64_t key = random_below(30);
+      uint32_t at = 0;
+      while (at < count && keys[at] != key) at++;
+      if (random_below(10) == 0) {
+        lru_remove(&t, key);
+        if (at < count) memmove(&keys[at], &keys[at + 1], (--count - at) * sizeof *keys);
+        continue;
+      }
+      lru_entry *entry = lru_find(&t, key);
+      assert_int_equal(entry != NULL, at < count);
+      if (!entry) {
+        lru_insert(&t, key, key * 7);
+        if (count == capacity) count--;
+        at = count++;
+      } else {
+        assert_int_equal(entry->ready, key * 7);
+      }
+      memmove(&keys[1], &keys[0], at * sizeof *keys);
+      keys[0] = key;
+    }
+    lru_free(&t);
+  }
+}
+
+/* ---- cache ---- */
+
+static void random_cache(uint64_t sets, uint64_t ways) {
+  cache c;
+  memset(&c, 0, sizeof c);
+  cache_init(&c, sets * ways * TRACE_LINE_BYTES, ways);
+  assert_int_equal(c.sets.by, sets);
+  uint64_t *order = ff_alloc(sets * ways * sizeof *order); /* per set, the youngest first; 0: empty */
+  for (int step = 0; step < 30000; step++) {
+    uint64_t tag = 1 + random_below(sets * ways * 3 / 2);
+    uint32_t set = (uint32_t)(tag % sets);
+    uint64_t *tags = &order[set * ways], at = 0;
+    while (at < ways && tags[at] != tag) at++;
+    cache_line *line = cache_find(&c, set, tag);
+    assert_int_equal(line != NULL, at < ways);
+    if (!line) {
+      uint64_t old;
+      line = cache_victim(&c, set, &old);
+      for (at = 0; at + 1 < ways && tags[at]; at++) {} /* an empty one, else the last */
+      assert_int_equal(old, tags[at]);
+      cache_retag(&c, line, tag);
+      line->dirty = (uint8_t)tag;
+    }
+    assert_int_equal(line->dirty, (uint8_t)tag);
+    if (random_below(20) == 0) { /* drop it again */
+      cache_retag(&c, line, 0);
+      memmove(&tags[at], &tags[at + 1], (ways - 1 - at) * sizeof *tags);
+      tags[ways - 1] = 0;
+    } else {
+      memmove(&tags[1], &tags[0], at * sizeof *tags);
+      tags[0] = tag;
+    }
+    if (step == 15000) {
+      cache_clear(&c);
+      memset(order, 0, sets * ways * sizeof *order);
+    }
+  }
+  free(order);
+  cache_free(&c);
+}
+
+static void test_cache(void **state) {
+  random_cache(1, 1);
+  random_cache(7, 4);
+  random_cache(16, 8);
+  random_cache(1, 32);
+  random_cache(3, 33);
+  random_cache(4, 100);
+}
+
+static void test_division(void **state) {
+  uint64_t by[] = {1, 2, 3, 5, 7, 12, 64, 80, 96, 511, 4096, 4095, 123457, UINT64_C(1) << 33, (UINT64_C(1) << 33) + 1};
+  for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+    divider d = divider_make(by[i]);
+    for (int n = 0; n < 20000; n++) {
+      uint64_t x = random_below(UINT64_C(1) << 55) >> random_below(50);
+      if (n < 100) x = by[i] * random_below(1 << 20) - (n & 1);
+      if (n < 4) x = d.limit - 2 + (uint64_t)n;
+      assert_int_equal(divide(x, &d), x / by[i]);
+      assert_int_equal(modulo(x, &d), x % by[i]);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_event_heap), cmocka_unit_test(test_slots), cmocka_unit_test(test_lru),
+      cmocka_unit_test(test_cache), cmocka_unit_test(test_division),
+  };
+  return cmocka_run_group_tests_name("tables", tests, NULL, NULL);
+}
