@@ -2,6 +2,7 @@
 /* Writes a fat binary with machine code (sm_90, not real) and, if asked, PTX: make_fatbin FILE code|both. For programs that
  * look like nvcc's to `farfault run`, without nvcc. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fatbin/fatbin.h"
@@ -22,5 +23,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", error.message);
     return 1;
   }
+  free(out.chars);
   return 0;
 }
