@@ -39,9 +39,9 @@ exec_atomic_function exec_atomic_find(ptx_mod op, ptx_type type, bool global);
 void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask);
 /* Every lane of `mask` accesses `bytes` bytes at value[lane] + add. */
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask);
-void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
-void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
-void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask);
+void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask);
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at);
 
 #endif

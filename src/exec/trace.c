@@ -85,17 +85,22 @@ typedef struct line_set {
 
 static void collect(line_set *set, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
   uint8_t table[TABLE];
+  uint32_t n = 0;
+  uint64_t last = UINT64_MAX;
   memset(table, 0xff, sizeof table);
   set->count = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint64_t address = value[__builtin_ctz(m)] + add, line = address / TRACE_LINE_BYTES;
-    uint32_t offset = (uint32_t)(address % TRACE_LINE_BYTES), slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
-    while (table[slot] != 0xff && set->line[table[slot]] != line) slot = (slot + 1) % TABLE;
-    uint32_t n = table[slot];
-    if (n == 0xff) {
-      n = table[slot] = (uint8_t)set->count++;
-      set->line[n] = line;
-      set->lanes[n] = set->sectors[n] = 0;
+    uint32_t offset = (uint32_t)(address % TRACE_LINE_BYTES);
+    if (line != last) {
+      uint32_t slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
+      while ((n = table[slot]) != 0xff && set->line[n] != line) slot = (slot + 1) % TABLE;
+      if (n == 0xff) {
+        n = table[slot] = (uint8_t)set->count++;
+        set->line[n] = line;
+        set->lanes[n] = set->sectors[n] = 0;
+      }
+      last = line;
     }
     set->lanes[n]++;
     set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
@@ -140,29 +145,34 @@ static uint32_t shared_rounds(const uint32_t *offset, uint32_t bytes, uint32_t m
   return bytes > 16 ? rounds * (bytes / 16) : rounds;
 }
 
-void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  core_trace_issue(w, i->index + 1, shared_rounds(offset, bytes, mask) - 1);
+/* Extra cycles need not wait for the instructions that cost them to be counted: both end up in the same ISSUE. */
+static void add_passes(core_warp *w, uint32_t passes) {
+  if (passes > 1) trace_put_issue(w->trace, 0, passes - 1, 0, 0);
+}
+
+void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  add_passes(w, shared_rounds(offset, bytes, mask));
 }
 
 /* Local memory lies interleaved by words: lanes at one offset share a row; each other offset is another pass. */
-void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
   uint32_t passes = 0, words = bytes > 4 ? bytes / 4 : 1;
   for (uint32_t left = mask; left; passes++) {
     uint32_t row = offset[__builtin_ctz(left)] / 4;
     for (uint32_t m = left; m; m &= m - 1)
       if (offset[__builtin_ctz(m)] / 4 == row) left &= ~(m & -m);
   }
-  core_trace_issue(w, i->index + 1, passes * words - 1);
+  add_passes(w, passes * words);
 }
 
-void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask) {
+void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask) {
   uint32_t passes = 0;
   for (uint32_t left = mask; left; passes++) {
     uint64_t word = value[__builtin_ctz(left)];
     for (uint32_t m = left; m; m &= m - 1)
       if (value[__builtin_ctz(m)] == word) left &= ~(m & -m);
   }
-  core_trace_issue(w, i->index + 1, passes - 1);
+  add_passes(w, passes);
 }
 
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {
@@ -176,10 +186,10 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
     else if (at[lane].space == PTX_SPACE_LOCAL) local |= bit, offset[lane] = at[lane].offset;
     else global |= bit;
   }
-  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
+  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, address, global);
   else if (global) core_trace_gather(w, i, address, 0, bytes, global);
-  if (shared) core_trace_shared(w, i, offset, bytes, shared);
-  if (local) core_trace_local(w, i, offset, bytes, local);
+  if (shared) core_trace_shared(w, offset, bytes, shared);
+  if (local) core_trace_local(w, offset, bytes, local);
 }
 
 /* ---- waits ---- */

@@ -143,6 +143,12 @@ static void test_shared_passes(void **state) {
   compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 7; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r7;", 32, 0, "issue 10+31\nexit\n");
   compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u64 %rd7, [%r6];", 32, 0, "issue 10+1\nexit\n");
   compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];", 32, 0, "issue 10+3\nexit\n");
+  /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by side, two rows apart */
+  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 6; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 8; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11+1\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 3, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "issue 13\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 2, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "issue 13+1\nexit\n");
   compare("", AT ".local .align 8 .b8 depot[32]; st.local.u64 [depot+8], %rd1; ld.local.u32 %r4, [depot+12];", 32, 0, "issue 8+1\nexit\n");
   compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "issue 11+3\nexit\n");
 }
