@@ -245,8 +245,10 @@ static bool decode_compute(decoder *d) {
   if (d->isa->choose(d->func, instr, &choice, d->error) != FF_OK) return false;
   if (instr->operand_count < 1u + choice.sources) return decode_fail(d, "%u operands are too few", instr->operand_count);
   uint32_t src[4] = {0}, dst, dst2, widen;
-  for (uint32_t s = 0; s < choice.sources; s++)
-    if (!decode_source(d, &instr->operands[s + 1], choice.src_type[s], &src[s])) return false;
+  for (uint32_t s = 0; s < choice.sources; s++) {
+    uint32_t at = instr->opcode == PTX_OP_LOP3 && choice.src_type[s] == PTX_PRED ? 5 : s + 1; /* behind the table */
+    if (!decode_source(d, &instr->operands[at], choice.src_type[s], &src[s])) return false;
+  }
   if (!compute_destination(d, &choice, &dst, &widen) || !second_destination(d, &choice, &dst2)) return false;
   exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
   memcpy(i->run, choice.run, sizeof i->run);

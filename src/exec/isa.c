@@ -5,7 +5,14 @@
 #include "exec/program.h"
 
 #if defined(__x86_64__)
-#define CAN_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c"))
+#include <cpuid.h>
+/* Not every compiler's __builtin_cpu_supports knows "f16c". */
+static bool has_f16c(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#define CAN_AVX2 \
+  (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") && has_f16c())
 #define CAN_AVX512                                                                                                       \
   (CAN_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && \
    __builtin_cpu_supports("avx512vl"))

@@ -27,6 +27,14 @@
   }
 #endif
 
+/* lop3.BoolOp: p = (d != 0) BoolOp q */
+static void lop3_predicate(exec_warp *w, const exec_instr *in, uint32_t live) {
+  const uint32_t *d = exec_u32(w, in->dst);
+  uint32_t bits = 0;
+  for (uint32_t l = 0; l < 32; l++) bits |= (uint32_t)(d[l] != 0) << l;
+  if (in->aux & OPS_AUX_SECOND) ops_put_pred(w, in->dst2, ops_combine(in->aux, bits, ops_get_pred(w, in, 3)), live);
+}
+
 /* lop3: choose by a, then by b, then by c, among the table's entries spread to all bits. */
 #define OPS_LOP3(form, fn, ...)                                                                                           \
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
@@ -46,6 +54,7 @@
       const uint32_t low = r0 ^ ((r0 ^ r1) & b), high = r2 ^ ((r2 ^ r3) & b);                                       \
       OPS_STORE_##form(u32, (low ^ ((low ^ high) & a)));                                                            \
     }                                                                                                               \
+    if (in->aux & OPS_AUX_BOOLEAN) lop3_predicate(w, in, OPS_LIVE_##form);                                          \
   }
 
 /* --- Counting. Without a multiplication, so that 64-bit lanes vectorise as well. --- */

@@ -65,9 +65,9 @@ static void name_add(form_name *name, const char *word) {
 }
 
 static bool combines(const ptx_instr *instr, int index) {
-  if (instr->opcode != PTX_OP_SETP && instr->opcode != PTX_OP_SET) return false;
+  if (instr->opcode != PTX_OP_SETP && instr->opcode != PTX_OP_SET && instr->opcode != PTX_OP_LOP3) return false;
   ptx_mod mod = instr->mods[index];
-  return index > 0 && (mod == PTX_MOD_AND || mod == PTX_MOD_OR || mod == PTX_MOD_XOR);
+  return (index > 0 || instr->opcode == PTX_OP_LOP3) && (mod == PTX_MOD_AND || mod == PTX_MOD_OR || mod == PTX_MOD_XOR);
 }
 
 static bool is_integer(ptx_type type) { return ptx_type_class(type) == 'U' || ptx_type_class(type) == 'S'; }
@@ -173,8 +173,12 @@ ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr,
     return FF_OK;
   }
   uint32_t boolean = boolean_aux(instr);
-  if (boolean) {
-    choice->aux |= boolean;
+  choice->aux |= boolean;
+  if (boolean && instr->opcode == PTX_OP_LOP3) { /* d|p, a, b, c, lut, q: q takes the place of the table, which is in aux */
+    if (instr->operand_count < 6) return unsupported(&name, error);
+    choice->src_type[3] = PTX_PRED;
+    if (instr->operands[5].negated) choice->aux |= OPS_AUX_NEGATED(3);
+  } else if (boolean) {
     choice->src_type[choice->sources++] = PTX_PRED;
   }
   if (instr->operands[0].kind == PTX_OPERAND_REG_PAIR && instr->operands[0].reg2 != PTX_NO_REG) {

@@ -53,9 +53,9 @@ OPS_INLINE float ops_odd32(double x) {
     const uint32_t normal = ((m + OPS_BIAS_##mode(sign, m >> 13 & 1u, 0x1fffu)) >> 13) - (112u << 10);              \
     const float scaled = ops_f32_of(m < 0x38800000u ? m : 0) * 0x1p24f;                                             \
     const int32_t whole = (int32_t)scaled;                                                                          \
-    const float rest = (scaled - (float)whole) * 0x1p23f;                                                           \
+    const float rest = (scaled - (float)whole) * 0x1p24f;                                                           \
     const uint32_t more = rest > 0.0f && rest < 1.0f ? 1u : (uint32_t)(int32_t)rest;                                \
-    const uint32_t small = (uint32_t)whole + ((more + OPS_BIAS_##mode(sign, (uint32_t)whole & 1u, 0x7fffffu)) >> 23); \
+    const uint32_t small = (uint32_t)whole + ((more + OPS_BIAS_##mode(sign, (uint32_t)whole & 1u, 0xffffffu)) >> 24); \
     const uint32_t large = OPS_BIAS_##mode(sign, 1u, 0x1fffu) ? OPS_INF_F16 : OPS_INF_F16 - 1;                      \
     uint32_t r = m < 0x38800000u ? small : normal;                                                                  \
     r = m >= 0x47800000u ? large : r;                                                                               \

@@ -47,19 +47,21 @@ static void shfl(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   const uint32_t *lanes = sync->lane;
-  uint32_t valid = sync->valid, active = w->active, computed[32];
+  uint32_t valid = sync->valid, active = w->active, absent = 0, computed[32];
   if (UNLIKELY(!sync->constant || active != UINT32_MAX)) {
     const uint32_t *b = exec_u32(x, i->src[1]), *c = exec_u32(x, i->src[2]);
     valid = 0;
     for (uint32_t l = 0; l < 32; l++) {
       bool good = false;
       uint32_t source = active >> l & 1 ? shfl_source(sync->mode, l, b[l], c[l], &good) : l;
-      computed[l] = active >> source & 1 ? source : l;
+      computed[l] = source;
+      absent |= (uint32_t)!(active >> source & 1) << l;
       valid |= (uint32_t)good << l;
     }
     lanes = computed;
   }
   permute(exec_u32(x, i->dst), exec_u32(x, i->src[0]), lanes, active);
+  if (absent & active) lanes_fill32(exec_u32(x, i->dst), 0, absent & active); /* undefined; programs count on 0 */
   if (sync->has_predicate) set_predicate(w, i->dst2, valid);
 }
 
