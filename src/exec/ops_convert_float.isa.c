@@ -86,6 +86,7 @@ OPS_INLINE float odd_of_exact(double x) { return ops_odd32(x); }
   OP1("cvt." #mode ".bf16." S, cvt_bf16_##mode##_##K, bf16, K, ops_bf16_##mode(odd_of_##E(a)))
 #define INT_TO_FLOAT(S, K, E)                                                                                       \
   OP1("cvt.rn.f32." S " cvt.rn.ftz.f32." S, cvt_f32_rn_##K, f32, K, (float)a)                                       \
+  OP1("cvt.rn.sat.f32." S " cvt.rn.ftz.sat.f32." S, cvt_f32s_rn_##K, f32s, K, (float)a)                             \
   FNR1(cvt_f32_dir_##K, f32, K, (float)a)                                                                           \
   ROW1("cvt.rz.f32." S " cvt.rz.ftz.f32." S, cvt_f32_dir_##K, OPS_RZ, f32, K)                                       \
   ROW1("cvt.rm.f32." S " cvt.rm.ftz.f32." S, cvt_f32_dir_##K, OPS_RM, f32, K)                                       \
