@@ -40,7 +40,7 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
   rm -rf "$check/profiles"
   say "tests with checks"
-  run_tests "$check" -E '^(conformance/generated|driver/test_symbols)$'
+  run_tests "$check" -E '^(conformance/generated|driver/test_symbols|programs/executables)$'
 
   say "fuzzing for $fuzz_seconds s"
   targets=("$check"/fuzz/*)

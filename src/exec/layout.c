@@ -145,7 +145,7 @@ static uint32_t units_take(units *u, uint32_t width) {
     return i + 1 - width;
   }
   uint32_t first = (uint32_t)u->taken.count - run;
-  memset(u->taken.items + first, 1, run);
+  if (run) memset(u->taken.items + first, 1, run);
   for (; run < width; run++) FF_PUSH(&u->taken, 1);
   return first;
 }

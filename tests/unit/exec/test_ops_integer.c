@@ -30,7 +30,7 @@ static bool is_packed(const form *f) {
 
 static wide product_part(const form *f, wide a, wide b) {
   uint32_t bits = ptx_type_bits(main_type(f));
-  wide t = a * b; /* 64 bits signed times signed fits 128 */
+  wide t = (wide)((uwide)a * (uwide)b); /* signed: 64 bits times 64 bits fit; unsigned: the low 128 bits are wanted */
   if (has(f, PTX_MOD_HI)) return is_signed(main_type(f)) ? t >> bits : (wide)((uwide)a * (uwide)b >> bits);
   return t;
 }
