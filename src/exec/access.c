@@ -156,7 +156,7 @@ void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function functio
   const exec_access *a = i->side;
   const void *b = exec_operand(&w->x, a->data[0]), *c = exec_operand(&w->x, a->compare);
   void *old = a->returns ? exec_operand(&w->x, i->dst) : NULL;
-  if (!function(address, b, c, old, mask, plain || w->launch->threads == 1)) w->budget -= EXEC_POLL_COST;
+  if (!function(address, b, c, old, mask, plain || w->launch->threads == 1)) core_poll(w);
 }
 
 void core_access_lanes(exec_warp *x, const exec_instr *i) {
@@ -166,7 +166,7 @@ void core_access_lanes(exec_warp *x, const exec_instr *i) {
   memset(at, 0, sizeof at);
   for (uint32_t m = w->active; m; m &= m - 1) locate(w, i, (uint32_t)__builtin_ctz(m), &at[__builtin_ctz(m)]);
   if (w->trace) core_trace_lanes(w, i, at);
-  if (a->poll) w->budget -= EXEC_POLL_COST;
+  if (a->poll) core_poll(w);
   if (a->op == EXEC_OP_ATOMIC) {
     do_atomic(w, i, at);
     return;

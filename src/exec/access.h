@@ -42,6 +42,7 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
 void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
 void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
 void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask);
+void core_trace_prefetch(core_warp *w, const exec_instr *i);
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at);
 
 #endif

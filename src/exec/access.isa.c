@@ -148,7 +148,7 @@ STORE_KINDS(X)
 
 INLINE void after_load(core_warp *w, const exec_access *a) {
   w->accesses++;
-  if (UNLIKELY(a->poll)) w->budget -= EXEC_POLL_COST;
+  if (UNLIKELY(a->poll)) core_poll(w);
 }
 
 #define X(kind, memory, cell, from)                                                                                      \
@@ -312,7 +312,7 @@ INLINE void shared_load_pieces(uint32_t *to, const unsigned char *base, const ui
       for (uint32_t e = 0; e < elements; e++)                                                                            \
         load_offset_##kind((cell *)exec_operand(&w->x, a->data[e]), w->shared, offset, add + e * bytes, w->active);      \
     }                                                                                                                    \
-    if (UNLIKELY(a->poll)) w->budget -= EXEC_POLL_COST;                                                                  \
+    if (UNLIKELY(a->poll)) core_poll(w);                                                                                 \
   }                                                                                                                      \
   INLINE void shared_load_##kind(exec_warp *x, const exec_instr *i, const uint32_t elements) {                           \
     core_warp *w = (core_warp *)x;                                                                                       \

@@ -98,22 +98,51 @@ static uint32_t pairwise(uint32_t a, uint32_t b, uint16_t (*f)(uint32_t, uint32_
 
 /* ---- the operations ---- */
 
+/* The destination is an operand's register: tried again, the operand would be gone. */
+static bool overlap(const void *operand, const void *old) { return operand == old; }
+
+/* All lanes of the mask at one cell: what they do together is one exchange of the cell. */
+static bool one_cell(void *const *address, uint32_t mask) {
+  const void *first = address[__builtin_ctz(mask)];
+  for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
+    if (address[__builtin_ctz(m)] != first) return false;
+  return true;
+}
+
+#define EACH_OF(mask) for (uint32_t m = (mask), lane; m && (lane = (uint32_t)__builtin_ctz(m), true); m &= m - 1)
 #define NAME_(op, type) atomic_##op##_##type
 #define X(op, type, cell, slot, expression)                                                                              \
+  static cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                                 \
+  static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask) {            \
+    uint32_t changed;                                                                                                    \
+    cell first = __atomic_load_n(at, __ATOMIC_RELAXED), old, new;                                                        \
+    do {                                                                                                                 \
+      changed = 0;                                                                                                       \
+      new = first;                                                                                                       \
+      EACH_OF(mask) {                                                                                                    \
+        old = new;                                                                                                       \
+        if (olds) olds[lane] = old;                                                                                      \
+        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                      \
+        changed |= (uint32_t)(new != old) << lane;                                                                       \
+      }                                                                                                                  \
+    } while (!__atomic_compare_exchange_n(at, &first, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                   \
+    return changed;                                                                                                      \
+  }                                                                                                                      \
   static uint32_t NAME_(op, type)(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask, bool plain) { \
-    uint32_t changed = 0;                                                                                                \
+    const slot *b = vb, *c = vc;                                                                                         \
     slot *olds = vold;                                                                                                   \
-    for (uint32_t m = mask; m; m &= m - 1) {                                                                             \
-      uint32_t lane = (uint32_t)__builtin_ctz(m);                                                                        \
-      cell *at = address[lane], b = (cell)((const slot *)vb)[lane], c = (cell)((const slot *)vc)[lane], old, new;        \
-      (void)c;                                                                                                           \
+    uint32_t changed = 0;                                                                                                \
+    if (!plain && !overlap(vb, vold) && !overlap(vc, vold) && one_cell(address, mask))                                   \
+      return op##_##type##_together(address[__builtin_ctz(mask)], b, c, olds, mask);                                     \
+    EACH_OF(mask) {                                                                                                      \
+      cell *at = address[lane], old, new;                                                                                \
       if (plain) {                                                                                                       \
         old = *at;                                                                                                       \
-        new = (cell)(expression);                                                                                        \
+        new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                      \
         if (new != old) *at = new;                                                                                       \
       } else {                                                                                                           \
         old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                     \
-        do new = (cell)(expression);                                                                                     \
+        do new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                   \
         while (!__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                   \
       }                                                                                                                  \
       changed |= (uint32_t)(new != old) << lane;                                                                         \

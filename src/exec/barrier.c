@@ -56,7 +56,7 @@ static void release(core_block *block, uint32_t id) {
   *barrier = (core_barrier){0};
   block->barriers_waiting &= ~(1u << id);
   block->barrier_count++;
-  block->idle_turns = 0;
+  block->idle_turns = block->busy_turns = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     for (uint32_t s = 0; s < w->other_count; s++) {

@@ -2,13 +2,15 @@
 /* A thread block in progress: its warps take turns until all have exited.
  *
  * A warp runs until it exits, waits, or has used its turn up; a block until it has finished or until all its warps that
- * can run have used up a turn without any barrier or exit in between: then they wait for something outside the block
- * (or compute for long), and another block gets its turn. */
+ * can run have used up a turn by polling, without any barrier or exit in between: then they wait for something outside
+ * the block, and another block gets its turn. A warp that computes for long keeps its block going, but not for ever: it
+ * may wait in a way that does not look like it. */
 #include <string.h>
 
 #include "exec/fault.h"
 #include "exec/output.h"
 
+#define BUSY_TURNS 64u /* turns of computing after which a block counts as waiting */
 #define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
 
 /* ---- contexts: kept by the worker for the next block ---- */
@@ -96,7 +98,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
-  block->at = block->idle_turns = 0;
+  block->at = block->idle_turns = block->busy_turns = 0;
   block->barriers_waiting = 0;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
@@ -109,21 +111,41 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
 
 /* ---- turns ---- */
 
-/* Adds to the launch's total of warp instructions, and stops for the reasons that hang on it. */
+static bool too_many(const core_launch *launch, uint64_t executed) {
+  return launch->config->max_instructions && executed > launch->config->max_instructions;
+}
+
+static _Noreturn void stop_at(core_warp *w, uint64_t executed) {
+  uint32_t lane = (uint32_t)__builtin_ctz(w->active);
+  if (!too_many(w->launch, executed)) core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel was stopped");
+  core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel is not done after %llu warp instructions (the limit is %llu)",
+             (unsigned long long)executed, (unsigned long long)w->launch->config->max_instructions);
+}
+
+/* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
 static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
   core_launch *launch = block->launch;
-  const exec_config *config = launch->config;
   block->counted += w->executed - before;
   if (block->counted < least) return;
   uint64_t total = __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
   block->counted = 0;
-  bool cancelled = config->cancel && *config->cancel;
-  bool too_many = config->max_instructions && total > config->max_instructions;
-  if ((!cancelled && !too_many) || !w->active) return;
-  uint32_t lane = (uint32_t)__builtin_ctz(w->active);
-  if (cancelled) core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel was stopped");
-  core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel is not done after %llu warp instructions (the limit is %llu)",
-             (unsigned long long)total, (unsigned long long)config->max_instructions);
+  if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
+  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  if ((cancelled || too_many(launch, total)) && w->active) stop_at(w, total);
+}
+
+/* A grid of many short blocks is stopped between two of them. */
+static void check_start(core_block *block) {
+  core_launch *launch = block->launch;
+  uint64_t total = __atomic_load_n(&launch->executed, __ATOMIC_RELAXED);
+  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  if (!cancelled && !too_many(launch, total)) return;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    if (!w->live || (w->started && !w->active)) continue;
+    if (!w->started) core_warp_start(w);
+    stop_at(w, total);
+  }
 }
 
 static uint32_t next_ready(const core_block *block) {
@@ -138,23 +160,26 @@ static void warp_done(core_block *block, core_warp *w) {
 
 block_result core_block_run(core_block *block) {
   core_launch *launch = block->launch;
-  block->idle_turns = 0;
+  block->idle_turns = block->busy_turns = 0;
+  check_start(block);
   while (block->live_threads) {
     if (!block->ready) core_fault_deadlock(block);
     if (!(block->ready >> block->at & 1)) block->at = next_ready(block);
     core_warp *w = &block->warps[block->at];
     uint64_t before = w->executed;
     w->budget = EXEC_TURN_BUDGET;
+    w->polls = 0;
     warp_turn turn = launch->isa->run(w);
     if (turn == TURN_DONE) {
       warp_done(block, w);
-      block->idle_turns = 0;
     } else if (turn == TURN_BLOCKED) {
       if (!w->ready_count) block->ready &= ~(UINT64_C(1) << w->index);
     } else {
       count_turn(block, w, before, 0);
       block->at = next_ready(block);
-      if (++block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;
+      bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
+      block->idle_turns = waits ? block->idle_turns + 1 : 0;
+      if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;
       continue;
     }
     count_turn(block, w, before, COUNT_STEP);

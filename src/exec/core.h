@@ -43,6 +43,7 @@
 #define EXEC_MAX_THREADS 1024u
 #define EXEC_MAX_WARPS (EXEC_MAX_THREADS / EXEC_LANES)
 #define EXEC_DEFAULT_STACK 1024u
+#define EXEC_MAX_LOCAL (512u << 10) /* bytes of local memory that a thread can have */
 #define EXEC_CODE_WINDOW UINT64_C(0x1ffe00000000) /* a function's address: window + 16 * (index + 1); never mapped */
 #define EXEC_NO_OFFSET UINT32_MAX
 
@@ -215,7 +216,8 @@ extern const exec_isa_table exec_isa_baseline, exec_isa_avx2, exec_isa_avx512;
 const exec_isa_table *exec_isa_find(const char *name);
 
 #define EXEC_TURN_BUDGET (1 << 20) /* warp instructions after which a turn ends at the next backward branch */
-#define EXEC_POLL_COST (1 << 14)   /* what an access to memory that only somebody else can change costs of it */
+#define EXEC_POLL_COST (1 << 14)   /* what a poll costs of it: a volatile load, an atomic that changes nothing, ... */
+#define EXEC_SPIN_POLLS 32u        /* polls in one turn from which on the warp counts as waiting */
 #define EXEC_NO_KEY UINT64_MAX
 
 struct core_warp {
@@ -225,6 +227,7 @@ struct core_warp {
   uint32_t live;                   /* lanes that have not exited */
   uint32_t segment;                /* PTX index of the first instruction that is not yet counted */
   int32_t budget;                  /* warp instructions left of this turn */
+  uint32_t polls;                  /* of this turn */
   const exec_instr *pc;            /* of the running split, while the interpreter loop does not hold it */
   exec_frame *frame;
   const exec_function *function;   /* frame->function */
@@ -270,7 +273,8 @@ struct core_block {
   uint32_t live_threads;
   uint64_t ready;                  /* warps that can run, a bit each */
   uint32_t at;                     /* the warp whose turn it is */
-  uint32_t idle_turns;             /* turns that ended in a yield since the last barrier or exit */
+  uint32_t idle_turns;             /* turns that ended waiting since the last barrier or exit */
+  uint32_t busy_turns;             /* turns that ended computing since then */
   trace_chunk *chunk;
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
@@ -355,6 +359,12 @@ void core_exit(core_warp *w, const exec_instr *i);
 
 void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory); /* trace.c */
 void core_trace_waits(core_warp *w, const exec_instr *i);
+
+/* The warp has looked at something that only others can change. */
+static inline void core_poll(core_warp *w) {
+  w->budget -= EXEC_POLL_COST;
+  w->polls++;
+}
 
 /* Counts what was executed up to PTX instruction `end` (exclusive). */
 static inline void core_count(core_warp *w, uint32_t end) {

@@ -263,6 +263,7 @@ warp_turn ISA(core_run)(core_warp *w) {
     }
     case EXEC_FLOW_YIELD:
       core_count(w, i->index + 1);
+      w->polls = EXEC_SPIN_POLLS;
       return yield(w, i + 1);
     case EXEC_FLOW_TRAP:
       if (split_guard(w, &at))

@@ -303,7 +303,8 @@ static bool decode_one(decoder *d) {
   case PTX_OP_ACTIVEMASK: return decode_activemask(d);
   case PTX_OP_MEMBAR: case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   case PTX_OP_NANOSLEEP: return decode_emit(d, EXEC_FLOW_YIELD) != NULL;
-  case PTX_OP_BRKPT: case PTX_OP_PMEVENT: case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: case PTX_OP_DISCARD:
+  case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: return decode_prefetch(d);
+  case PTX_OP_BRKPT: case PTX_OP_PMEVENT: case PTX_OP_DISCARD:
   case PTX_OP_APPLYPRIORITY: case PTX_OP_GRIDDEPCONTROL: case PTX_OP_SETMAXNREG: return decode_nothing(d);
   case PTX_OP_UNKNOWN: return decode_fail(d, "the instruction is not known");
   default: return decode_compute(d);

@@ -53,6 +53,7 @@ bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uin
 /* ---- families: true if the instruction was decoded ---- */
 bool decode_memory(decoder *d);
 bool decode_atomic(decoder *d);
+bool decode_prefetch(decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
 bool decode_mov(decoder *d);

@@ -273,6 +273,26 @@ bool decode_memory(decoder *d) {
   return true;
 }
 
+/* prefetch, prefetchu: only the access stream hears of it, and an address that is not allocated is no error. */
+bool decode_prefetch(decoder *d) {
+  const ptx_operand *address = &d->instr->operands[0];
+  ptx_space space = ptx_instr_space(d->instr);
+  uint32_t base;
+  bool wide;
+  int64_t add;
+  bool global = space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC;
+  if (!global || d->instr->operand_count < 1 || address->kind != PTX_OPERAND_ADDRESS) return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
+  exec_access *a = new_access(d, EXEC_OP_PREFETCH, space, PTX_B8);
+  if (!decode_address(d, address, space, &base, &wide, &add)) return false;
+  a->wide = wide;
+  exec_instr *i = decode_move(d, wide ? EXEC_MOVE_PREFETCH : EXEC_MOVE_NOTHING);
+  i->unit = EXEC_UNIT_MEMORY;
+  i->src[0] = base;
+  i->immediate = add;
+  i->side = a;
+  return true;
+}
+
 /* ---- atom, red ---- */
 
 static const ptx_mod atomic_ops[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_INC, PTX_MOD_DEC,

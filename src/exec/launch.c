@@ -291,7 +291,7 @@ static uint32_t shared_bytes(const exec_kernel *kernel, uint32_t dynamic) {
 /* Local memory per thread: what is known to be needed; if that is not known, at least the limit on the stack. */
 static uint32_t stack_limit(const exec_config *config, const exec_kernel *kernel) {
   uint32_t known = kernel->info.local_bytes, limit = config->stack_bytes ? config->stack_bytes : EXEC_DEFAULT_STACK;
-  if (limit > EXEC_WINDOW_BYTES - 16) limit = EXEC_WINDOW_BYTES - 16;
+  if (limit > EXEC_MAX_LOCAL) limit = EXEC_MAX_LOCAL;
   limit &= ~15u;
   return kernel->recursive && limit > known ? limit : known;
 }

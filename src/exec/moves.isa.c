@@ -22,7 +22,10 @@
 #define S64(n) const uint64_t *s##n = exec_u64(x, i->src[n])
 
 MOVE(NOTHING) {}
-MOVE(FENCE) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+MOVE(FENCE) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  core_poll((core_warp *)x); /* a loop around a fence may wait for somebody */
+}
 MOVE(SREG) { core_read_sreg((core_warp *)x, i); }
 MOVE(ACTIVEMASK) { lanes_fill32(exec_u32(x, i->dst), ((core_warp *)x)->active, x->mask); }
 MOVE(LOCAL_ADDRESS) { lanes_fill64(exec_u64(x, i->dst), ((core_warp *)x)->frame->local + (uint64_t)i->immediate, x->mask); }
@@ -114,6 +117,9 @@ MOVE(IS_GLOBAL) {
 }
 MOVE(IS_FALSE) { set_predicate(x, i, 0); }
 MOVE(NOT_PREDICATE) { set_predicate(x, i, ~*exec_pred(x, i->src[0])); }
+MOVE(PREFETCH) {
+  if (((core_warp *)x)->trace) core_trace_prefetch((core_warp *)x, i);
+}
 MOVE(ASYNC_COPY) { core_async_copy(x, i); }
 MOVE(MBARRIER) { core_mbarrier(x, i); }
 

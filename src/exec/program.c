@@ -315,14 +315,14 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
   layout_params(kernel);
   find_reach(kernel);
   for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    if (exec_local_bytes(kernel->reach[f]) >= EXEC_WINDOW_BYTES)
-      return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u MiB that a thread may have", kernel->reach[f]->name, (unsigned)(EXEC_WINDOW_BYTES >> 20));
+    if (exec_local_bytes(kernel->reach[f]) > EXEC_MAX_LOCAL)
+      return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have", kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
     kernel->pc_total += kernel->reach[f]->instr_count;
   }
   uint64_t *depth = ff_alloc(kernel->reach_count * sizeof *depth);
   uint64_t local = deepest(kernel, 0, depth, 0);
   free(depth);
-  if (local >= EXEC_WINDOW_BYTES) return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
+  if (local > EXEC_MAX_LOCAL) return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
   info->local_bytes = (uint32_t)local;
   info->registers = register_count(kernel);
   info->const_bytes = const_bytes(kernel);

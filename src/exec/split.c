@@ -128,7 +128,7 @@ void core_exit(core_warp *w, const exec_instr *i) {
   w->live &= ~mask;
   w->active = 0;
   w->block->live_threads -= (uint32_t)__builtin_popcount(mask);
-  w->block->idle_turns = 0;
+  w->block->idle_turns = w->block->busy_turns = 0;
   if (w->other_count) core_sync_recheck(w);
   core_barrier_recheck(w->block);
 }

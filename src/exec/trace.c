@@ -31,6 +31,8 @@ void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory) {
 
 /* ---- accesses ---- */
 
+static uint32_t sector_count(uint32_t sectors) { return (uint32_t)(UINT64_C(0x4332322132212110) >> (4 * sectors)) & 15; }
+
 static trace_access_op operation(const exec_access *a) {
   return a->op == EXEC_OP_LOAD ? TRACE_LOAD : a->op == EXEC_OP_STORE ? TRACE_STORE : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC : TRACE_PREFETCH;
 }
@@ -71,7 +73,7 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
     uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
     uint32_t sectors = sectors_of(address, high, line);
     at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
-    w->sectors += (uint32_t)__builtin_popcount(sectors);
+    w->sectors += sector_count(sectors);
   }
 }
 
@@ -113,8 +115,19 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
   uint64_t *at = begin_access(w, i, mask, set.count);
   for (uint32_t n = 0; n < set.count; n++) {
     at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
-    w->sectors += (uint32_t)__builtin_popcount(set.sectors[n]);
+    w->sectors += sector_count(set.sectors[n]);
   }
+}
+
+/* Addresses that nothing is allocated at are left out. */
+void core_trace_prefetch(core_warp *w, const exec_instr *i) {
+  const uint64_t *value = exec_u64(&w->x, i->src[0]);
+  uint32_t mask = 0;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    const exec_record *record = exec_memory_record(w->launch->memory, value[__builtin_ctz(m)] + (uint64_t)i->immediate);
+    if (record && record->readable) mask |= m & -m;
+  }
+  if (mask) core_trace_gather(w, i, value, (uint64_t)i->immediate, 1, mask);
 }
 
 /* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */

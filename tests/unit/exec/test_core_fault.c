@@ -183,6 +183,12 @@ static void test_endless(void **state) {
     expect_text(fault->message, "the limit is 3000000");
     assert_true(t->stats.warp_instructions < 12000000);
   }
+  for (uint32_t threads = 1; threads <= 2; threads++) { /* short blocks, but too many */
+    t->config.threads = threads;
+    t->config.max_instructions = 5000;
+    expect_text(run_fault(t, "k", 100000, 64, buffer(t, 256), 9)->message, "the limit is 5000");
+    assert_true(t->stats.warp_instructions < 10000);
+  }
   static bool cancel = true;
   t->config.cancel = &cancel;
   t->config.max_instructions = 0;

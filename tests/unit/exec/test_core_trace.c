@@ -153,6 +153,16 @@ static void test_shared_passes(void **state) {
   compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "issue 11+3\nexit\n");
 }
 
+static void test_prefetch(void **state) {
+  compare("", AT "prefetch.global.L2 [%rd2+256]; shl.b64 %rd3, %rd1, 9; add.s64 %rd3, %rd3, %out; prefetch.L1 [%rd3];", 32, 0,
+          "issue 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nissue 3\nprefetch 1 pc 8 mask ffffffff: "
+          "0/1/1 800/1/1 1000/1/1 1800/1/1 2000/1/1 2800/1/1 3000/1/1 3800/1/1 4000/1/1 4800/1/1 5000/1/1 5800/1/1 6000/1/1 6800/1/1 7000/1/1 7800/1/1 "
+          "8000/1/1 8800/1/1 9000/1/1 9800/1/1 a000/1/1 a800/1/1 b000/1/1 b800/1/1 c000/1/1 c800/1/1 d000/1/1 d800/1/1 e000/1/1 e800/1/1 f000/1/1 f800/1/1\n"
+          "issue 1\nexit\n");
+  compare("", AT "shl.b64 %rd3, %rd1, 13; add.s64 %rd3, %rd3, %out; prefetch.global.L1 [%rd3]; prefetch.global.L2 [%rd1];", 32, 0,
+          "issue 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nissue 2\nexit\n");
+}
+
 static void test_units(void **state) {
   compare("", "cvt.rn.f32.u32 %f1, %n; sqrt.approx.f32 %f2, %f1; add.f32 %f3, %f2, %f1; cvt.f64.f32 %fd1, %f3; add.f64 %fd2, %fd1, %fd1; fma.rn.f64 %fd3, %fd2, %fd2, %fd2; ex2.approx.f32 %f4, %f3;", 32, 0,
           "issue 10 sfu 2 fp64 3\nexit\n");
@@ -198,6 +208,6 @@ static void test_many_blocks(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows), cmocka_unit_test(test_masks), cmocka_unit_test(test_gathers), cmocka_unit_test(test_waits), cmocka_unit_test(test_atomics),
-    cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
+    cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_prefetch), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
     cmocka_unit_test(test_generic), cmocka_unit_test(test_many_blocks)};
 RUN_ON_EVERY_ISA(tests)
