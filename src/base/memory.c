@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Noreturn void out_of_memory(size_t bytes) {
   fprintf(stderr, "farfault: the host is out of memory (%zu bytes wanted)\n", bytes);
@@ -33,6 +35,25 @@ void *ff_realloc(void *old, size_t bytes) {
 char *ff_strdup(const char *text) {
   size_t length = strlen(text) + 1;
   return memcpy(ff_alloc(length), text, length);
+}
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *ff_map_huge(size_t bytes) {
+  size_t rounded = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  char *whole = rounded < bytes ? MAP_FAILED
+                                : mmap(NULL, rounded + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) out_of_memory(bytes);
+  char *memory = (char *)(((uintptr_t)whole + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+  size_t before = (size_t)(memory - whole), behind = HUGE_PAGE - before;
+  if (before) munmap(whole, before);
+  if (behind) munmap(memory + rounded, behind);
+  madvise(memory, rounded, MADV_HUGEPAGE); /* only a hint: without it the pages are small */
+  return memory;
+}
+
+void ff_unmap_huge(void *memory, size_t bytes) {
+  if (memory) munmap(memory, (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
 }
 
 struct ff_arena_block {

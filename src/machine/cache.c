@@ -4,18 +4,16 @@
  * Sets of few ways are searched one by one, with a stamp per line; sets of many ways (the L1 of recent GPUs is nearly
  * fully associative) through a hash of the tags, with each set's lines in a ring in order of use. Both replace the same
  * line: the least recently used one, empty lines first. */
-#include <stdlib.h>
-
 #include "machine/model.h"
 
 enum { MANY_WAYS = 33 };
 
-static void rings_init(cache *c, uint64_t lines) {
+static void rings_init(cache *c, arena *a, uint64_t lines) {
   uint32_t buckets = 1;
   while (buckets < lines) buckets *= 2;
   c->bucket_mask = buckets - 1;
-  c->buckets = ff_alloc(buckets * sizeof *c->buckets);
-  c->rings = ff_alloc((lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
+  c->buckets = arena_alloc(a, buckets * sizeof *c->buckets);
+  c->rings = arena_alloc(a, (lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
   for (uint64_t set = 0; set < c->sets.by; set++) {
     uint32_t head = (uint32_t)(lines + set), last = head;
     for (uint32_t w = 0; w < c->ways; w++, last = c->rings[last].newer) {
@@ -27,23 +25,15 @@ static void rings_init(cache *c, uint64_t lines) {
   }
 }
 
-void cache_init(cache *c, uint64_t bytes, uint64_t ways) {
+void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
   uint64_t lines = bytes / TRACE_LINE_BYTES ? bytes / TRACE_LINE_BYTES : 1;
   c->ways = (uint32_t)(ways < lines ? ways : lines);
   c->sets = divider_make(lines / c->ways);
   lines = c->sets.by * c->ways;
-  c->tags = ff_alloc(lines * sizeof *c->tags);
-  c->lines = ff_alloc(lines * sizeof *c->lines);
-  if (c->ways >= MANY_WAYS) rings_init(c, lines);
-  else c->used = ff_alloc(lines * sizeof *c->used);
-}
-
-void cache_free(cache *c) {
-  free(c->tags);
-  free(c->used);
-  free(c->lines);
-  free(c->rings);
-  free(c->buckets);
+  c->tags = arena_alloc(a, lines * sizeof *c->tags);
+  c->lines = arena_alloc(a, lines * sizeof *c->lines);
+  if (c->ways >= MANY_WAYS) rings_init(c, a, lines);
+  else c->used = arena_alloc(a, lines * sizeof *c->used);
 }
 
 /* ---- many ways ---- */

@@ -27,7 +27,7 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
 
 static warp *warp_take(sim *s) {
   if (s->free_warps.count) return s->warps.items[s->free_warps.items[--s->free_warps.count]];
-  warp *w = ff_alloc(sizeof *w);
+  warp *w = arena_alloc(&s->arena, sizeof *w);
   w->index = (uint32_t)s->warps.count;
   FF_PUSH(&s->warps, w);
   return w;

@@ -67,9 +67,9 @@ event event_pop(event_heap *heap) {
   return first;
 }
 
-void slots_init(slots *s, uint64_t capacity) {
+void slots_init(slots *s, arena *a, uint64_t capacity) {
   s->capacity = (uint32_t)capacity;
-  s->until = ff_alloc(2 * capacity * sizeof *s->until);
+  s->until = arena_alloc(a, 2 * capacity * sizeof *s->until);
 }
 
 void slots_hold(slots *s, ps until) {

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fully associative table with LRU replacement: a hash of the keys, and a ring in order of use. Entry 0 is the ring's
  * head: its `older` is the youngest entry, its `newer` the oldest. */
-#include <stdlib.h>
-
 #include "machine/model.h"
 
-void lru_init(lru *t, uint64_t capacity) {
+void lru_init(lru *t, arena *a, uint64_t capacity) {
   uint32_t buckets = 4;
   t->capacity = capacity ? (uint32_t)capacity : 1;
   while (buckets < t->capacity * 2) buckets *= 2;
   t->mask = buckets - 1;
-  t->entries = ff_alloc((t->capacity + 1) * sizeof *t->entries);
-  t->buckets = ff_alloc(buckets * sizeof *t->buckets);
-}
-
-void lru_free(lru *t) {
-  free(t->entries);
-  free(t->buckets);
+  t->entries = arena_alloc(a, (t->capacity + 1) * sizeof *t->entries);
+  t->buckets = arena_alloc(a, buckets * sizeof *t->buckets);
 }
 
 static uint32_t *bucket_of(lru *t, uint64_t key) {

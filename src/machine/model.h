@@ -43,6 +43,16 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
 static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
+/* ---- memory: arena.c ---- */
+
+/* Everything that is read all over while a simulation runs lies together, in huge pages where the host has them. */
+typedef struct arena {
+  struct arena_slab { void *memory; size_t bytes; } *slabs;
+  size_t slab_count, used; /* used: bytes of the last slab */
+} arena;
+void *arena_alloc(arena *a, size_t bytes); /* zeroed, on a cache line of the host; lives until arena_free */
+void arena_free(arena *a);
+
 /* ---- servers and slots ---- */
 
 typedef struct server { ps free; } server;
@@ -56,7 +66,7 @@ static inline ps server_take(server *s, ps ask, ps at, ps service) {
  * until 0. The times stand in order in a window that slides over twice its length: what is taken next mostly ends last,
  * so that this is a step or two, where a heap would be several that no host processor can predict. */
 typedef struct slots { ps *until; uint32_t first, capacity; } slots;
-void slots_init(slots *s, uint64_t capacity);
+void slots_init(slots *s, arena *a, uint64_t capacity);
 static inline ps slots_wait(const slots *s, ps at) { /* when one is free, at the earliest */
   return s->until[s->first] > at ? s->until[s->first] : at;
 }
@@ -86,8 +96,7 @@ typedef struct lru {
   uint32_t *buckets;
   uint32_t count, capacity, mask;
 } lru;
-void lru_init(lru *table, uint64_t capacity);
-void lru_free(lru *table);
+void lru_init(lru *table, arena *a, uint64_t capacity);
 lru_entry *lru_find(lru *table, uint64_t key);            /* and makes it the youngest; NULL: absent */
 lru_entry *lru_insert(lru *table, uint64_t key, ps ready); /* key must be absent; the oldest goes if it is full */
 void lru_remove(lru *table, uint64_t key);                /* if present */
@@ -107,8 +116,7 @@ typedef struct cache {
   divider sets;
   uint32_t ways, clock, bucket_mask;
 } cache;
-void cache_init(cache *c, uint64_t bytes, uint64_t ways);
-void cache_free(cache *c);
+void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways);
 cache_line *cache_find(cache *c, uint32_t set, uint64_t tag);  /* NULL: absent */
 /* The line to replace (an empty one, else the least recently used); its old tag in *tag. */
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);
@@ -253,6 +261,7 @@ struct sim {
   uint64_t gpu_memory;
   timing t;
   /* the device */
+  arena arena;
   event_heap heap;
   ps now;
   sm *sms;

@@ -194,10 +194,29 @@ static void kernel_event(sim *s, node *n, ps time) {
   kernel_begin(s, n->kernel, time);
 }
 
+/* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
+ * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
+static inline void prefetch_next(const sim *s) {
+  const event_heap *heap = &s->heap;
+  if (heap->count < 21) return;
+  for (uint32_t c = 1; c < 5; c++) {
+    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
+    const warp *w = s->warps.items[event_index(heap->items[c])];
+    __builtin_prefetch(w->cursor.at);
+    __builtin_prefetch(w->scheduler);
+  }
+  for (uint32_t c = 5; c < 21; c++) {
+    const char *w = (const char *)s->warps.items[event_index(heap->items[c]) % s->warps.count];
+    __builtin_prefetch(w);
+    __builtin_prefetch(w + 64);
+  }
+}
+
 void queue_run_event(sim *s, event e) {
   uint32_t index = event_index(e);
   ps time = event_time(e);
   if (s->now < time) s->now = time;
+  prefetch_next(s);
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(s, s->warps.items[index], time); break;
   case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;

@@ -69,38 +69,40 @@ static ff_status check_spec(const machine_spec *spec, ff_error *error) {
 
 static void sms_init(sim *s) {
   const machine_spec *spec = s->spec;
-  s->sms = ff_alloc(spec->sm_count * sizeof *s->sms);
+  arena *a = &s->arena;
+  s->sms = arena_alloc(a, spec->sm_count * sizeof *s->sms);
   for (uint32_t i = 0; i < spec->sm_count; i++) {
     sm *m = &s->sms[i];
     m->index = i;
-    m->schedulers = ff_alloc(spec->schedulers * sizeof *m->schedulers);
-    cache_init(&m->l1, spec->l1_bytes, spec->l1_ways);
-    slots_init(&m->l1_mshrs, spec->l1_mshrs);
-    slots_init(&m->stores, spec->l1_mshrs);
-    lru_init(&m->tlb, spec->tlb_entries);
+    m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
+    cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
+    slots_init(&m->l1_mshrs, a, spec->l1_mshrs);
+    slots_init(&m->stores, a, spec->l1_mshrs);
+    lru_init(&m->tlb, a, spec->tlb_entries);
   }
 }
 
 static void memory_init(sim *s) {
   const machine_spec *spec = s->spec;
-  s->slices = ff_alloc(spec->l2_slices * sizeof *s->slices);
-  s->channels = ff_alloc(spec->channels * sizeof *s->channels);
+  arena *a = &s->arena;
+  s->slices = arena_alloc(a, spec->l2_slices * sizeof *s->slices);
+  s->channels = arena_alloc(a, spec->channels * sizeof *s->channels);
   for (uint32_t i = 0; i < spec->l2_slices; i++) {
     s->slices[i].channel = &s->channels[i % spec->channels];
     s->slices[i].part = (uint32_t)(i / spec->channels);
-    cache_init(&s->slices[i].cache, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
-    slots_init(&s->slices[i].mshrs, spec->l2_mshrs);
+    cache_init(&s->slices[i].cache, a, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
+    slots_init(&s->slices[i].mshrs, a, spec->l2_mshrs);
   }
   s->slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
   s->by_slices = divider_make(spec->l2_slices);
   s->by_row = divider_make(spec->row_bytes);
   s->by_banks = divider_make(spec->banks);
   for (uint32_t i = 0; i < spec->channels; i++) {
-    s->channels[i].banks = ff_alloc(spec->banks * sizeof *s->channels[i].banks);
+    s->channels[i].banks = arena_alloc(a, spec->banks * sizeof *s->channels[i].banks);
     for (uint32_t b = 0; b < spec->banks; b++) s->channels[i].banks[b].row = -1;
   }
-  lru_init(&s->walk_cache, spec->walk_cache_bytes / 8);
-  slots_init(&s->walkers, spec->walkers);
+  lru_init(&s->walk_cache, a, spec->walk_cache_bytes / 8);
+  slots_init(&s->walkers, a, spec->walkers);
 }
 
 static void pager_init(sim *s) {
@@ -150,34 +152,12 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   return FF_OK;
 }
 
-static void device_free(sim *s) {
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
-    sm *m = &s->sms[i];
-    free(m->schedulers);
-    cache_free(&m->l1);
-    free(m->l1_mshrs.until);
-    free(m->stores.until);
-    lru_free(&m->tlb);
-    free(m->blocked_warps.items);
-  }
-  for (uint32_t i = 0; i < s->spec->l2_slices; i++) {
-    cache_free(&s->slices[i].cache);
-    free(s->slices[i].mshrs.until);
-  }
-  for (uint32_t i = 0; i < s->spec->channels; i++) free(s->channels[i].banks);
-  free(s->sms);
-  free(s->slices);
-  free(s->channels);
-  lru_free(&s->walk_cache);
-  free(s->walkers.until);
-}
-
 void sim_free(sim *s) {
   if (!s) return;
   trace_reader_free(s->reader);
   pager_free(s->pager);
-  device_free(s);
-  for (size_t i = 1; i < s->warps.count; i++) free(s->warps.items[i]);
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) free(s->sms[i].blocked_warps.items);
+  arena_free(&s->arena);
   for (block *b = s->free_blocks, *next; b; b = next) {
     next = b->next_free;
     free(b);

@@ -1,71 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of record words, in a few sizes, kept for reuse. exec threads take them, readers give them back: a list per
- * size under its own lock, touched once per page of several hundred records. */
-#include <stdlib.h>
-
+/* Pages of record words, in a few sizes, kept for reuse. exec threads take them, readers give them back: under one lock
+ * per size, touched once per page of several hundred records.
+ *
+ * Pages of one size are carved from slabs of 2 MiB (huge pages of the host: a simulation reads thousands of streams at
+ * once, and misses in the host's TLB would cost it more than the reading). A slab's first place holds its header, so a
+ * page finds its slab by its address. A slab whose pages are all back goes to the system if others have room enough.
+ *
+ *     slab->free_count == pages on slab->free + places that were never used;   a slab with any is in the class's list */
+#include "base/check.h"
 #include "trace/private.h"
 
-enum { POOL_KEEP_BYTES = 8 << 20 }; /* per class; more goes back to the system */
+#define SLAB_BYTES (UINT64_C(2) << 20)
+#define KEEP_BYTES (UINT64_C(4) << 20) /* of free pages, per class */
+
+struct pool_slab {
+  struct pool_slab *next, **link; /* in its class's list, while it has free pages */
+  trace_page *free;
+  uint32_t free_count, places, fresh; /* fresh: the first place that was never used; place 0 is this header */
+};
 
 void pool_init(page_pool *pool) {
   for (int c = 0; c < PAGE_CLASSES; c++) pthread_mutex_init(&pool->classes[c].mutex, NULL);
 }
 
+static void list_add(pool_slab **list, pool_slab *slab) {
+  slab->next = *list;
+  slab->link = list;
+  if (slab->next) slab->next->link = &slab->next;
+  *list = slab;
+}
+
+static void list_drop(pool_slab *slab) {
+  *slab->link = slab->next;
+  if (slab->next) slab->next->link = slab->link;
+}
+
 void pool_free(page_pool *pool) {
   for (int c = 0; c < PAGE_CLASSES; c++) {
-    for (trace_page *page = pool->classes[c].free; page;) {
-      trace_page *next = page->next;
-      free(page);
-      page = next;
+    for (pool_slab *slab; (slab = pool->classes[c].slabs);) {
+      FF_ASSERT(slab->free_count + 1 == slab->places); /* every page is back */
+      list_drop(slab);
+      ff_unmap_huge(slab, SLAB_BYTES);
     }
     pthread_mutex_destroy(&pool->classes[c].mutex);
   }
 }
 
-static trace_page *page_allocate(uint32_t size_class) {
-  trace_page *page = ff_realloc(NULL, PAGE_BYTES(size_class));
+static pool_slab *slab_make(page_pool *pool, uint32_t size_class) {
+  pool_slab *slab = ff_map_huge(SLAB_BYTES);
+  slab->places = (uint32_t)(SLAB_BYTES / PAGE_BYTES(size_class));
+  slab->free_count = slab->places - 1;
+  slab->fresh = 1;
+  pool->classes[size_class].free_count += slab->free_count;
+  list_add(&pool->classes[size_class].slabs, slab);
+  return slab;
+}
+
+static trace_page *page_take(page_pool *pool, uint32_t size_class) {
+  pool_slab *slab = pool->classes[size_class].slabs;
+  if (!slab) slab = slab_make(pool, size_class);
+  trace_page *page = slab->free;
+  if (page) slab->free = page->next;
+  else page = (trace_page *)((char *)slab + slab->fresh++ * PAGE_BYTES(size_class));
   page->size_class = size_class;
+  pool->classes[size_class].free_count--;
+  if (--slab->free_count == 0) list_drop(slab);
   return page;
+}
+
+static void page_give(page_pool *pool, trace_page *page) {
+  uint32_t c = page->size_class;
+  pool_slab *slab = (pool_slab *)((uintptr_t)page & ~(uintptr_t)(SLAB_BYTES - 1));
+  page->next = slab->free;
+  slab->free = page;
+  pool->classes[c].free_count++;
+  if (slab->free_count++ == 0) list_add(&pool->classes[c].slabs, slab);
+  if (slab->free_count + 1 < slab->places || pool->classes[c].free_count * PAGE_BYTES(c) < SLAB_BYTES + KEEP_BYTES) return;
+  pool->classes[c].free_count -= slab->free_count;
+  list_drop(slab);
+  ff_unmap_huge(slab, SLAB_BYTES);
 }
 
 trace_page *pool_take(page_pool *pool, uint32_t size_class, uint32_t count) {
   trace_page *list = NULL;
   pthread_mutex_lock(&pool->classes[size_class].mutex);
-  while (count && pool->classes[size_class].free) {
-    trace_page *page = pool->classes[size_class].free;
-    pool->classes[size_class].free = page->next;
-    pool->classes[size_class].count--;
+  while (count--) {
+    trace_page *page = page_take(pool, size_class);
     page->next = list;
     list = page;
-    count--;
   }
   pthread_mutex_unlock(&pool->classes[size_class].mutex);
-  while (count--) {
-    trace_page *page = page_allocate(size_class);
-    page->next = list;
-    list = page;
-  }
   return list;
 }
 
 void pool_give(page_pool *pool, trace_page *list) {
   while (list) {
     uint32_t c = list->size_class;
-    trace_page *surplus = NULL;
     pthread_mutex_lock(&pool->classes[c].mutex);
     while (list && list->size_class == c) {
       trace_page *next = list->next;
-      bool keep = pool->classes[c].count * PAGE_BYTES(c) < POOL_KEEP_BYTES;
-      list->next = keep ? pool->classes[c].free : surplus;
-      *(keep ? &pool->classes[c].free : &surplus) = list;
-      pool->classes[c].count += keep;
+      page_give(pool, list);
       list = next;
     }
     pthread_mutex_unlock(&pool->classes[c].mutex);
-    while (surplus) {
-      trace_page *next = surplus->next;
-      free(surplus);
-      surplus = next;
-    }
   }
 }

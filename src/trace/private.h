@@ -30,11 +30,12 @@ enum { PAGE_CLASSES = 4, PAGE_SPILLED = 255 };
 #define PAGE_BYTES(size_class) (UINT64_C(512) << 2 * (size_class)) /* 512 B, 2 KiB, 8 KiB, 32 KiB */
 #define PAGE_WORDS(size_class) ((uint32_t)((PAGE_BYTES(size_class) - sizeof(trace_page)) / 8))
 
+typedef struct pool_slab pool_slab; /* 2 MiB of pages of one size */
 typedef struct page_pool {
   struct {
-    pthread_mutex_t mutex;
-    trace_page *free;
-    uint64_t count;
+    _Alignas(64) pthread_mutex_t mutex;
+    pool_slab *slabs;    /* those with free pages */
+    uint64_t free_count; /* pages */
   } classes[PAGE_CLASSES];
 } page_pool;
 

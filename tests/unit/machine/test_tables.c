@@ -53,7 +53,8 @@ static void test_slots(void **state) {
   for (uint64_t capacity = 1; capacity < 40; capacity += 3) {
     slots s;
     memset(&s, 0, sizeof s);
-    slots_init(&s, capacity);
+    arena a = {0};
+    slots_init(&s, &a, capacity);
     ps naive[64] = {0}, now = 0;
     for (int step = 0; step < 3000; step++) {
       uint64_t earliest = 0;
@@ -65,7 +66,7 @@ static void test_slots(void **state) {
       naive[earliest] = at + random_below(100);
       slots_hold(&s, naive[earliest]);
     }
-    free(s.until);
+    arena_free(&a);
   }
 }
 
@@ -75,7 +76,8 @@ static void test_lru(void **state) {
   for (uint32_t capacity = 1; capacity <= 20; capacity += 4) {
     lru t;
     memset(&t, 0, sizeof t);
-    lru_init(&t, capacity);
+    arena a = {0};
+    lru_init(&t, &a, capacity);
     uint64_t keys[32];
     uint32_t count = 0; /* keys[0] is the youngest */
     for (int step = 0; step < 20000; step++) {
@@ -99,7 +101,7 @@ static void test_lru(void **state) {
       memmove(&keys[1], &keys[0], at * sizeof *keys);
       keys[0] = key;
     }
-    lru_free(&t);
+    arena_free(&a);
   }
 }
 
@@ -108,7 +110,8 @@ static void test_lru(void **state) {
 static void random_cache(uint64_t sets, uint64_t ways) {
   cache c;
   memset(&c, 0, sizeof c);
-  cache_init(&c, sets * ways * TRACE_LINE_BYTES, ways);
+  arena a = {0};
+  cache_init(&c, &a, sets * ways * TRACE_LINE_BYTES, ways);
   assert_int_equal(c.sets.by, sets);
   uint64_t *order = ff_alloc(sets * ways * sizeof *order); /* per set, the youngest first; 0: empty */
   for (int step = 0; step < 30000; step++) {
@@ -141,7 +144,7 @@ static void random_cache(uint64_t sets, uint64_t ways) {
     }
   }
   free(order);
-  cache_free(&c);
+  arena_free(&a);
 }
 
 static void test_cache(void **state) {
