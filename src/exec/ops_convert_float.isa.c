@@ -81,8 +81,13 @@ OPS_INLINE float odd_of_s64(int64_t x) {
 }
 OPS_INLINE float odd_of_exact(double x) { return ops_odd32(x); }
 
-/* Compilers may convert an integer by adding and subtracting a magic number: rounding downwards, that makes 0 a -0. */
-#define ZERO_IS_POSITIVE(result) (a == 0 ? 0 : (result))
+/* clang converts unsigned integers by adding and subtracting magic numbers, as if all rounding were to nearest: rounded
+ * downwards, that makes 0 a -0. The empty instruction keeps it from finding that the question changes nothing. */
+#ifdef __clang__
+#define DIRECTED(type) (a == 0 ? 0 : (type)({ __auto_type hidden = a; __asm__("" : "+r"(hidden)); hidden; }))
+#else
+#define DIRECTED(type) ((type)a)
+#endif
 
 #define INT_TO_HALF(S, K, E, mode)                                                                                  \
   OP1("cvt." #mode ".f16." S, cvt_f16_##mode##_##K, f16, K, ops_f16_##mode(odd_of_##E(a)))                          \
@@ -90,12 +95,12 @@ OPS_INLINE float odd_of_exact(double x) { return ops_odd32(x); }
 #define INT_TO_FLOAT(S, K, E)                                                                                       \
   OP1("cvt.rn.f32." S " cvt.rn.ftz.f32." S, cvt_f32_rn_##K, f32, K, (float)a)                                       \
   OP1("cvt.rn.sat.f32." S " cvt.rn.ftz.sat.f32." S, cvt_f32s_rn_##K, f32s, K, (float)a)                             \
-  FNR1(cvt_f32_dir_##K, f32, K, ZERO_IS_POSITIVE((float)a))                                                           \
+  FNR1(cvt_f32_dir_##K, f32, K, DIRECTED(float))                                                                    \
   ROW1("cvt.rz.f32." S " cvt.rz.ftz.f32." S, cvt_f32_dir_##K, OPS_RZ, f32, K)                                       \
   ROW1("cvt.rm.f32." S " cvt.rm.ftz.f32." S, cvt_f32_dir_##K, OPS_RM, f32, K)                                       \
   ROW1("cvt.rp.f32." S " cvt.rp.ftz.f32." S, cvt_f32_dir_##K, OPS_RP, f32, K)                                       \
   OP1("cvt.rn.f64." S, cvt_f64_rn_##K, f64, K, (double)a)                                                           \
-  FNR1(cvt_f64_dir_##K, f64, K, ZERO_IS_POSITIVE((double)a))                                                          \
+  FNR1(cvt_f64_dir_##K, f64, K, DIRECTED(double))                                                                   \
   ROW1("cvt.rz.f64." S, cvt_f64_dir_##K, OPS_RZ, f64, K)                                                            \
   ROW1("cvt.rm.f64." S, cvt_f64_dir_##K, OPS_RM, f64, K)                                                            \
   ROW1("cvt.rp.f64." S, cvt_f64_dir_##K, OPS_RP, f64, K)                                                            \

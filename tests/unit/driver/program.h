@@ -21,7 +21,12 @@
 #define expect(call, error) assert_string_equal(cudaGetErrorName(call), #error)
 #define succeed(call) expect(call, cudaSuccess)
 
-typedef struct wrapper { uint32_t magic, version; const void *data; const void *extra; } wrapper;
+typedef struct wrapper {
+  uint32_t magic, version;
+  const void *data, *extra;
+  struct wrapper *next; /* not for the library: what was registered lives as long as the program */
+} wrapper;
+static wrapper *registered_wrappers;
 
 /* Registers `count` PTX texts: one as a plain fat binary, several as after a device link. The memory stays. */
 static inline void **register_ptx(const char *const *texts, uint32_t count) {
@@ -37,7 +42,8 @@ static inline void **register_ptx(const char *const *texts, uint32_t count) {
   ff_text empty = {0};
   if (count > 1) assert_int_equal(fatbin_encode(NULL, 0, &empty, NULL), FF_OK);
   *made = (wrapper){.magic = FATBIN_WRAPPER_MAGIC, .version = count > 1 ? 2 : 1, .data = count > 1 ? empty.chars : images[0],
-                    .extra = count > 1 ? images : NULL};
+                    .extra = images, .next = registered_wrappers};
+  registered_wrappers = made;
   void **handle = __cudaRegisterFatBinary(made);
   return handle;
 }

@@ -42,6 +42,9 @@ static wide product24(const form *f, const sample *x, int l) {
 static wide divide(wide a, wide b) { return b == 0 ? -1 : a / b; }
 static wide remainder_of(wide a, wide b) { return b == 0 ? a : a % b; }
 
+/* The low 128 bits: a product of 64 by 64 bits and its addend may not fit. */
+static wide sum(wide a, wide b) { return (wide)((unsigned __int128)a + (unsigned __int128)b); }
+
 static void arithmetic(const form *f, sample *x, int l) {
   ptx_type type = main_type(f);
   uint32_t bits = ptx_type_bits(type);
@@ -52,7 +55,7 @@ static void arithmetic(const form *f, sample *x, int l) {
     case PTX_OP_ADD: r = a + b; break;
     case PTX_OP_SUB: r = a - b; break;
     case PTX_OP_MUL: r = product_part(f, a, b); break;
-    case PTX_OP_MAD: r = product_part(f, a, b) + c; break;
+    case PTX_OP_MAD: r = sum(product_part(f, a, b), c); break;
     case PTX_OP_MUL24: r = product24(f, x, l); break;
     case PTX_OP_MAD24: r = product24(f, x, l) + c; break;
     case PTX_OP_SAD: r = c + (a < b ? b - a : a - b); break;
