@@ -5,7 +5,7 @@
  * Liveness is per thread, and slots hold one cell per thread, so sharing is safe however the warp diverges.
  *
  * What always holds: the interval of a register covers every position where it is live, read or written; two registers
- * share cells only if their intervals are disjoint. */
+ * share cells only if their intervals are disjoint and the cells of each lane are the same bytes. */
 #include "exec/layout.h"
 
 #include <stdlib.h>
@@ -226,18 +226,20 @@ static void place_zeroed(layout_maker *m) {
   m->layout->zero_bytes = (at + cells * 4 + 63) & ~63u;
 }
 
-static void place_registers(layout_maker *m) {
+/* Registers of one width, in units of that width: where registers of two widths shared bytes, one lane's cell would cover
+ * other lanes', which may be elsewhere in the program. */
+static void place_width(layout_maker *m, uint32_t slot) {
   const ptx_func *func = m->func;
   uint32_t count = 0;
   thing *things = ff_alloc((func->reg_count + 1) * sizeof *things);
   for (uint32_t r = 0; r < func->reg_count; r++) {
-    uint32_t slot = exec_type_slot(func->regs[r].type);
-    if (slot && !needs_zero(m, r)) things[count++] = (thing){.in = m->intervals[r], .index = r, .width = slot / 4};
+    if (exec_type_slot(func->regs[r].type) == slot && !needs_zero(m, r))
+      things[count++] = (thing){.in = m->intervals[r], .index = r, .width = 1};
   }
   uint32_t total = assign(things, count);
-  for (uint32_t t = 0; t < count; t++) m->layout->reg[things[t].index] = m->layout->bytes + things[t].first * EXEC_SLOT;
+  for (uint32_t t = 0; t < count; t++) m->layout->reg[things[t].index] = m->layout->bytes + things[t].first * slot * EXEC_LANES;
   free(things);
-  m->layout->bytes += total * EXEC_SLOT;
+  m->layout->bytes += total * slot * EXEC_LANES;
 }
 
 static void note_use(layout_maker *m, interval *uses, const ptx_operand *operand, uint32_t at) {
@@ -305,7 +307,7 @@ exec_layout *exec_layout_make(const ptx_func *func, const ptx_cfg *cfg) {
   if (share) {
     place_zeroed(&m);
     layout->bytes = layout->zero_bytes;
-    place_registers(&m);
+    for (uint32_t slot = 4; slot <= 16; slot *= 2) place_width(&m, slot);
   } else { /* everything may be read first: everything starts as zero */
     uint32_t at = 0;
     for (uint32_t r = 0; r < func->reg_count; r++) {

@@ -74,6 +74,24 @@ static void test_random_flow(void **state) {
   }
 }
 
+/* Lane 0 keeps a 64-bit pointer in a loop that the others have left; what they compute there takes none of its bytes. */
+static void test_widths_do_not_share(void **state) {
+  kernel_test *t = open_body(
+      "", AT "add.s64 %rd4, %out, 128; setp.ne.u32 %p1, %r3, 0; @%p1 bra ON;"
+             "add.s64 %rd5, %rd4, 0; add.s64 %rd6, %rd4, 8; LOOP: ld.volatile.global.u32 %r4, [%rd5]; ld.volatile.global.u32 %r5, [%rd6]; and.b32 %r6, %r4, %r5;"
+             "setp.eq.u32 %p2, %r6, 0; @%p2 bra LOOP;"
+             "ON: mad.lo.u32 %r10, %r3, 3, 7; mad.lo.u32 %r11, %r10, 5, 1; mad.lo.u32 %r12, %r11, %r10, 2; mad.lo.u32 %r13, %r12, %r11, %r10;"
+             "xor.b32 %r14, %r13, %r12; xor.b32 %r15, %r14, %r11; xor.b32 %r16, %r15, %r10; st.global.u32 [%rd2], %r16;"
+             "setp.ne.u32 %p3, %r3, 31; @%p3 bra END; mov.u32 %r17, 1; st.volatile.global.u32 [%out+128], %r17; st.volatile.global.u32 [%out+136], %r17; END:");
+  uint64_t out = buffer(t, 256);
+  run(t, "k", 1, 32, out, 0);
+  for (uint32_t i = 0; i < 32; i++) {
+    uint32_t a = i * 3 + 7, b = a * 5 + 1, c = b * a + 2, d = c * b + a;
+    assert_int_equal(u32_at(out)[i], d ^ c ^ b ^ a);
+  }
+  close_ptx(t);
+}
+
 static void test_guards(void **state) {
   kernel_test *t = open_body(
       "", AT "and.b32 %r4, %r3, 1; setp.eq.u32 %p1, %r4, 1; mov.u32 %r5, 7; @%p1 mov.u32 %r5, 8; @!%p1 add.u32 %r5, %r5, 10; setp.lt.u32 %p2, %r3, 0;"
@@ -241,7 +259,7 @@ static void test_register_pressure(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_unstructured), cmocka_unit_test(test_random_flow), cmocka_unit_test(test_guards),
+    cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_unstructured), cmocka_unit_test(test_random_flow), cmocka_unit_test(test_widths_do_not_share), cmocka_unit_test(test_guards),
     cmocka_unit_test(test_spin_lock), cmocka_unit_test(test_lane_waits_for_lane), cmocka_unit_test(test_indexed_branch), cmocka_unit_test(test_recursion),
     cmocka_unit_test(test_call_parameters), cmocka_unit_test(test_indirect_calls), cmocka_unit_test(test_register_pressure)};
 RUN_ON_EVERY_ISA(tests)
