@@ -78,7 +78,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   sim *s = p->s;
   request r = {.address = trace_line_address(line), .sectors = trace_line_sectors(line), .lanes = trace_line_lanes(line),
                .op = trace_access_operation(word), .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1, .ask = p->at,
-               .at = ready > p->at ? ready : p->at, .tally = p->tally};
+               .at = ready > p->at ? ready : p->at, .tally = &p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit);
   else pager_gpu_read(s->pager, p->unit);
   ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
@@ -134,13 +134,32 @@ static void lsu_leave(sim *s, sm *m) {
   event_push(&s->heap, m->lsu.free, EVENT_WARP, next);
 }
 
+/* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
+enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
+
+static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
+  if (count < MANY_LINES) return;
+  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i]));
+}
+
+static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
+  if (count < MANY_LINES) return;
+  if (i + NEAR < count) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i + NEAR]));
+  if (i + FAR < count) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i + FAR]));
+}
+
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
 static bool send_lines(progress *p, uint64_t limit) {
   warp *w = p->w;
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint32_t count = trace_access_lines(*w->record) - w->first_line;
+  prefetch_first(p, lines, count);
   for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
     if (p->at > limit) return false;
     uint32_t i = (uint32_t)__builtin_ctzll(left);
-    one_line(p, *w->record, w->record[2 + w->first_line + i], UINT64_C(1) << i);
+    prefetch_ahead(p, lines, count, i);
+    one_line(p, *w->record, lines[i], UINT64_C(1) << i);
   }
   return true;
 }

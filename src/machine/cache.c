@@ -10,7 +10,7 @@ enum { MANY_WAYS = 33 };
 
 static void rings_init(cache *c, arena *a, uint64_t lines) {
   uint32_t buckets = 1;
-  while (buckets < lines) buckets *= 2;
+  while (buckets < 2 * lines) buckets *= 2;
   c->bucket_mask = buckets - 1;
   c->buckets = arena_alloc(a, buckets * sizeof *c->buckets);
   c->rings = arena_alloc(a, (lines + c->sets.by) * sizeof *c->rings); /* behind the lines: a head per set */
@@ -38,7 +38,7 @@ void cache_init(cache *c, arena *a, uint64_t bytes, uint64_t ways) {
 
 /* ---- many ways ---- */
 
-static uint32_t *bucket_of(cache *c, uint64_t tag) {
+static uint32_t *bucket_of(const cache *c, uint64_t tag) {
   uint64_t hash = tag * UINT64_C(0x9e3779b97f4a7c15);
   return &c->buckets[hash >> 32 & c->bucket_mask];
 }
@@ -88,6 +88,23 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag) {
       return &c->lines[(uint64_t)set * c->ways + w];
     }
   return NULL;
+}
+
+void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag) {
+  if (c->rings) {
+    __builtin_prefetch(bucket_of(c, tag));
+    return;
+  }
+  const char *tags = (const char *)&c->tags[(uint64_t)set * c->ways];
+  for (uint32_t byte = 0; byte < c->ways * sizeof *c->tags; byte += 64) __builtin_prefetch(tags + byte);
+}
+
+void cache_prefetch_near(const cache *c, uint64_t tag) {
+  uint32_t at = c->rings ? *bucket_of(c, tag) : 0;
+  if (!at) return;
+  __builtin_prefetch(&c->tags[at - 1]);
+  __builtin_prefetch(&c->rings[at - 1]);
+  __builtin_prefetch(&c->lines[at - 1]);
 }
 
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag) {

@@ -8,11 +8,17 @@
 
 /* ---- DRAM ---- */
 
+/* Rows go round the banks. */
+static inline dram_bank *bank_of(const sim *s, const dram_channel *channel, uint64_t local, int64_t *row) {
+  uint64_t row_number = divide(local, &s->by_row);
+  *row = (int64_t)divide(row_number, &s->by_banks);
+  return &channel->banks[row_number - (uint64_t)*row * s->by_banks.by];
+}
+
 ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
-  uint64_t row_number = divide(local, &s->by_row);
-  int64_t row = (int64_t)divide(row_number, &s->by_banks);
-  dram_bank *bank = &channel->banks[row_number - (uint64_t)row * s->by_banks.by];
+  int64_t row;
+  dram_bank *bank = bank_of(s, channel, local, &row);
   ps burst = t->dram_burst[sectors];
   ask += t->dram_there;
   at += t->dram_there;
@@ -70,7 +76,7 @@ static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, ca
   if (old_tag && victim->dirty) {
     place old = l2_place(s, (old_tag - 1) << 7);
     at = slots_wait(&slice->mshrs, at);
-    slots_hold(&slice->mshrs, dram_access(s, slice->channel, old.local, sector_count(victim->dirty), true, ask, at, &r->tally));
+    slots_hold(&slice->mshrs, dram_access(s, slice->channel, old.local, sector_count(victim->dirty), true, ask, at, r->tally));
   }
   cache_retag(&slice->cache, victim, p->tag);
   *line = victim;
@@ -87,8 +93,8 @@ ps l2_access(sim *s, const request *r) {
   if (!line) data = l2_replace(s, &p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
-  COUNT(&r->tally, l2_hits, sector_count(have));
-  COUNT(&r->tally, l2_misses, sector_count(missing));
+  COUNT(r->tally, l2_hits, sector_count(have));
+  COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
     line->dirty |= r->sectors;
@@ -98,7 +104,7 @@ ps l2_access(sim *s, const request *r) {
   if (have & line->pending) data = line->ready;
   if (missing) {
     ps start = slots_wait(&slice->mshrs, begin);
-    ps filled = dram_access(s, slice->channel, p.local, sector_count(missing), false, ask, start, &r->tally);
+    ps filled = dram_access(s, slice->channel, p.local, sector_count(missing), false, ask, start, r->tally);
     slots_hold(&slice->mshrs, filled);
     if (!line->pending || line->ready < filled) line->ready = filled;
     line->valid |= missing;
@@ -119,9 +125,25 @@ void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
 
 /* ---- L1 ---- */
 
+static uint32_t l1_set(const sm *m, uint64_t address) { return (uint32_t)modulo(address >> 7, &m->l1.sets); }
+static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
+
+void memory_prefetch_far(const sim *s, const sm *m, uint64_t address) {
+  place p = l2_place(s, address);
+  cache_prefetch_far(&p.slice->cache, p.set, p.tag);
+  cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
+}
+
+void memory_prefetch_near(const sim *s, const sm *m, uint64_t address) {
+  place p = l2_place(s, address);
+  __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
+  __builtin_prefetch(bank_of(s, p.slice->channel, p.local, &(int64_t){0}));
+  cache_prefetch_near(&m->l1, l1_tag(m, address));
+}
+
 static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
-  uint32_t set = (uint32_t)modulo(r->address >> 7, &m->l1.sets);
-  uint64_t tag = ((r->address >> 7) + 1) | m->l1_epoch << 48;
+  uint32_t set = l1_set(m, r->address);
+  uint64_t tag = l1_tag(m, r->address);
   cache_line *line = cache_find(&m->l1, set, tag);
   if (!line) {
     uint64_t old_tag;
@@ -132,8 +154,8 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
   ps data = r->at + s->t.l1;
   if ((have & line->pending) && data < line->ready) data = line->ready;
-  COUNT(&r->tally, l1_hits, sector_count(have));
-  COUNT(&r->tally, l1_misses, sector_count(missing));
+  COUNT(r->tally, l1_hits, sector_count(have));
+  COUNT(r->tally, l1_misses, sector_count(missing));
   if (!missing) return data;
   request below = *r;
   below.sectors = missing;
@@ -169,7 +191,7 @@ ps remote_access(sim *s, sm *m, const request *r, ps *accepted) {
   uint64_t bytes = (uint64_t)sector_count(r->sectors) * TRACE_SECTOR_BYTES;
   ps at = slots_wait(&m->l1_mshrs, r->at);
   *accepted = r->ask + (at - r->at);
-  COUNT(&r->tally, remote_bytes, bytes);
+  COUNT(r->tally, remote_bytes, bytes);
   ps done = link_remote(s, r->op == TRACE_STORE, bytes, r->ask, at);
   slots_hold(&m->l1_mshrs, done);
   return done;

@@ -122,6 +122,9 @@ cache_line *cache_find(cache *c, uint32_t set, uint64_t tag);  /* NULL: absent *
 cache_line *cache_victim(cache *c, uint32_t set, uint64_t *old_tag);
 void cache_retag(cache *c, cache_line *line, uint64_t tag);    /* the line now holds nothing of `tag` (0: is empty) */
 void cache_clear(cache *c);
+/* Ask the host's caches for what cache_find(c, set, tag) will read: `far` first, `near` some lines later. */
+void cache_prefetch_far(const cache *c, uint32_t set, uint64_t tag);
+void cache_prefetch_near(const cache *c, uint64_t tag);
 
 /* ---- the machine's parts ---- */
 
@@ -320,9 +323,12 @@ typedef struct request {
   trace_access_op op;
   bool bypass_l1;
   ps ask, at;
-  tally tally;
+  const tally *tally;
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
+/* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */
+void memory_prefetch_far(const sim *s, const sm *m, uint64_t address);
+void memory_prefetch_near(const sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */

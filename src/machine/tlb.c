@@ -25,7 +25,7 @@ ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally) {
       continue;
     }
     request r = {.address = (TABLES + (uint64_t)level * (TABLES >> 4) + (page >> 9 * level) * 8) & ~UINT64_C(127),
-                 .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = *tally};
+                 .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = tally};
     time = l2_access(s, &r);
     if (s->spec->walk_cache_bytes) lru_insert(&s->walk_cache, entry, time);
   }
