@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paging policies: what to bring beside a faulting page (a prefetcher) and what to let go when GPU memory is full (an
+ * evictor). farfault's own policies use this interface, and so does a plug-in: one C file, compiled to a shared object,
+ * that exports
+ *
+ *     const ff_policy ff_policy_plugin = {.version = FF_POLICY_VERSION, .name = "mine", ...};
+ *
+ *     cc -shared -fPIC -I include mine.c -o mine.so         farfault run --memory replay --prefetch ./mine.so ./app
+ *
+ * A policy proposes, the pager decides: a proposal is cut to what exists, what is not there yet (or is there, for an
+ * evictor) and what fits; a policy that proposes nonsense costs time, never correctness. Proposals are made in order of
+ * importance. All calls come from one thread per simulation, in order of simulated time; a policy keeps what it wants to
+ * remember in its state, and must give the same answers to the same calls (randomness: view->random).
+ *
+ * Addresses are the GPU's, sizes are bytes, times picoseconds since the program began. A page is 4 KiB, a group 64 KiB,
+ * a block 2 MiB, all aligned to their size. */
+#ifndef FARFAULT_POLICY_H
+#define FARFAULT_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FF_POLICY_VERSION 1u
+
+#define FF_PAGE_BYTES UINT64_C(4096)
+#define FF_GROUP_BYTES UINT64_C(65536)
+#define FF_BLOCK_BYTES UINT64_C(2097152)
+#define FF_BLOCK_PAGES 512u
+#define FF_NEVER UINT64_MAX
+
+typedef struct ff_fault { /* a far-fault that is being served */
+  uint64_t address;       /* of the first byte that was asked for */
+  uint64_t time;          /* when the fault was seen */
+  uint32_t sm;
+  uint32_t launch;        /* number of the kernel launch, from 0 */
+  bool write;
+} ff_fault;
+
+typedef struct ff_pages { /* a bit per page of a block: page i is bit i % 64 of word[i / 64] */
+  uint64_t word[FF_BLOCK_PAGES / 64];
+} ff_pages;
+
+typedef struct ff_block { /* a block as the pager sees it now */
+  uint64_t address;
+  ff_pages mapped;        /* belongs to an allocation that can move */
+  ff_pages valid;         /* is in GPU memory, or on its way there */
+  ff_pages moving;        /* is on its way (part of valid): cannot be evicted */
+  ff_pages dirty;         /* in GPU memory and newer than the host's copy */
+} ff_block;
+
+typedef struct ff_allocation {
+  uint64_t address, bytes;
+  uint32_t number;        /* from 1, in the order in which the program made them */
+} ff_allocation;
+
+/* What a policy may ask. Valid during a call. */
+typedef struct ff_view ff_view;
+struct ff_view {
+  uint64_t now;
+  uint64_t unit_bytes;    /* what a far-fault moves at least */
+  uint64_t capacity;      /* of GPU memory that allocations can have */
+  uint64_t (*free_bytes)(const ff_view *view);
+  void (*block)(const ff_view *view, uint64_t address, ff_block *block);        /* the block around `address` */
+  bool (*allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation); /* false: there is none */
+  /* The first allocation that begins at `address` or above; false: there is none. */
+  bool (*next_allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation);
+  uint64_t (*last_use)(const ff_view *view, uint64_t address, uint64_t bytes);  /* by the GPU, within the range; 0: never */
+  /* Only where the program's future is known (recorded), else FF_NEVER: when the range is used next, as a position in
+   * the program's order of accesses, and the address of the page that is touched first for the `index`-th time. */
+  uint64_t (*next_use)(const ff_view *view, uint64_t address, uint64_t bytes);
+  uint64_t (*first_touch)(const ff_view *view, uint64_t index);
+  uint64_t (*random)(ff_view *view);                                            /* 64 bits; the same sequence in every run */
+  /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out) what the range holds. */
+  void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
+};
+
+typedef struct ff_policy {
+  uint32_t version;       /* FF_POLICY_VERSION */
+  const char *name;
+  const char *summary;    /* one line */
+  /* `argument`: the text behind the colon of "name:argument", or NULL. Returns the state. To refuse the argument it
+   * returns NULL with *problem set to a text that outlives the call; without a state to keep, NULL with *problem as it
+   * was. May be NULL itself: no state, no argument. */
+  void *(*create)(const char *argument, const char **problem);
+  void (*destroy)(void *state);
+
+  /* As a prefetcher. `faults` are served together, in order of service; they move whatever is proposed. One fault per
+   * call unless the faults are served in batches, then all those of one block. */
+  void (*faulted)(void *state, ff_view *view, const ff_fault *faults, size_t count);
+  /* The link to the GPU has nothing to do: propose a piece, or nothing. */
+  void (*idle)(void *state, ff_view *view);
+
+  /* As an evictor: at least `bytes` must go (propose more than one range if need be; what was proposed and is enough is
+   * taken in order). If too little is proposed the pager takes the oldest arrivals. */
+  void (*evict)(void *state, ff_view *view, uint64_t bytes);
+
+  /* What happened, for both. Ranges lie within one block. */
+  void (*arrived)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+  void (*left)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+} ff_policy;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
