@@ -98,6 +98,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   else s->queue_first = k;
   s->queue_last = k;
   if (s->queue_first == k) dispatch(s, time);
+  fault_idle(s);
 }
 
 static void kernel_end(sim *s, kernel *k) {

@@ -60,13 +60,13 @@ static void allocate(sim *s, const trace_op *op) {
   if (s->failed) return;
   bool counted = lives_on_gpu(op->alloc.memory);
   uint64_t bytes = frames_bytes(op->alloc.address, op->alloc.bytes);
-  if (counted && s->manager->placement != MANAGER_EVERYWHERE && s->mapped + bytes > s->gpu_memory) {
+  if (counted && s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
     char wanted[32], there[32];
     ff_format_bytes(s->mapped + bytes, wanted, sizeof wanted);
     ff_format_bytes(s->gpu_memory, there, sizeof there);
     run_all(s);
-    sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory; evicting pages is not supported: "
-             "give it more (--gpu-memory) or the program less data", s->manager->name, op->alloc.name, wanted, there);
+    sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
+             "manager that moves pages", s->manager->name, op->alloc.name, wanted, there);
     return;
   }
   if (!pager_map(s->pager, op->alloc.address, op->alloc.bytes, op->alloc.memory, counters_of_allocation(s, op)) || !counted) return;

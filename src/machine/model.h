@@ -278,6 +278,10 @@ struct sim {
   pager *pager;
   uint32_t page_shift;          /* of TLB entries */
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
+  ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
+  sim_counters *served_kernel;  /* whose far-fault that is */
+  ps room_at;                   /* when the frames that the next transfer takes are written back */
+  bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */
   FF_VEC(warp *) warps;
   FF_VEC(uint32_t) free_warps;
@@ -340,6 +344,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
 ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
+void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 /* link.c */
 void link_init(sim *s);

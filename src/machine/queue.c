@@ -216,12 +216,17 @@ void queue_run_event(sim *s, event e) {
   uint32_t index = event_index(e);
   ps time = event_time(e);
   if (s->now < time) s->now = time;
+  s->pager->now = s->now;
   prefetch_next(s);
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(s, s->warps.items[index], time); break;
   case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
   case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
-  case EVENT_FLIGHT: pager_complete(s->pager, index); break;
+  case EVENT_FLIGHT:
+    pager_complete(s->pager, index);
+    s->served_from = 0;
+    fault_idle(s);
+    break;
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);
     s->nodes.items[index]->kernel = NULL;

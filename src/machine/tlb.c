@@ -59,7 +59,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   }
   s->fault_from = walked;
   pager_outcome outcome = pager_fault(s->pager, m->index, address, unit, w->index, &blocks);
-  s->fault_from = 0;
+  s->fault_from = s->served_from = 0;
   if (outcome == PAGER_MERGED) COUNT(tally, faults_merged, 1);
   if (outcome == PAGER_THROTTLED) COUNT(tally, faults_throttled, 1);
   m->tlb_blocked |= blocks;
@@ -75,7 +75,15 @@ void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
 
 /* ---- far-faults: what the pager asks of the machine ---- */
 
-/* resolve = max(from + fault_us, the link's backlog + this unit's transfer) */
+/* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into frames that are being
+ * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
+static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
+  ps begin = s->room_at > from ? s->room_at : from;
+  ps lands = link_carry(s, true, bytes, begin);
+  s->room_at = 0;
+  return lands < not_before ? not_before : lands;
+}
+
 static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address, uint32_t flight, const pager_unit *unit) {
   sim *s = context;
   kernel *k = s->warps.items[warp_index]->block->kernel;
@@ -86,14 +94,44 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
     from = gmmu_walk(s, address >> s->page_shift, at, at, &t);
   }
   uint64_t bytes = unit->frames * PAGER_FRAME_BYTES;
-  ps lands = link_carry(s, true, bytes, from);
-  if (lands < from + s->t.fault) lands = from + s->t.fault;
+  ps lands = carry_in(s, bytes, from, from + s->t.fault);
   COUNT(&t, faults, 1);
+  if (unit->evicted) COUNT(&t, refaults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
   k->counters->pages_moved_in += unit->frames;
+  s->served_from = from;
+  s->served_kernel = k->counters;
   event_push(&s->heap, lands, EVENT_FLIGHT, flight);
   return lands;
+}
+
+/* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
+static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  sim *s = context;
+  bool beside = s->served_from != 0;
+  ps from = beside ? s->served_from : s->now;
+  ps lands = carry_in(s, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
+  tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  COUNT(&t, pages_prefetched, bytes / PAGER_FRAME_BYTES);
+  if (beside) {
+    t.kernel->h2d_bytes += bytes;
+    t.kernel->pages_moved_in += bytes / PAGER_FRAME_BYTES;
+  }
+  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  return lands;
+}
+
+static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
+  sim *s = context;
+  sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
+  tally t = {&s->counters, a};
+  COUNT(&t, pages_evicted, unit->frames);
+  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetches_unused, unit->frames);
+  if (!write_back) return;
+  COUNT(&t, pages_written_back, unit->frames);
+  ps end = link_carry(s, false, unit->frames * PAGER_FRAME_BYTES, s->fault_from ? s->fault_from : s->now);
+  if (!s->write_back_overlaps && s->room_at < end) s->room_at = end;
 }
 
 static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
@@ -129,7 +167,11 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
 }
 
+void fault_idle(sim *s) {
+  if (s->running_count && pager_wants_idle(s->pager) && s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
+}
+
 void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .start = flight_start, .unblock = unblock, .left = left, .moved = moved};
+  *hooks = (pager_hooks){.context = s, .wake = wake, .start = flight_start, .fetch = fetch, .evicted = evicted, .unblock = unblock, .left = left, .moved = moved};
 }
 

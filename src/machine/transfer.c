@@ -171,6 +171,7 @@ static ps busy_until(sim *s, const trace_op *op) {
 
 ps operation_begin(sim *s, node *n, ps time, bool *again) {
   ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
+  if (is_paged(s) && s->mapped > s->gpu_memory) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
   if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
     *again = true;
     return busy;

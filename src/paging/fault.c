@@ -8,10 +8,13 @@
  *          `------------> SM's queue ---------'   while the manager answers TRACK
  *
  * A NACK that is replayed and finds its unit resident wakes its warps at once and takes no MSHR. A manager that
- * throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same. */
+ * throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same.
+ *
+ * A tracked NACK whose unit finds no room, because all of GPU memory is on its way, keeps its MSHR and waits in one
+ * queue for the next landing: what has landed can be evicted. */
 #include "paging/pager.h"
 
-static uint32_t flight_take(pager *p) {
+uint32_t pager_flight_take(pager *p) {
   uint32_t index = p->free_flight;
   if (index) {
     p->free_flight = p->flights.items[index].next_free;
@@ -19,6 +22,11 @@ static uint32_t flight_take(pager *p) {
   }
   FF_PUSH(&p->flights, ((pager_flight){0}));
   return (uint32_t)p->flights.count - 1;
+}
+
+void pager_flight_set(pager *p, uint32_t flight, uint64_t address, uint64_t bytes, uint64_t lands) {
+  p->flights.items[flight] = (pager_flight){.address = address, .bytes = bytes, .lands = lands};
+  if (p->lands_last < lands) p->lands_last = lands;
 }
 
 static uint32_t nack_take(pager *p) {
@@ -60,25 +68,42 @@ static manager_answer decide(const pager *p, uint32_t sm) {
   return answer == MANAGER_THROTTLE && !nack.pending ? MANAGER_TRACK : answer;
 }
 
-/* Gives the NACK an MSHR: its unit starts to move unless it moves already. */
-static pager_outcome nack_track(pager *p, uint32_t nack) {
+/* Starts to move the NACK's unit. false: there is no room now. */
+static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   pager_unit *unit = n->unit;
-  n->tracked = true;
-  p->sms[n->sm].pending++;
-  if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
-  FF_ASSERT(unit->state == PAGER_ABSENT && p->free >= unit->frames);
+  FF_ASSERT(unit->state == PAGER_ABSENT);
+  if (!pager_make_room(p, unit->frames)) return false;
   unit->state = PAGER_IN_FLIGHT;
-  unit->flight = flight_take(p);
+  unit->flight = pager_flight_take(p);
+  unit->prefetched = false;
   p->free -= unit->frames;
   p->in_flight += unit->frames;
   if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
   uint32_t flight = unit->flight;
-  uint64_t address = n->address;
-  uint32_t warp = p->waiters.items[n->first_waiter].warp;
-  uint64_t lands = p->config.hooks.start(p->config.hooks.context, n->sm, warp, address, flight, unit);
-  p->flights.items[flight] = (pager_flight){.address = address, .lands = lands, .unit = unit};
-  return PAGER_STARTED;
+  uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
+  uint32_t sm = n->sm, warp = p->waiters.items[n->first_waiter].warp;
+  pager_mark(p, address, unit);
+  uint64_t lands = p->config.hooks.start(p->config.hooks.context, sm, warp, address, flight, unit);
+  pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
+  pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
+  return true;
+}
+
+/* Gives the NACK an MSHR: its unit starts to move unless it moves already. */
+static pager_outcome nack_track(pager *p, uint32_t nack) {
+  pager_nack *n = &p->nacks.items[nack];
+  n->tracked = true;
+  p->sms[n->sm].pending++;
+  if (n->unit->state == PAGER_IN_FLIGHT || n->unit->starved) return PAGER_MERGED;
+  if (!p->starved_first && nack_start(p, nack)) return PAGER_STARTED;
+  n = &p->nacks.items[nack];
+  n->unit->starved = true;
+  n->next_of_sm = 0;
+  if (p->starved_last) p->nacks.items[p->starved_last].next_of_sm = nack;
+  else p->starved_first = nack;
+  p->starved_last = nack;
+  return PAGER_STARVED;
 }
 
 pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks) {
@@ -144,20 +169,9 @@ static void replay(pager *p, uint32_t sm) {
   }
 }
 
-void pager_complete(pager *p, uint32_t flight) {
-  pager_flight f = p->flights.items[flight];
-  pager_unit *unit = f.unit;
-  FF_ASSERT(unit->state == PAGER_IN_FLIGHT && unit->flight == flight);
-  unit->state = PAGER_RESIDENT;
-  unit->gpu_version = unit->cpu_version;
-  unit->flight = 0;
-  p->in_flight -= unit->frames;
-  p->resident += unit->frames;
-  p->moved_in += unit->frames;
-  p->flights.items[flight].next_free = p->free_flight;
-  p->free_flight = flight;
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->frames * PAGER_FRAME_BYTES);
-  uint32_t done = 0, *done_link = &done; /* the tracked NACKs, in order; throttled ones stay for their SM's replay */
+/* The unit is there: its tracked NACKs are over, in order; throttled ones stay for their SM's replay. */
+static void end_tracked(pager *p, pager_unit *unit) {
+  uint32_t done = 0, *done_link = &done;
   for (uint32_t *link = &unit->nacks; *link;) {
     uint32_t nack = *link;
     if (!p->nacks.items[nack].tracked) {
@@ -175,5 +189,42 @@ void pager_complete(pager *p, uint32_t flight) {
     replay(p, sm);
     done = next;
   }
+}
+
+static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
+  unit->state = PAGER_RESIDENT;
+  unit->gpu_version = unit->cpu_version;
+  unit->flight = 0;
+  unit->last_use = 0;
+  unit->fresh = unit->nacks != 0;
+  p->in_flight -= unit->frames;
+  p->resident += unit->frames;
+  p->moved_in += unit->frames;
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->frames * PAGER_FRAME_BYTES);
+  pager_mark(p, address, unit);
+  end_tracked(p, unit);
+}
+
+/* Tries the far-faults that found no room again, oldest first. One whose unit was filled meanwhile is over. */
+static void feed_starved(pager *p) {
+  for (uint32_t nack; (nack = p->starved_first);) {
+    pager_unit *unit = p->nacks.items[nack].unit;
+    if (unit->state == PAGER_ABSENT && !nack_start(p, nack)) return;
+    p->starved_first = p->nacks.items[nack].next_of_sm;
+    if (!p->starved_first) p->starved_last = 0;
+    unit->starved = false;
+    if (unit->state == PAGER_RESIDENT) end_tracked(p, unit);
+  }
+}
+
+void pager_complete(pager *p, uint32_t flight) {
+  pager_flight f = p->flights.items[flight];
+  FF_ASSERT(f.bytes);
+  pager_walk w = pager_walk_begin(p, f.address, f.bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (unit->flight == flight) unit_arrives(p, unit, w.address);
+  p->flights.items[flight] = (pager_flight){.next_free = p->free_flight};
+  p->free_flight = flight;
+  feed_starved(p);
   if (ff_check_level >= 2) pager_check(p);
 }

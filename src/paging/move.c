@@ -3,22 +3,13 @@
  * allocations; and the checks of the pager's equations. */
 #include "paging/pager.h"
 
-/* Walks the units of the allocations in [address, address + bytes), whatever lies between them. */
-typedef struct unit_walk {
-  pager *p;
-  uint64_t at, begin, end;
-  uint64_t address;           /* of the current unit's first byte in the range */
-  const pager_allocation *in; /* the allocation that holds `at`; NULL: to be found */
-  bool covered;               /* the range holds all of the current unit */
-} unit_walk;
-
-static unit_walk walk_begin(pager *p, uint64_t address, uint64_t bytes) {
+pager_walk pager_walk_begin(pager *p, uint64_t address, uint64_t bytes) {
   uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes;
-  return (unit_walk){.p = p, .at = address, .begin = address, .end = end};
+  return (pager_walk){.p = p, .at = address, .begin = address, .end = end};
 }
 
 /* Moves on to the next allocation in the range; false: there is none. */
-static bool walk_enter(unit_walk *w) {
+static bool walk_enter(pager_walk *w) {
   pager *p = w->p;
   size_t position = pager_first_behind(p, w->at);
   if (position == p->by_address.count) return false;
@@ -27,7 +18,7 @@ static bool walk_enter(unit_walk *w) {
   return w->at < w->end;
 }
 
-static pager_unit *walk_next(unit_walk *w) {
+pager_unit *pager_walk_next(pager_walk *w) {
   if (w->at >= w->end) return NULL;
   if (!w->in && !walk_enter(w)) return NULL;
   uint64_t window = w->at & ~(w->p->config.unit_bytes - 1), next = window + w->p->config.unit_bytes;
@@ -37,7 +28,8 @@ static pager_unit *walk_next(unit_walk *w) {
   pager_unit *unit = pager_find(w->p, w->at);
   w->covered = first >= w->begin && last <= w->end;
   w->address = w->at;
-  w->at = last;
+  w->first = first;
+  w->at = w->last = last;
   if (last == allocation_end) w->in = NULL;
   return unit;
 }
@@ -48,12 +40,18 @@ static void moved(pager *p, const pager_unit *unit, bool in) {
 
 static bool is_paged(const pager *p) { return p->config.manager->placement == MANAGER_PAGED; }
 
-static void unit_enters(pager *p, pager_unit *unit) {
-  FF_ASSERT(unit->state == PAGER_ABSENT && p->free >= unit->frames);
+/* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
+static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
+  FF_ASSERT(unit->state == PAGER_ABSENT);
+  bool room = pager_make_room(p, unit->frames);
+  FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
+  unit->prefetched = false;
+  unit->last_use = p->now;
   p->free -= unit->frames;
   p->resident += unit->frames;
   if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
+  pager_mark(p, address, unit);
 }
 
 static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
@@ -62,6 +60,7 @@ static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   p->resident -= unit->frames;
   p->free += unit->frames;
   p->config.hooks.left(p->config.hooks.context, address, unit);
+  pager_mark(p, address, unit);
 }
 
 /* The CPU's copy is made the newest; the page leaves the GPU if that takes a transfer. */
@@ -79,8 +78,8 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
 pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     bring_back(p, unit, w.address, &moves);
   }
@@ -91,8 +90,8 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
 pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE) continue;
     if (!w.covered) bring_back(p, unit, w.address, &moves);
@@ -106,9 +105,9 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   return moves;
 }
 
-static void bring_in(pager *p, pager_unit *unit, pager_moves *moves) {
+static void bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
   FF_CHECK(unit->cpu_version == unit->version);
-  unit_enters(p, unit);
+  unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->frames;
   moves->units++;
@@ -119,15 +118,15 @@ static void bring_in(pager *p, pager_unit *unit, pager_moves *moves) {
 pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE) continue;
     if (unit->state == PAGER_ABSENT && w.covered) {
-      unit_enters(p, unit);
+      unit_enters(p, unit, w.address);
       p->filled += unit->frames;
     } else if (unit->state == PAGER_ABSENT) {
-      bring_in(p, unit, &moves);
+      bring_in(p, unit, w.address, &moves);
     }
     unit->gpu_version = ++unit->version;
   }
@@ -138,10 +137,10 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
 pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_ABSENT) bring_in(p, unit, &moves);
+    if (unit->state == PAGER_ABSENT) bring_in(p, unit, w.address, &moves);
     pager_gpu_read(p, unit);
   }
   pager_check(p);
@@ -151,18 +150,20 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
 uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
   uint64_t latest = 0;
   if (!p->in_flight) return 0;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));)
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
     if (unit->state == PAGER_IN_FLIGHT && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;
   return latest;
 }
+
+uint64_t pager_all_busy_until(const pager *p) { return p->in_flight ? p->lands_last : 0; }
 
 /* ---- MANAGER_PROGRAM ---- */
 
 void pager_copy_write(pager *p, uint64_t address, uint64_t bytes) {
   if (p->config.manager->placement != MANAGER_PROGRAM) return;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));)
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
     if (unit->state == PAGER_RESIDENT) {
       unit->gpu_version = ++unit->version;
       p->allocations.items[unit->allocation].on_cpu = false;
@@ -172,8 +173,8 @@ void pager_copy_write(pager *p, uint64_t address, uint64_t bytes) {
 /* Sets the copies of all units of the allocation that exist as table entries; the others follow on_gpu and on_cpu. */
 static void managed_copy(pager *p, uint32_t index, bool to_gpu) {
   const pager_allocation *a = &p->allocations.items[index];
-  unit_walk w = walk_begin(p, a->address, a->bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, a->address, a->bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->allocation != index) continue;
     FF_CHECK((to_gpu ? unit->cpu_version : unit->gpu_version) == unit->version);
     if (to_gpu) unit->gpu_version = unit->cpu_version;
@@ -202,8 +203,8 @@ uint64_t pager_managed_out(pager *p, uint32_t index) {
 
 void pager_managed_host_write(pager *p, uint64_t address, uint64_t bytes) {
   if (p->config.manager->placement != MANAGER_PROGRAM) return;
-  unit_walk w = walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = walk_next(&w));) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     pager_allocation *a = &p->allocations.items[unit->allocation];
     if (a->kind != TRACE_MEMORY_MANAGED) continue;
     FF_CHECK(unit->cpu_version == unit->version || w.covered);

@@ -43,6 +43,7 @@ pager *pager_create(const pager_config *config) {
   FF_PUSH(&p->waiters, ((pager_waiter){0}));
   p->sibling_count = 1;
   p->sms = ff_alloc(config->sms * sizeof *p->sms);
+  pager_view_init(p);
   return p;
 }
 
@@ -63,6 +64,8 @@ void pager_free(pager *p) {
   free(p->flights.items);
   free(p->nacks.items);
   free(p->waiters.items);
+  free(p->to_bring.items);
+  free(p->to_evict.items);
   free(p->sms);
   free(p);
 }
@@ -120,13 +123,14 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
     chunk->used++;
     if (!unit->allocation) {
       *unit = fresh;
-      continue;
+    } else {
+      uint32_t sibling = sibling_take(p);
+      while (unit->sibling) unit = p->siblings[unit->sibling];
+      fresh.ordinal = unit->ordinal + 1;
+      unit->sibling = sibling;
+      *p->siblings[sibling] = fresh;
     }
-    uint32_t sibling = sibling_take(p);
-    while (unit->sibling) unit = p->siblings[unit->sibling];
-    fresh.ordinal = unit->ordinal + 1;
-    unit->sibling = sibling;
-    *p->siblings[sibling] = fresh;
+    pager_mark_window(p, chunk, w);
   }
 }
 
@@ -143,6 +147,7 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
     p->free += unit->frames;
     p->dropped += unit->frames;
     p->config.hooks.left(p->config.hooks.context, address, unit);
+    pager_tell(p, address, false);
   }
   uint32_t sibling = unit->sibling;
   if (!before && sibling) {
@@ -164,6 +169,7 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
+    pager_mark_window(p, chunk, w);
     chunk->used--;
   }
 }

@@ -6,10 +6,10 @@
  * allocations in one window are two units). A *flight* is a unit on its way to the GPU. A *NACK* is an SM's
  * translation request that found its unit absent; all warps of that SM which want the unit wait on the one NACK.
  *
- *               pager_fault               pager_complete
+ *            pager_fault, prefetch        pager_complete
  *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so
  *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |
- *       `------ pager_host_write, pager_host_read ------------'
+ *       `------ pager_host_write, pager_host_read, eviction --'
  *
  * What always holds (pager_check; frames are 4 KiB pages, and only MANAGER_PAGED counts them):
  *     resident + in_flight + free == frames
@@ -24,6 +24,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "farfault/policy.h"
 #include "policy/manager.h"
 #include "trace/stream.h"
 
@@ -43,6 +44,11 @@ typedef struct pager_unit {
   uint8_t state;        /* pager_state */
   uint8_t ordinal;      /* tells units of one window apart, for TLB tags */
   uint16_t frames;      /* 4 KiB pages it covers, 1 to 512 */
+  uint64_t last_use;    /* by the GPU, since it came; 0: never */
+  bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
+  bool prefetched;      /* came beside a far-fault */
+  bool evicted;         /* has been evicted before: its next far-fault is a refault */
+  bool starved;         /* a far-fault on it waits for room */
 } pager_unit;
 
 typedef struct pager_allocation {
@@ -59,6 +65,10 @@ typedef struct pager_hooks {
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
   /* A far-fault begins for this SM; returns when the unit will have arrived (pager_complete is then called). */
   uint64_t (*start)(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit);
+  /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
+  uint64_t (*fetch)(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
+  /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
+  void (*evicted)(void *context, uint64_t address, const pager_unit *unit, bool write_back);
   void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
@@ -66,6 +76,9 @@ typedef struct pager_hooks {
 
 typedef struct pager_config {
   const manager *manager;
+  const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
+  void *prefetch_state, *evict_state;
+  bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
   uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
   uint64_t memory_bytes;
   uint32_t sms;
@@ -77,10 +90,14 @@ typedef struct pager_chunk {
   uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
   struct pager_chunk *next;     /* in its bucket */
   uint32_t used;                /* units that belong to an allocation, siblings included */
+  ff_pages mapped, valid, moving; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
 
-typedef struct pager_flight { uint64_t address, lands; pager_unit *unit; uint32_t next_free; } pager_flight;
+typedef struct pager_flight { /* the units in the range that say so are on their way */
+  uint64_t address, bytes, lands;
+  uint32_t next_free;
+} pager_flight;
 typedef struct pager_nack {
   pager_unit *unit;
   uint64_t address;
@@ -92,12 +109,22 @@ typedef struct pager_waiter { uint32_t warp, next; } pager_waiter;
 
 enum { PAGER_CACHE = 256 };
 
+typedef struct pager_range { uint64_t address, bytes; } pager_range;
+typedef FF_VEC(pager_range) pager_proposals;
+
 typedef struct pager {
   pager_config config;
+  ff_view view;                                        /* what policies are given; its first words are kept up to date */
+  pager_proposals *proposals;                          /* where propose() writes: one of the two below */
+  pager_proposals to_bring, to_evict;
+  uint64_t random;
+  uint64_t now;                                        /* the machine's clock; it only marks uses and is shown to policies */
   uint32_t unit_shift;
   uint64_t frames, free, in_flight, resident;          /* frames */
   uint64_t resident_peak;                              /* frames, those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;       /* frames */
+  uint64_t unused;                                     /* frames that were prefetched and left without a use */
+  uint64_t hand_address;                               /* where the fallback evictor has come to */
   FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
   uint32_t free_allocation;                            /* list of dead ones, linked by owner */
@@ -108,9 +135,11 @@ typedef struct pager {
   pager_unit **siblings;                               /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
   FF_VEC(pager_flight) flights;                        /* [0] unused */
+  uint64_t lands_last;                                 /* the latest landing so far */
   FF_VEC(pager_nack) nacks;
   FF_VEC(pager_waiter) waiters;
   uint32_t free_flight, free_nack, free_waiter;
+  uint32_t starved_first, starved_last;                /* NACKs that found no room: everything is on its way */
   struct { uint32_t pending, queue_first, queue_last; } *sms;
 } pager;
 
@@ -141,8 +170,10 @@ static inline pager_unit *pager_find(pager *pager, uint64_t address) {
 
 /* ---- what the GPU does: the version oracle ---- */
 
-static inline void pager_gpu_read(const pager *pager, const pager_unit *unit) {
+static inline void pager_gpu_read(const pager *pager, pager_unit *unit) {
   if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
+  unit->last_use = pager->now;
+  unit->fresh = false;
   FF_CHECK(unit->state == PAGER_REMOTE || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
 }
 
@@ -161,6 +192,7 @@ typedef enum pager_outcome {
   PAGER_MERGED,    /* the unit was already on its way */
   PAGER_THROTTLED, /* beyond the SM's allotment: replayed after one of its pending far-faults */
   PAGER_JOINED,    /* another warp of the SM was throttled on this unit: waits with it */
+  PAGER_STARVED,   /* no room, all of GPU memory is on its way: tried again when something has landed */
 } pager_outcome;
 
 /* The SM's warp asked for an absent (or flying) unit; it will be woken. *blocks: the SM's TLB must stop. */
@@ -171,6 +203,37 @@ bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
 void pager_complete(pager *pager, uint32_t flight);
 /* The latest landing of what is in flight within the range; 0: nothing is. */
 uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
+uint64_t pager_all_busy_until(const pager *pager); /* of everything that is in flight */
+
+/* The link to the GPU has nothing to do: the prefetcher may propose something. */
+void pager_idle(pager *pager);
+bool pager_wants_idle(const pager *pager);
+
+/* ---- room: room.c ---- */
+
+void pager_view_init(pager *pager);
+/* Evicts until `frames` are free. false: what is left cannot be evicted now (it is on its way). */
+bool pager_make_room(pager *pager, uint64_t frames);
+/* Lets the prefetcher propose what to bring beside these faults, and starts it. */
+void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
+/* A unit's state has changed: what policies see of it. `address` is any address in the unit. */
+void pager_mark(pager *pager, uint64_t address, const pager_unit *unit);
+void pager_tell(pager *pager, uint64_t address, bool arrived); /* the policies: a unit has come or gone */
+void pager_mark_window(pager *pager, pager_chunk *chunk, uint64_t window);
+uint32_t pager_flight_take(pager *pager);
+void pager_flight_set(pager *pager, uint32_t flight, uint64_t address, uint64_t bytes, uint64_t lands);
+
+/* Walks the units of the allocations in [address, address + bytes), whatever lies between them. */
+typedef struct pager_walk {
+  pager *p;
+  uint64_t at, begin, end;
+  uint64_t address;           /* of the current unit's first byte in the range */
+  uint64_t first, last;       /* the current unit's first byte, and its end */
+  const pager_allocation *in; /* the allocation that holds `at`; NULL: to be found */
+  bool covered;               /* the range holds all of the current unit */
+} pager_walk;
+pager_walk pager_walk_begin(pager *pager, uint64_t address, uint64_t bytes);
+pager_unit *pager_walk_next(pager_walk *walk); /* NULL: the end */
 
 /* ---- what the host and copies do; nothing may be in flight in the range ---- */
 

@@ -21,6 +21,8 @@ typedef struct testbed {
   uint32_t flights[PAGES]; /* landing order is random: flight index by page */
   uint64_t started, woken, moved_in, moved_out, left;
   int shift;               /* pages per unit, as a shift */
+  uint64_t fetched, evicted, written_back;
+  bool scarce;             /* not everything fits */
 } testbed;
 
 static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* the unit of a page: window cut to the allocation */
@@ -46,10 +48,35 @@ static uint64_t on_start(void *context, uint32_t sm, uint32_t warp, uint64_t add
   t->started++;
   return 1;
 }
+static uint64_t on_fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  testbed *t = context;
+  assert_true(bytes && bytes % 4096 == 0 && address % 4096 == 0);
+  assert_int_equal(address >> 21, (address + bytes - 1) >> 21);
+  for (uint64_t a = address; a < address + bytes; a += 4096) {
+    naive_page *page = &t->pages[(a - RIG_BASE) / 4096];
+    assert_true(page->allocation >= 0 && page->cpu && !page->gpu && !page->flying);
+    page->flying = true;
+    t->flights[(a - RIG_BASE) / 4096] = flight;
+  }
+  t->fetched += bytes;
+  return 1;
+}
+static void on_evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
+  testbed *t = context;
+  uint32_t first, n = pages_of(t, (uint32_t)((address - RIG_BASE) / 4096), &first);
+  for (uint32_t i = first; i < first + n; i++) {
+    assert_true(t->pages[i].gpu && !t->pages[i].flying);
+    assert_true(t->pages[i].cpu == !write_back);
+    t->pages[i].gpu = false;
+    t->pages[i].cpu = true;
+  }
+  t->evicted += n;
+  t->written_back += write_back ? n : 0;
+}
 static void on_wake(void *context, uint32_t sm, uint32_t warp) {
   testbed *t = context;
   assert_true(t->warps[sm][warp].waits);
-  assert_true(t->pages[t->warps[sm][warp].page].gpu); /* its page is there */
+  assert_true(t->scarce || t->pages[t->warps[sm][warp].page].gpu); /* its page is there, or was and had to go again */
   t->warps[sm][warp].waits = false;
   t->woken++;
 }
@@ -59,6 +86,8 @@ static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   testbed *t = context;
   *(in ? &t->moved_in : &t->moved_out) += bytes;
 }
+
+#define HOOKS(testbed) {testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, .left = on_left, .moved = on_moved}
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n) {
@@ -82,17 +111,19 @@ static void do_fault(testbed *t) {
   pager_outcome outcome = pager_fault(t->p, sm, address, unit, warp, &blocks);
   assert_false(blocks);
   if (outcome == PAGER_STARTED) assert_true(!flying && !waits);
-  if (outcome == PAGER_MERGED) assert_true(flying);
+  if (outcome == PAGER_MERGED) assert_true(flying || unit->starved);
+  if (outcome == PAGER_STARVED) assert_true(t->scarce && t->p->in_flight > 0);
   if (outcome == PAGER_JOINED) assert_true(waits && !flying);
   if (outcome == PAGER_THROTTLED) assert_int_equal(t->p->sms[sm].pending, t->p->config.allotment);
 }
 
 static void land(testbed *t, uint32_t page) {
-  uint32_t first, n = pages_of(t, page, &first), flight = t->flights[page];
-  for (uint32_t i = first; i < first + n; i++) {
-    t->pages[i].flying = false;
-    t->pages[i].gpu = true; /* the CPU's copy stays good until someone writes */
-  }
+  uint32_t flight = t->flights[page];
+  for (uint32_t i = 0; i < PAGES; i++)
+    if (t->pages[i].flying && t->flights[i] == flight) {
+      t->pages[i].flying = false;
+      t->pages[i].gpu = true; /* the CPU's copy stays good until someone writes */
+    }
   pager_complete(t->p, flight);
 }
 
@@ -125,12 +156,19 @@ static void do_write_by_gpu(testbed *t) {
   for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
 }
 
-/* A range operation; the model goes unit by unit. kind: 0 host read, 1 host write, 2 fill, 3 fetch. */
+static pager_moves range_operation(pager *p, uint32_t kind, uint64_t address, uint64_t bytes) {
+  if (kind == 0) return pager_host_read(p, address, bytes);
+  if (kind == 1) return pager_host_write(p, address, bytes);
+  return kind == 2 ? pager_gpu_fill(p, address, bytes) : pager_gpu_fetch(p, address, bytes);
+}
+
+/* A range operation; the model goes unit by unit, and so does the pager if it may have to evict on the way. kind: 0 host
+ * read, 1 host write, 2 fill, 3 fetch. */
 static void do_range(testbed *t) {
   uint32_t kind = random_below(4), from = random_below(PAGES), to = from + 1 + random_below(PAGES - from);
   uint64_t cut = random_below(3) ? 0 : 100; /* sometimes the range begins and ends inside a page */
-  if (t->p->in_flight && pager_busy_until(t->p, RIG_BASE + from * 4096ull, (to - from) * 4096ull)) return;
-  pager_moves expected = {0}, moves;
+  if (t->p->in_flight && (t->scarce || pager_busy_until(t->p, RIG_BASE + from * 4096ull, (to - from) * 4096ull))) return;
+  pager_moves expected = {0}, moves = {0};
   uint64_t begin = from * 4096ull + cut, end = to * 4096ull - cut;
   for (uint32_t page = 0; page < PAGES;) {
     uint32_t first, n;
@@ -139,24 +177,25 @@ static void do_range(testbed *t) {
       continue;
     }
     n = pages_of(t, page, &first);
+    uint64_t low = first * 4096ull, high = (first + n) * 4096ull;
     naive_page *u = &t->pages[first];
-    bool touched = first * 4096ull < end && (first + n) * 4096ull > begin;
-    bool whole = first * 4096ull >= begin && (first + n) * 4096ull <= end, moved = false;
+    bool touched = low < end && high > begin, whole = low >= begin && high <= end, moved = false;
     naive_page now = *u;
     if (touched && kind == 0 && !u->cpu) moved = true, now.cpu = true, now.gpu = false;
     if (touched && kind == 1) moved = !whole && !u->cpu, now.cpu = true, now.gpu = false;
     if (touched && kind == 2) moved = !whole && !u->gpu, now.gpu = true, now.cpu = false;
     if (touched && kind == 3) moved = !u->gpu, now.gpu = true;
+    if (touched && t->scarce) {
+      pager_moves one = range_operation(t->p, kind, RIG_BASE + (low > begin ? low : begin), (high < end ? high : end) - (low > begin ? low : begin));
+      moves.units += one.units;
+      moves.bytes += one.bytes;
+    }
     for (uint32_t i = first; i < first + n; i++) t->pages[i].gpu = now.gpu, t->pages[i].cpu = now.cpu;
     expected.units += moved;
     expected.bytes += moved * n * 4096ull;
     page = first + n;
   }
-  uint64_t address = RIG_BASE + begin, bytes = end - begin;
-  if (kind == 0) moves = pager_host_read(t->p, address, bytes);
-  else if (kind == 1) moves = pager_host_write(t->p, address, bytes);
-  else if (kind == 2) moves = pager_gpu_fill(t->p, address, bytes);
-  else moves = pager_gpu_fetch(t->p, address, bytes);
+  if (!t->scarce) moves = range_operation(t->p, kind, RIG_BASE + begin, end - begin);
   assert_int_equal(moves.units, expected.units);
   assert_int_equal(moves.bytes, expected.bytes);
 }
@@ -201,19 +240,55 @@ static void compare(const testbed *t) {
   pager_check_all(t->p);
 }
 
-static void random_run(int shift, uint32_t allotment, uint64_t seed) {
-  testbed t = {.shift = shift};
-  pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = 4 << 20,
-                         .sms = SMS, .allotment = allotment,
-                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+/* Policies that propose anything: good pieces, nothing, and what makes no sense at all. */
+static uint64_t policy_calls;
+static void propose_anything(ff_view *view) {
+  ff_block block;
+  ff_allocation allocation;
+  policy_calls++;
+  for (uint64_t n = view->random(view) % 4; n--;) {
+    uint64_t page = view->random(view) % PAGES, r = view->random(view);
+    view->propose(view, RIG_BASE + page * 4096, (r % 20 + 1) * 4096);
+    if (r >> 32 & 1) view->propose(view, r, r << 7);
+    if (r >> 33 & 1) view->propose(view, RIG_BASE - 5000, 0);
+    if ((r >> 34 & 31) == 0) view->propose(view, 0, UINT64_MAX);
+  }
+  view->block(view, RIG_BASE, &block);
+  for (int w = 0; w < 8; w++) assert_int_equal(block.valid.word[w] & ~block.mapped.word[w], 0);
+  for (int w = 0; w < 8; w++) assert_int_equal((block.moving.word[w] | block.dirty.word[w]) & ~block.valid.word[w], 0);
+  if (view->allocation(view, RIG_BASE + 8192, &allocation)) assert_true(allocation.address <= RIG_BASE + 8192);
+  assert_true(view->last_use(view, RIG_BASE, 1 << 20) <= view->now);
+}
+static void anything_faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
+  assert_int_equal(count, 1);
+  propose_anything(view);
+}
+static void anything_idle(void *state, ff_view *view) { propose_anything(view); }
+static void anything_evict(void *state, ff_view *view, uint64_t bytes) {
+  assert_true(view->free_bytes(view) < view->capacity && bytes);
+  propose_anything(view);
+}
+static uint64_t told_arrived, told_left;
+static void anything_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_arrived++; }
+static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_left++; }
+static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
+                                   .evict = anything_evict, .arrived = anything_arrived, .left = anything_left};
+
+static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy) {
+  testbed t = {.shift = shift, .scarce = memory < PAGES * 4096};
+  pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = memory,
+                         .sms = SMS, .allotment = allotment, .prefetch = policy, .evict = policy, .hooks = HOOKS(&t)};
   t.p = pager_create(&config);
   random_state = seed;
+  policy_calls = told_arrived = told_left = 0;
   for (int i = 0; i < PAGES; i++) t.pages[i].allocation = -1;
   for (int step = 0; step < 20000; step++) {
     uint32_t dice = random_below(100);
+    t.p->now = (uint64_t)step;
     if (dice < 60) do_fault(&t);
     else if (dice < 82) do_landing(&t);
-    else if (dice < 92) do_write_by_gpu(&t);
+    else if (dice < 91) do_write_by_gpu(&t);
+    else if (dice < 92) pager_idle(t.p);
     else if (dice < 98) do_range(&t);
     else do_allocation(&t);
     if (step % 64 == 0) compare(&t);
@@ -224,14 +299,29 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed) {
   assert_int_equal(t.moved_in, t.p->moved_in * 4096);
   assert_int_equal(t.moved_out, t.p->moved_out * 4096);
   assert_int_equal(t.left, t.p->moved_out + t.p->dropped);
+  assert_int_equal(told_arrived > 0, policy != NULL);
+  assert_int_equal(t.fetched > 0, policy != NULL);
+  if (t.scarce) assert_true(t.evicted > 100 && t.written_back && t.written_back < t.evicted);
+  else assert_int_equal(t.evicted, 0);
   pager_free(t.p);
 }
 
 static void test_random_operations(void **state) {
-  random_run(0, 4, 1);
-  random_run(0, 1, 2);
-  random_run(4, 2, 3);  /* 64 KiB units: windows shared by allocations */
-  random_run(9, 16, 4); /* 2 MiB */
+  random_run(0, 4, 1, 4 << 20, NULL);
+  random_run(0, 1, 2, 4 << 20, NULL);
+  random_run(4, 2, 3, 4 << 20, NULL);  /* 64 KiB units: windows shared by allocations */
+  random_run(9, 16, 4, 4 << 20, NULL); /* 2 MiB */
+}
+
+static void test_random_operations_with_policies(void **state) { random_run(0, 4, 5, 4 << 20, &anything); random_run(4, 4, 6, 4 << 20, &anything); }
+
+static void test_random_operations_in_little_memory(void **state) {
+  random_run(0, 4, 7, 40 * 4096, NULL);
+  random_run(0, 4, 8, 40 * 4096, &anything);
+  random_run(0, 16, 9, 2 * 4096, &anything); /* everything on its way at once */
+  random_run(0, 16, 10, 4096, NULL);
+  random_run(4, 4, 11, 60 * 4096, &anything);
+  random_run(4, 2, 12, 16 * 4096, NULL);
 }
 
 /* ---- the oracle and the equations notice what is wrong ---- */
@@ -280,7 +370,7 @@ static void break_and_read(pager *p) {
 static void test_broken_pages_are_noticed(void **state) {
   testbed t = {0};
   pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = 1, .allotment = 1,
-                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+                         .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
   pager_map(p, RIG_BASE, 8192, TRACE_MEMORY_DEVICE, 0);
   assert_true(aborts(read_page, p)); /* absent */
@@ -304,7 +394,7 @@ static void test_unwilling_manager(void **state) {
   for (int i = 0; i < PAGES; i++) t.pages[i] = (naive_page){.cpu = true, .allocation = 0};
   t.allocations[0].count = PAGES;
   pager_config config = {.manager = &unwilling, .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = SMS, .allotment = 1,
-                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+                         .hooks = HOOKS(&t)};
   t.p = pager_create(&config);
   pager_map(t.p, RIG_BASE, PAGES * 4096, TRACE_MEMORY_DEVICE, 0);
   for (uint32_t w = 0; w < WARPS; w++) {
@@ -324,7 +414,7 @@ static void test_unwilling_manager(void **state) {
 static void test_lookups(void **state) {
   testbed t = {0};
   pager_config config = {.manager = manager_find("copy"), .unit_bytes = 4096, .memory_bytes = UINT64_C(1) << 40, .sms = 1,
-                         .hooks = {&t, on_wake, on_start, on_unblock, on_left, on_moved}};
+                         .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
   assert_int_equal(pager_find(p, RIG_BASE)->allocation, 0);
   uint32_t huge = pager_map(p, RIG_BASE, UINT64_C(1) << 39, TRACE_MEMORY_DEVICE, 1); /* costs nothing until touched */
@@ -351,7 +441,8 @@ static void test_lookups(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_operations), cmocka_unit_test(test_broken_pages_are_noticed),
+      cmocka_unit_test(test_random_operations), cmocka_unit_test(test_random_operations_with_policies),
+      cmocka_unit_test(test_random_operations_in_little_memory), cmocka_unit_test(test_broken_pages_are_noticed),
       cmocka_unit_test(test_unwilling_manager), cmocka_unit_test(test_lookups),
   };
   return cmocka_run_group_tests_name("pager", tests, NULL, NULL);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU memory
+ * is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is skipped.
+ *
+ *     pager_make_room:  free frames? -> evictor's proposals, in order -> whatever the hand comes upon
+ *     pager_prefetch:   prefetcher's proposals, in order; neighbours travel in one transfer
+ *
+ * A unit that came for a far-fault is not evicted before the access that wanted it was made, unless nothing else is
+ * left: otherwise a memory of a few pages could throw out what it has just waited for, for ever. */
+#include <string.h>
+
+#include "paging/pager.h"
+
+enum { MAX_PROPOSALS = 1 << 16 };
+
+/* ---- what policies see ---- */
+
+static void set_pages(ff_pages *pages, uint32_t first, uint32_t last, bool on) {
+  for (uint32_t i = first; i < last; i++) {
+    uint64_t bit = UINT64_C(1) << (i % 64);
+    if (on) pages->word[i / 64] |= bit;
+    else pages->word[i / 64] &= ~bit;
+  }
+}
+
+/* The pages of the chunk that the unit lies in. */
+static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, uint32_t *first, uint32_t *last) {
+  const pager_allocation *a = &p->allocations.items[unit->allocation];
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, end = window + p->config.unit_bytes;
+  uint64_t from = a->address > window ? a->address : window, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+  *first = (uint32_t)((from - base) / FF_PAGE_BYTES);
+  *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
+}
+
+void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  uint32_t first = (uint32_t)((window - base) / FF_PAGE_BYTES), last = first + (uint32_t)(p->config.unit_bytes / FF_PAGE_BYTES);
+  const pager_unit *unit = &chunk->units[(window - base) >> p->unit_shift];
+  if (chunk == p->nowhere) return;
+  set_pages(&chunk->mapped, first, last, false);
+  set_pages(&chunk->valid, first, last, false);
+  set_pages(&chunk->moving, first, last, false);
+  for (int pass = 0; pass < 2; pass++) /* what is there, then what is not: an absent unit makes its pages invalid */
+    for (const pager_unit *u = unit;; u = p->siblings[u->sibling]) {
+      if (u->allocation && u->state != PAGER_REMOTE) {
+        pages_of(p, chunk, window, u, &first, &last);
+        bool absent = u->state == PAGER_ABSENT;
+        set_pages(&chunk->mapped, first, last, true);
+        if (absent == (pass == 1)) set_pages(&chunk->valid, first, last, !absent);
+        if (u->state == PAGER_IN_FLIGHT) set_pages(&chunk->moving, first, last, true);
+      }
+      if (!u->sibling) break;
+    }
+}
+
+void pager_tell(pager *p, uint64_t address, bool arrived) {
+  const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
+  void *states[] = {p->config.prefetch_state, p->config.evict_state};
+  uint64_t window = address & ~(p->config.unit_bytes - 1);
+  p->view.now = p->now;
+  for (int i = 0; i < 2; i++) {
+    if (!policies[i]) continue;
+    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, window, p->config.unit_bytes);
+    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, window, p->config.unit_bytes);
+  }
+}
+
+void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
+  pager_mark_window(p, pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address & ~(p->config.unit_bytes - 1));
+  if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
+}
+
+static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_t)view - offsetof(pager, view)); }
+
+static uint64_t view_free(const ff_view *view) { return pager_of(view)->free * PAGER_FRAME_BYTES; }
+
+static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
+  pager *p = pager_of(view);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  memset(block, 0, sizeof *block);
+  block->address = address & ~(FF_BLOCK_BYTES - 1);
+  if (chunk == p->nowhere) return;
+  block->mapped = chunk->mapped;
+  block->valid = chunk->valid;
+  block->moving = chunk->moving;
+  pager_walk w = pager_walk_begin(p, block->address, FF_BLOCK_BYTES);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT && unit->cpu_version != unit->version)
+      set_pages(&block->dirty, (uint32_t)((w.first - block->address) / FF_PAGE_BYTES),
+                (uint32_t)((w.last - block->address + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES), true);
+}
+
+static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }
+
+static bool view_next_allocation(const ff_view *view, uint64_t address, ff_allocation *allocation) {
+  const pager *p = pager_of(view);
+  for (size_t at = pager_first_behind(p, address); at < p->by_address.count; at++) {
+    uint32_t index = p->by_address.items[at];
+    const pager_allocation *a = &p->allocations.items[index];
+    if (a->address < address || !moves(a)) continue;
+    *allocation = (ff_allocation){.address = a->address, .bytes = a->bytes, .number = index};
+    return true;
+  }
+  return false;
+}
+
+static bool view_allocation(const ff_view *view, uint64_t address, ff_allocation *allocation) {
+  const pager *p = pager_of(view);
+  size_t at = pager_first_behind(p, address);
+  if (at == p->by_address.count) return false;
+  uint32_t index = p->by_address.items[at];
+  const pager_allocation *a = &p->allocations.items[index];
+  if (a->address > address || !moves(a)) return false;
+  *allocation = (ff_allocation){.address = a->address, .bytes = a->bytes, .number = index};
+  return true;
+}
+
+static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
+  uint64_t latest = 0;
+  pager_walk w = pager_walk_begin(pager_of(view), address, bytes);
+  for (const pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT && unit->last_use > latest) latest = unit->last_use;
+  return latest;
+}
+
+static uint64_t view_never(const ff_view *view, uint64_t address, uint64_t bytes) { return FF_NEVER; }
+static uint64_t view_no_touch(const ff_view *view, uint64_t index) { return FF_NEVER; }
+
+static uint64_t view_random(ff_view *view) { /* splitmix64 */
+  uint64_t x = pager_of(view)->random += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+static void view_propose(ff_view *view, uint64_t address, uint64_t bytes) {
+  pager_proposals *proposals = pager_of(view)->proposals;
+  if (!proposals || !bytes || proposals->count == MAX_PROPOSALS) return;
+  if (bytes > UINT64_MAX - address) bytes = UINT64_MAX - address;
+  FF_PUSH(proposals, ((pager_range){address, bytes}));
+}
+
+void pager_view_init(pager *p) {
+  p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes, .free_bytes = view_free, .block = view_block,
+                      .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
+                      .next_use = view_never, .first_touch = view_no_touch, .random = view_random, .propose = view_propose};
+}
+
+/* ---- eviction ---- */
+
+static void evict(pager *p, pager_unit *unit, uint64_t address) {
+  bool dirty = unit->cpu_version != unit->version, write_back = dirty || p->config.copy_clean;
+  FF_CHECK(!dirty || unit->gpu_version == unit->version);
+  p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
+  unit->cpu_version = unit->version;
+  unit->state = PAGER_ABSENT;
+  if (unit->prefetched && !unit->last_use) p->unused += unit->frames;
+  unit->evicted = true;
+  p->resident -= unit->frames;
+  p->free += unit->frames;
+  if (write_back) {
+    p->moved_out += unit->frames;
+    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->frames * PAGER_FRAME_BYTES);
+  } else {
+    p->dropped += unit->frames;
+  }
+  p->config.hooks.left(p->config.hooks.context, address, unit);
+  pager_mark(p, address, unit);
+}
+
+static void evict_range(pager *p, uint64_t address, uint64_t bytes, uint64_t frames, bool fresh_too) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; p->free < frames && (unit = pager_walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, w.address);
+}
+
+/* Goes round all allocations, from where the last search ended. */
+static void evict_by_hand(pager *p, uint64_t frames, bool fresh_too) {
+  uint64_t begin = p->hand_address;
+  for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
+    pager_walk w = pager_walk_begin(p, round ? 0 : begin, round ? begin : UINT64_MAX - begin);
+    for (pager_unit *unit; p->free < frames && (unit = pager_walk_next(&w));) {
+      p->hand_address = w.last;
+      if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, w.address);
+    }
+  }
+}
+
+bool pager_make_room(pager *p, uint64_t frames) {
+  if (p->free >= frames) return true;
+  if (p->resident + p->free < frames) return false;
+  const ff_policy *policy = p->config.evict;
+  if (policy && policy->evict) {
+    p->view.now = p->now;
+    p->to_evict.count = 0;
+    p->proposals = &p->to_evict;
+    policy->evict(p->config.evict_state, &p->view, (frames - p->free) * PAGER_FRAME_BYTES);
+    p->proposals = NULL;
+    for (size_t i = 0; i < p->to_evict.count && p->free < frames; i++)
+      evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, frames, false);
+  }
+  for (int fresh_too = 0; fresh_too < 2 && p->free < frames; fresh_too++) evict_by_hand(p, frames, fresh_too);
+  pager_check(p);
+  return p->free >= frames;
+}
+
+/* ---- prefetch ---- */
+
+/* A run of neighbouring units that travel together. */
+typedef struct run { uint64_t address, end; pager_unit *first; uint32_t flight; } run;
+
+static void run_start(pager *p, run *r) {
+  if (!r->flight) return;
+  uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, r->address, r->end - r->address, r->flight, r->first);
+  pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
+  *r = (run){0};
+}
+
+static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (unit->state != PAGER_ABSENT || unit->nacks) continue; /* a throttled request brings it by itself */
+    if (p->free < unit->frames && !(may_evict && pager_make_room(p, unit->frames))) return;
+    uint64_t begin = w.first & ~(PAGER_FRAME_BYTES - 1);
+    bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
+    if (!joins) {
+      run_start(p, r);
+      *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
+    }
+    r->end = (w.last + PAGER_FRAME_BYTES - 1) & ~(PAGER_FRAME_BYTES - 1);
+    unit->state = PAGER_IN_FLIGHT;
+    unit->flight = r->flight;
+    unit->prefetched = true;
+    p->free -= unit->frames;
+    p->in_flight += unit->frames;
+    pager_mark(p, w.address, unit);
+  }
+}
+
+static void bring_proposals(pager *p, bool may_evict) {
+  run r = {0};
+  for (size_t i = 0; i < p->to_bring.count; i++)
+    bring_range(p, p->to_bring.items[i].address, p->to_bring.items[i].bytes, may_evict, &r);
+  run_start(p, &r);
+  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
+  pager_check(p);
+}
+
+void pager_prefetch(pager *p, const ff_fault *faults, size_t count) {
+  const ff_policy *policy = p->config.prefetch;
+  if (!policy || !policy->faulted) return;
+  p->view.now = p->now;
+  p->to_bring.count = 0;
+  p->proposals = &p->to_bring;
+  policy->faulted(p->config.prefetch_state, &p->view, faults, count);
+  p->proposals = NULL;
+  bring_proposals(p, true);
+}
+
+bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
+
+void pager_idle(pager *p) {
+  if (!pager_wants_idle(p) || !p->free) return;
+  p->view.now = p->now;
+  p->to_bring.count = 0;
+  p->proposals = &p->to_bring;
+  p->config.prefetch->idle(p->config.prefetch_state, &p->view);
+  p->proposals = NULL;
+  bring_proposals(p, false);
+}
