@@ -73,13 +73,12 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   pager_unit *unit = n->unit;
   FF_ASSERT(unit->state == PAGER_ABSENT);
-  if (!pager_make_room(p, unit->frames)) return false;
+  if (!pager_make_room(p, pager_frames_wanted(p, n->address, unit))) return false;
   unit->state = PAGER_IN_FLIGHT;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
-  p->free -= unit->frames;
+  pager_frames_take(p, n->address, unit);
   p->in_flight += unit->frames;
-  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   uint32_t sm = n->sm, warp = p->waiters.items[n->first_waiter].warp;

@@ -43,14 +43,13 @@ static bool is_paged(const pager *p) { return p->config.manager->placement == MA
 /* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
 static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_ABSENT);
-  bool room = pager_make_room(p, unit->frames);
+  bool room = pager_make_room(p, pager_frames_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
   unit->prefetched = false;
   unit->last_use = p->now;
-  p->free -= unit->frames;
+  pager_frames_take(p, address, unit);
   p->resident += unit->frames;
-  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
   pager_mark(p, address, unit);
 }
 
@@ -58,7 +57,7 @@ static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
   unit->state = PAGER_ABSENT;
   p->resident -= unit->frames;
-  p->free += unit->frames;
+  pager_frames_give(p, address, unit);
   p->config.hooks.left(p->config.hooks.context, address, unit);
   pager_mark(p, address, unit);
 }
@@ -218,7 +217,8 @@ void pager_managed_host_write(pager *p, uint64_t address, uint64_t bytes) {
 
 void pager_check(const pager *p) {
   if (ff_check_level < 2 || !is_paged(p)) return;
-  FF_ASSERT(p->resident + p->in_flight + p->free == p->frames);
+  uint64_t held = p->config.whole_blocks ? p->held_blocks * FF_BLOCK_PAGES : p->resident + p->in_flight;
+  FF_ASSERT(held + p->free == p->frames && p->resident + p->in_flight <= held);
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
 }
 

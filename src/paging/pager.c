@@ -144,7 +144,7 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
   FF_ASSERT(!unit->nacks && !unit->flight);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
     p->resident -= unit->frames;
-    p->free += unit->frames;
+    pager_frames_give(p, address, unit);
     p->dropped += unit->frames;
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);

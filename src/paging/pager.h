@@ -12,7 +12,8 @@
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
  * What always holds (pager_check; frames are 4 KiB pages, and only MANAGER_PAGED counts them):
- *     resident + in_flight + free == frames
+ *     resident + in_flight + free == frames; if memory is handed out in whole blocks (the real driver's root chunks):
+ *     blocks that hold anything x 512 + free == frames, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
  *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
  *     an SM's tracked NACKs <= its allotment, unless the manager blocks (then <= 1) */
@@ -79,6 +80,7 @@ typedef struct pager_config {
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
   bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
+  bool whole_blocks;    /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
   uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
   uint64_t memory_bytes;
   uint32_t sms;
@@ -90,6 +92,7 @@ typedef struct pager_chunk {
   uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
   struct pager_chunk *next;     /* in its bucket */
   uint32_t used;                /* units that belong to an allocation, siblings included */
+  uint32_t holding;             /* units that are resident or in flight */
   ff_pages mapped, valid, moving; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
@@ -123,6 +126,7 @@ typedef struct pager {
   uint64_t frames, free, in_flight, resident;          /* frames */
   uint64_t resident_peak;                              /* frames, those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;       /* frames */
+  uint64_t held_blocks;                                /* whole_blocks: that hold anything */
   uint64_t unused;                                     /* frames that were prefetched and left without a use */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
   FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
@@ -210,6 +214,11 @@ void pager_idle(pager *pager);
 bool pager_wants_idle(const pager *pager);
 
 /* ---- room: room.c ---- */
+
+/* Frames that must be free for the unit to come. */
+uint64_t pager_frames_wanted(pager *pager, uint64_t address, const pager_unit *unit);
+void pager_frames_take(pager *pager, uint64_t address, const pager_unit *unit);
+void pager_frames_give(pager *pager, uint64_t address, const pager_unit *unit);
 
 void pager_view_init(pager *pager);
 /* Evicts until `frames` are free. false: what is left cannot be evicted now (it is on its way). */

@@ -146,6 +146,35 @@ void pager_view_init(pager *p) {
                       .next_use = view_never, .first_touch = view_no_touch, .random = view_random, .propose = view_propose};
 }
 
+/* ---- frames ---- */
+
+uint64_t pager_frames_wanted(pager *p, uint64_t address, const pager_unit *unit) {
+  if (!p->config.whole_blocks) return unit->frames;
+  return pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding ? 0 : FF_BLOCK_PAGES;
+}
+
+void pager_frames_take(pager *p, uint64_t address, const pager_unit *unit) {
+  uint64_t frames = pager_frames_wanted(p, address, unit);
+  FF_ASSERT(p->free >= frames);
+  p->free -= frames;
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  if (p->config.whole_blocks && !chunk->holding) p->held_blocks++;
+  chunk->holding++;
+  if (p->frames - p->free > p->resident_peak) p->resident_peak = p->frames - p->free;
+}
+
+void pager_frames_give(pager *p, uint64_t address, const pager_unit *unit) {
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  FF_ASSERT(chunk->holding);
+  chunk->holding--;
+  if (!p->config.whole_blocks) {
+    p->free += unit->frames;
+  } else if (!chunk->holding) {
+    p->free += FF_BLOCK_PAGES;
+    p->held_blocks--;
+  }
+}
+
 /* ---- eviction ---- */
 
 static void evict(pager *p, pager_unit *unit, uint64_t address) {
@@ -157,7 +186,7 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->prefetched && !unit->last_use) p->unused += unit->frames;
   unit->evicted = true;
   p->resident -= unit->frames;
-  p->free += unit->frames;
+  pager_frames_give(p, address, unit);
   if (write_back) {
     p->moved_out += unit->frames;
     p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->frames * PAGER_FRAME_BYTES);
@@ -188,7 +217,7 @@ static void evict_by_hand(pager *p, uint64_t frames, bool fresh_too) {
 
 bool pager_make_room(pager *p, uint64_t frames) {
   if (p->free >= frames) return true;
-  if (p->resident + p->free < frames) return false;
+  if (!p->resident) return false;
   const ff_policy *policy = p->config.evict;
   if (policy && policy->evict) {
     p->view.now = p->now;
@@ -220,7 +249,8 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->state != PAGER_ABSENT || unit->nacks) continue; /* a throttled request brings it by itself */
-    if (p->free < unit->frames && !(may_evict && pager_make_room(p, unit->frames))) return;
+    uint64_t wanted = pager_frames_wanted(p, w.address, unit);
+    if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
     uint64_t begin = w.first & ~(PAGER_FRAME_BYTES - 1);
     bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
     if (!joins) {
@@ -231,7 +261,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
     unit->prefetched = true;
-    p->free -= unit->frames;
+    pager_frames_take(p, w.address, unit);
     p->in_flight += unit->frames;
     pager_mark(p, w.address, unit);
   }
@@ -242,7 +272,6 @@ static void bring_proposals(pager *p, bool may_evict) {
   for (size_t i = 0; i < p->to_bring.count; i++)
     bring_range(p, p->to_bring.items[i].address, p->to_bring.items[i].bytes, may_evict, &r);
   run_start(p, &r);
-  if (p->in_flight + p->resident > p->resident_peak) p->resident_peak = p->in_flight + p->resident;
   pager_check(p);
 }
 

@@ -33,7 +33,13 @@ typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
   manager_placement placement;
-  manager_answer (*decide)(const manager_nack *nack); /* MANAGER_PAGED only */
+  /* MANAGER_PAGED only */
+  manager_answer (*decide)(const manager_nack *nack);
+  const char *prefetch;  /* policies, as for --prefetch and --evict; NULL: none, and "lru" */
+  const char *evict;
+  uint64_t unit_bytes;   /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
+  bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
+  bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */
 } manager;
 
 extern const manager *const managers[]; /* NULL-ended */

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static uint64_t base = RIG_BASE; /* page 0 of the model */
+
 enum { PAGES = 300, SMS = 3, WARPS = 40, ALLOCATIONS = 6 };
 
 /* ---- the naive model ---- */
@@ -35,7 +37,7 @@ static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* 
 
 static uint64_t on_start(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit) {
   testbed *t = context;
-  uint32_t page = (uint32_t)((address - RIG_BASE) / 4096), first;
+  uint32_t page = (uint32_t)((address - base) / 4096), first;
   uint32_t n = pages_of(t, page, &first);
   assert_int_equal(unit->frames, n);
   assert_true(sm < SMS && warp < WARPS);
@@ -53,17 +55,17 @@ static uint64_t on_fetch(void *context, uint64_t address, uint64_t bytes, uint32
   assert_true(bytes && bytes % 4096 == 0 && address % 4096 == 0);
   assert_int_equal(address >> 21, (address + bytes - 1) >> 21);
   for (uint64_t a = address; a < address + bytes; a += 4096) {
-    naive_page *page = &t->pages[(a - RIG_BASE) / 4096];
+    naive_page *page = &t->pages[(a - base) / 4096];
     assert_true(page->allocation >= 0 && page->cpu && !page->gpu && !page->flying);
     page->flying = true;
-    t->flights[(a - RIG_BASE) / 4096] = flight;
+    t->flights[(a - base) / 4096] = flight;
   }
   t->fetched += bytes;
   return 1;
 }
 static void on_evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
   testbed *t = context;
-  uint32_t first, n = pages_of(t, (uint32_t)((address - RIG_BASE) / 4096), &first);
+  uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
   for (uint32_t i = first; i < first + n; i++) {
     assert_true(t->pages[i].gpu && !t->pages[i].flying);
     assert_true(t->pages[i].cpu == !write_back);
@@ -103,7 +105,7 @@ static void do_fault(testbed *t) {
   uint32_t page = random_below(PAGES), sm = random_below(SMS), warp = random_below(WARPS);
   if (t->pages[page].allocation < 0 || t->pages[page].gpu || t->warps[sm][warp].waits) return;
   bool blocks, flying = t->pages[page].flying;
-  uint64_t address = RIG_BASE + page * 4096ull + 128;
+  uint64_t address = base + page * 4096ull + 128;
   t->warps[sm][warp].waits = true;
   t->warps[sm][warp].page = page;
   pager_unit *unit = pager_find(t->p, address);
@@ -151,7 +153,7 @@ static void land_all(testbed *t) {
 static void do_write_by_gpu(testbed *t) {
   uint32_t page = random_below(PAGES), first;
   if (t->pages[page].allocation < 0 || !t->pages[page].gpu) return;
-  pager_gpu_write(t->p, pager_find(t->p, RIG_BASE + page * 4096ull));
+  pager_gpu_write(t->p, pager_find(t->p, base + page * 4096ull));
   uint32_t n = pages_of(t, page, &first);
   for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
 }
@@ -167,7 +169,7 @@ static pager_moves range_operation(pager *p, uint32_t kind, uint64_t address, ui
 static void do_range(testbed *t) {
   uint32_t kind = random_below(4), from = random_below(PAGES), to = from + 1 + random_below(PAGES - from);
   uint64_t cut = random_below(3) ? 0 : 100; /* sometimes the range begins and ends inside a page */
-  if (t->p->in_flight && (t->scarce || pager_busy_until(t->p, RIG_BASE + from * 4096ull, (to - from) * 4096ull))) return;
+  if (t->p->in_flight && (t->scarce || pager_busy_until(t->p, base + from * 4096ull, (to - from) * 4096ull))) return;
   pager_moves expected = {0}, moves = {0};
   uint64_t begin = from * 4096ull + cut, end = to * 4096ull - cut;
   for (uint32_t page = 0; page < PAGES;) {
@@ -186,7 +188,7 @@ static void do_range(testbed *t) {
     if (touched && kind == 2) moved = !whole && !u->gpu, now.gpu = true, now.cpu = false;
     if (touched && kind == 3) moved = !u->gpu, now.gpu = true;
     if (touched && t->scarce) {
-      pager_moves one = range_operation(t->p, kind, RIG_BASE + (low > begin ? low : begin), (high < end ? high : end) - (low > begin ? low : begin));
+      pager_moves one = range_operation(t->p, kind, base + (low > begin ? low : begin), (high < end ? high : end) - (low > begin ? low : begin));
       moves.units += one.units;
       moves.bytes += one.bytes;
     }
@@ -195,7 +197,7 @@ static void do_range(testbed *t) {
     expected.bytes += moved * n * 4096ull;
     page = first + n;
   }
-  if (!t->scarce) moves = range_operation(t->p, kind, RIG_BASE + begin, end - begin);
+  if (!t->scarce) moves = range_operation(t->p, kind, base + begin, end - begin);
   assert_int_equal(moves.units, expected.units);
   assert_int_equal(moves.bytes, expected.bytes);
 }
@@ -205,7 +207,7 @@ static void do_allocation(testbed *t) {
   int slot = PAGES / ALLOCATIONS * a;
   if (t->allocations[a].live) {
     land_all(t);
-    assert_true(pager_unmap(t->p, RIG_BASE + (uint64_t)t->allocations[a].first * 4096) != 0);
+    assert_true(pager_unmap(t->p, base + (uint64_t)t->allocations[a].first * 4096) != 0);
     for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.allocation = -1};
     t->allocations[a].live = false;
     return;
@@ -214,18 +216,18 @@ static void do_allocation(testbed *t) {
   t->allocations[a].count = 1 + (int)random_below(40);
   t->allocations[a].live = true;
   for (int i = 0; i < t->allocations[a].count; i++) t->pages[t->allocations[a].first + i] = (naive_page){.cpu = true, .allocation = a};
-  pager_map(t->p, RIG_BASE + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
+  pager_map(t->p, base + (uint64_t)t->allocations[a].first * 4096, (uint64_t)t->allocations[a].count * 4096,
             a % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED, (uint32_t)a);
 }
 
 static void compare(const testbed *t) {
   uint64_t resident = 0, in_flight = 0;
   for (uint32_t i = 0; i < PAGES; i++) {
-    const pager_unit *unit = pager_find(t->p, RIG_BASE + i * 4096ull);
+    const pager_unit *unit = pager_find(t->p, base + i * 4096ull);
     if (t->pages[i].allocation < 0) {
       if (unit->allocation) { /* a window shared with another allocation */
         const pager_allocation *a = &t->p->allocations.items[unit->allocation];
-        assert_true(RIG_BASE + i * 4096ull < a->address || RIG_BASE + i * 4096ull >= a->address + a->bytes);
+        assert_true(base + i * 4096ull < a->address || base + i * 4096ull >= a->address + a->bytes);
       }
       continue;
     }
@@ -248,16 +250,16 @@ static void propose_anything(ff_view *view) {
   policy_calls++;
   for (uint64_t n = view->random(view) % 4; n--;) {
     uint64_t page = view->random(view) % PAGES, r = view->random(view);
-    view->propose(view, RIG_BASE + page * 4096, (r % 20 + 1) * 4096);
+    view->propose(view, base + page * 4096, (r % 20 + 1) * 4096);
     if (r >> 32 & 1) view->propose(view, r, r << 7);
-    if (r >> 33 & 1) view->propose(view, RIG_BASE - 5000, 0);
+    if (r >> 33 & 1) view->propose(view, base - 5000, 0);
     if ((r >> 34 & 31) == 0) view->propose(view, 0, UINT64_MAX);
   }
-  view->block(view, RIG_BASE, &block);
+  view->block(view, base, &block);
   for (int w = 0; w < 8; w++) assert_int_equal(block.valid.word[w] & ~block.mapped.word[w], 0);
   for (int w = 0; w < 8; w++) assert_int_equal((block.moving.word[w] | block.dirty.word[w]) & ~block.valid.word[w], 0);
-  if (view->allocation(view, RIG_BASE + 8192, &allocation)) assert_true(allocation.address <= RIG_BASE + 8192);
-  assert_true(view->last_use(view, RIG_BASE, 1 << 20) <= view->now);
+  if (view->allocation(view, base + 8192, &allocation)) assert_true(allocation.address <= base + 8192);
+  assert_true(view->last_use(view, base, 1 << 20) <= view->now);
 }
 static void anything_faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
   assert_int_equal(count, 1);
@@ -274,10 +276,11 @@ static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t
 static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
                                    .evict = anything_evict, .arrived = anything_arrived, .left = anything_left};
 
-static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy) {
-  testbed t = {.shift = shift, .scarce = memory < PAGES * 4096};
+static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy, bool whole) {
+  testbed t = {.shift = shift, .scarce = memory < PAGES * 4096 * (whole ? 3 : 1)};
   pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = memory,
-                         .sms = SMS, .allotment = allotment, .prefetch = policy, .evict = policy, .hooks = HOOKS(&t)};
+                         .sms = SMS, .allotment = allotment, .prefetch = policy, .evict = policy, .whole_blocks = whole, .hooks = HOOKS(&t)};
+  base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
   random_state = seed;
   policy_calls = told_arrived = told_left = 0;
@@ -304,24 +307,27 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   if (t.scarce) assert_true(t.evicted > 100 && t.written_back && t.written_back < t.evicted);
   else assert_int_equal(t.evicted, 0);
   pager_free(t.p);
+  base = RIG_BASE;
 }
 
 static void test_random_operations(void **state) {
-  random_run(0, 4, 1, 4 << 20, NULL);
-  random_run(0, 1, 2, 4 << 20, NULL);
-  random_run(4, 2, 3, 4 << 20, NULL);  /* 64 KiB units: windows shared by allocations */
-  random_run(9, 16, 4, 4 << 20, NULL); /* 2 MiB */
+  random_run(0, 4, 1, 4 << 20, NULL, false);
+  random_run(0, 1, 2, 4 << 20, NULL, false);
+  random_run(4, 2, 3, 4 << 20, NULL, false);  /* 64 KiB units: windows shared by allocations */
+  random_run(9, 16, 4, 4 << 20, NULL, false); /* 2 MiB */
 }
 
-static void test_random_operations_with_policies(void **state) { random_run(0, 4, 5, 4 << 20, &anything); random_run(4, 4, 6, 4 << 20, &anything); }
+static void test_random_operations_with_policies(void **state) { random_run(0, 4, 5, 4 << 20, &anything, false); random_run(4, 4, 6, 4 << 20, &anything, false); }
 
 static void test_random_operations_in_little_memory(void **state) {
-  random_run(0, 4, 7, 40 * 4096, NULL);
-  random_run(0, 4, 8, 40 * 4096, &anything);
-  random_run(0, 16, 9, 2 * 4096, &anything); /* everything on its way at once */
-  random_run(0, 16, 10, 4096, NULL);
-  random_run(4, 4, 11, 60 * 4096, &anything);
-  random_run(4, 2, 12, 16 * 4096, NULL);
+  random_run(0, 4, 7, 40 * 4096, NULL, false);
+  random_run(0, 4, 8, 40 * 4096, &anything, false);
+  random_run(0, 16, 9, 2 * 4096, &anything, false); /* everything on its way at once */
+  random_run(0, 16, 10, 4096, NULL, false);
+  random_run(4, 4, 11, 60 * 4096, &anything, false);
+  random_run(4, 2, 12, 16 * 4096, NULL, false);
+  random_run(0, 4, 13, 2 << 20, &anything, true); /* the allocations lie in two blocks: one has to go for the other */
+  random_run(4, 4, 14, 3 << 20, NULL, true);
 }
 
 /* ---- the oracle and the equations notice what is wrong ---- */
@@ -341,17 +347,17 @@ static bool aborts(void (*function)(pager *p), pager *p) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void read_page(pager *p) { pager_gpu_read(p, pager_find(p, RIG_BASE)); }
+static void read_page(pager *p) { pager_gpu_read(p, pager_find(p, base)); }
 static void lose_a_frame(pager *p) {
   p->free--;
   pager_check(p);
 }
 static void miscount(pager *p) {
-  pager_find(p, RIG_BASE)->state = PAGER_ABSENT;
+  pager_find(p, base)->state = PAGER_ABSENT;
   pager_check_all(p);
 }
 static void forget_newest(pager *p) {
-  pager_find(p, RIG_BASE)->version += 5;
+  pager_find(p, base)->version += 5;
   pager_check_all(p);
 }
 static void nothing(pager *p) {
@@ -359,11 +365,11 @@ static void nothing(pager *p) {
   pager_check_all(p);
 }
 static void read_after_host_write(pager *p) {
-  pager_host_write(p, RIG_BASE, 4096);
+  pager_host_write(p, base, 4096);
   read_page(p);
 }
 static void break_and_read(pager *p) {
-  pager_break_for_test(p, RIG_BASE);
+  pager_break_for_test(p, base);
   read_page(p);
 }
 
@@ -372,9 +378,9 @@ static void test_broken_pages_are_noticed(void **state) {
   pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = 1, .allotment = 1,
                          .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
-  pager_map(p, RIG_BASE, 8192, TRACE_MEMORY_DEVICE, 0);
+  pager_map(p, base, 8192, TRACE_MEMORY_DEVICE, 0);
   assert_true(aborts(read_page, p)); /* absent */
-  pager_gpu_fill(p, RIG_BASE, 8192);
+  pager_gpu_fill(p, base, 8192);
   assert_false(aborts(nothing, p));
   assert_true(aborts(break_and_read, p));
   assert_true(aborts(read_after_host_write, p));
@@ -396,12 +402,12 @@ static void test_unwilling_manager(void **state) {
   pager_config config = {.manager = &unwilling, .unit_bytes = 4096, .memory_bytes = 4 << 20, .sms = SMS, .allotment = 1,
                          .hooks = HOOKS(&t)};
   t.p = pager_create(&config);
-  pager_map(t.p, RIG_BASE, PAGES * 4096, TRACE_MEMORY_DEVICE, 0);
+  pager_map(t.p, base, PAGES * 4096, TRACE_MEMORY_DEVICE, 0);
   for (uint32_t w = 0; w < WARPS; w++) {
     bool blocks;
     t.warps[0][w].waits = true;
     t.warps[0][w].page = w;
-    pager_fault(t.p, 0, RIG_BASE + w * 4096, pager_find(t.p, RIG_BASE + w * 4096), w, &blocks);
+    pager_fault(t.p, 0, base + w * 4096, pager_find(t.p, base + w * 4096), w, &blocks);
   }
   assert_int_equal(t.started, 1);
   land_all(&t);
@@ -416,25 +422,25 @@ static void test_lookups(void **state) {
   pager_config config = {.manager = manager_find("copy"), .unit_bytes = 4096, .memory_bytes = UINT64_C(1) << 40, .sms = 1,
                          .hooks = HOOKS(&t)};
   pager *p = pager_create(&config);
-  assert_int_equal(pager_find(p, RIG_BASE)->allocation, 0);
-  uint32_t huge = pager_map(p, RIG_BASE, UINT64_C(1) << 39, TRACE_MEMORY_DEVICE, 1); /* costs nothing until touched */
+  assert_int_equal(pager_find(p, base)->allocation, 0);
+  uint32_t huge = pager_map(p, base, UINT64_C(1) << 39, TRACE_MEMORY_DEVICE, 1); /* costs nothing until touched */
   assert_true(huge);
-  assert_int_equal(pager_map(p, RIG_BASE + 4096, 4096, TRACE_MEMORY_DEVICE, 2), 0); /* overlaps */
-  assert_int_equal(pager_map(p, RIG_BASE - 4096, 8192, TRACE_MEMORY_DEVICE, 2), 0);
+  assert_int_equal(pager_map(p, base + 4096, 4096, TRACE_MEMORY_DEVICE, 2), 0); /* overlaps */
+  assert_int_equal(pager_map(p, base - 4096, 8192, TRACE_MEMORY_DEVICE, 2), 0);
   assert_int_equal(pager_map(p, UINT64_MAX - 10, 100, TRACE_MEMORY_DEVICE, 2), 0);
-  assert_int_equal(pager_find(p, RIG_BASE + (UINT64_C(1) << 38))->allocation, huge);
+  assert_int_equal(pager_find(p, base + (UINT64_C(1) << 38))->allocation, huge);
   assert_int_equal(p->chunk_count, 1);
-  for (uint64_t i = 0; i < 1000; i++) assert_int_equal(pager_find(p, RIG_BASE + i * (2 << 20))->allocation, huge);
+  for (uint64_t i = 0; i < 1000; i++) assert_int_equal(pager_find(p, base + i * (2 << 20))->allocation, huge);
   assert_int_equal(p->chunk_count, 1001);
-  assert_int_equal(pager_unmap(p, RIG_BASE + 4096), 0);
-  assert_int_equal(pager_unmap(p, RIG_BASE), huge);
+  assert_int_equal(pager_unmap(p, base + 4096), 0);
+  assert_int_equal(pager_unmap(p, base), huge);
   assert_int_equal(p->chunk_count, 0);
-  assert_int_equal(pager_find(p, RIG_BASE + (UINT64_C(1) << 38))->allocation, 0);
+  assert_int_equal(pager_find(p, base + (UINT64_C(1) << 38))->allocation, 0);
   assert_int_equal(p->chunk_count, 0); /* addresses that belong to nothing take no memory */
   for (int i = 0; i < 1000; i++) { /* neither do allocations that come and go */
-    uint32_t index = pager_map(p, RIG_BASE, 4096, TRACE_MEMORY_DEVICE, 1);
+    uint32_t index = pager_map(p, base, 4096, TRACE_MEMORY_DEVICE, 1);
     assert_int_equal(index, huge);
-    pager_unmap(p, RIG_BASE);
+    pager_unmap(p, base);
   }
   pager_free(p);
 }
