@@ -26,7 +26,7 @@ typedef uint64_t ps;
 
 /* ---- events: events.c ---- */
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT } event_kind;
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. */
 typedef struct event { unsigned __int128 key; } event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
@@ -140,7 +140,7 @@ typedef struct timing {
   ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
-  ps link_latency, link_copy, fault, host_fault, api, launch_call, sync, malloc;
+  ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, api, launch_call, sync, malloc;
   double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
 } timing;
 
@@ -251,6 +251,8 @@ typedef struct stream {
 
 typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time; bool known; } event_record;
 
+typedef struct batch_fault { tally tally; ps time; } batch_fault;
+
 typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
 
 enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096 };
@@ -280,6 +282,9 @@ struct sim {
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
   ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
   sim_counters *served_kernel;  /* whose far-fault that is */
+  enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
+  ps batch_at;                  /* how far the service has come */
+  FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
   ps room_at;                   /* when the frames that the next transfer takes are written back */
   bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */
@@ -344,6 +349,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
 ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
+void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 /* link.c */

@@ -45,6 +45,7 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .t_rc = (ps)llround(spec->t_rc * dram_cycle), .t_cl = (ps)llround(spec->t_cl * dram_cycle),
       .t_wr = (ps)llround(spec->t_wr * dram_cycle), .link_latency = microseconds(spec->link_latency_us),
       .link_copy = microseconds(spec->link_copy_us), .fault = microseconds(spec->fault_us),
+      .fault_batch = microseconds(spec->fault_batch_us), .fault_block = microseconds(spec->fault_block_us),
       .host_fault = microseconds(spec->host_fault_us), .api = microseconds(spec->api_us),
       .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
       .malloc = microseconds(spec->malloc_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
@@ -170,7 +171,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->records.items, s->host_times};
+                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->host_times};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);

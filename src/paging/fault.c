@@ -119,6 +119,13 @@ pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *u
   *link = nack;
   waiter_add(p, nack, warp);
   manager_answer answer = decide(p, sm);
+  if (answer == MANAGER_BUFFER) {
+    p->nacks.items[nack].tracked = true;
+    p->sms[sm].pending++;
+    if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
+    pager_buffer_add(p, &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
+    return PAGER_BUFFERED;
+  }
   if (answer != MANAGER_THROTTLE) {
     *blocks = p->nacks.items[nack].blocking = answer == MANAGER_BLOCK;
     return nack_track(p, nack);
@@ -169,7 +176,7 @@ static void replay(pager *p, uint32_t sm) {
 }
 
 /* The unit is there: its tracked NACKs are over, in order; throttled ones stay for their SM's replay. */
-static void end_tracked(pager *p, pager_unit *unit) {
+void pager_end_tracked(pager *p, pager_unit *unit) {
   uint32_t done = 0, *done_link = &done;
   for (uint32_t *link = &unit->nacks; *link;) {
     uint32_t nack = *link;
@@ -201,7 +208,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   p->moved_in += unit->frames;
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->frames * PAGER_FRAME_BYTES);
   pager_mark(p, address, unit);
-  end_tracked(p, unit);
+  pager_end_tracked(p, unit);
 }
 
 /* Tries the far-faults that found no room again, oldest first. One whose unit was filled meanwhile is over. */
@@ -212,7 +219,7 @@ static void feed_starved(pager *p) {
     p->starved_first = p->nacks.items[nack].next_of_sm;
     if (!p->starved_first) p->starved_last = 0;
     unit->starved = false;
-    if (unit->state == PAGER_RESIDENT) end_tracked(p, unit);
+    if (unit->state == PAGER_RESIDENT) pager_end_tracked(p, unit);
   }
 }
 

@@ -64,6 +64,9 @@ void pager_free(pager *p) {
   free(p->flights.items);
   free(p->nacks.items);
   free(p->waiters.items);
+  free(p->buffer.items);
+  free(p->batch.items);
+  free(p->batch_flights.items);
   free(p->to_bring.items);
   free(p->to_evict.items);
   free(p->sms);

@@ -16,7 +16,7 @@
  *     blocks that hold anything x 512 + free == frames, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
  *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
- *     an SM's tracked NACKs <= its allotment, unless the manager blocks (then <= 1) */
+ *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
 #ifndef FF_PAGING_PAGER_H
 #define FF_PAGING_PAGER_H
 
@@ -61,6 +61,12 @@ typedef struct pager_allocation {
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
 } pager_allocation;
 
+typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch that is being served */
+  uint64_t address, time;
+  pager_unit *unit;
+  uint32_t sm, warp;
+} pager_buffered;
+
 typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
@@ -70,6 +76,9 @@ typedef struct pager_hooks {
   uint64_t (*fetch)(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
   /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
   void (*evicted)(void *context, uint64_t address, const pager_unit *unit, bool write_back);
+  /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
+  void (*buffered)(void *context);
+  void (*serve)(void *context, const pager_buffered *fault, bool block);
   void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
@@ -142,6 +151,10 @@ typedef struct pager {
   uint64_t lands_last;                                 /* the latest landing so far */
   FF_VEC(pager_nack) nacks;
   FF_VEC(pager_waiter) waiters;
+  FF_VEC(pager_buffered) buffer;                       /* in the order in which they came */
+  FF_VEC(pager_buffered) batch;                        /* what is being served */
+  FF_VEC(uint32_t) batch_flights;
+  bool serving;
   uint32_t free_flight, free_nack, free_waiter;
   uint32_t starved_first, starved_last;                /* NACKs that found no room: everything is on its way */
   struct { uint32_t pending, queue_first, queue_last; } *sms;
@@ -196,6 +209,7 @@ typedef enum pager_outcome {
   PAGER_MERGED,    /* the unit was already on its way */
   PAGER_THROTTLED, /* beyond the SM's allotment: replayed after one of its pending far-faults */
   PAGER_JOINED,    /* another warp of the SM was throttled on this unit: waits with it */
+  PAGER_BUFFERED,  /* waits for the next batch */
   PAGER_STARVED,   /* no room, all of GPU memory is on its way: tried again when something has landed */
 } pager_outcome;
 
@@ -205,6 +219,18 @@ pager_outcome pager_fault(pager *pager, uint32_t sm, uint64_t address, pager_uni
 bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
 /* The flight has landed: the unit is resident, all who wait for it are woken, throttled requests are replayed. */
 void pager_complete(pager *pager, uint32_t flight);
+/* ---- batches: batch.c (MANAGER_BUFFER) ---- */
+
+/* Takes up to `limit` faults from the buffer, in order of address block by block, drops duplicates, and starts what is to
+ * move (hooks.serve, hooks.fetch). The batch is over when the machine says so: pager_batch_end. */
+void pager_batch_begin(pager *pager, uint32_t limit);
+void pager_batch_lands(pager *pager, uint64_t time); /* of everything in the batch */
+/* All that the batch moves has landed; the buffer is flushed and every warp that waits tries again. */
+void pager_batch_end(pager *pager);
+void pager_buffer_add(pager *pager, const pager_buffered *fault);
+void pager_end_tracked(pager *pager, pager_unit *unit); /* wakes all whose tracked NACKs are on the unit */
+void pager_bring(pager *pager, bool may_evict);         /* what is in to_bring */
+
 /* The latest landing of what is in flight within the range; 0: nothing is. */
 uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_all_busy_until(const pager *pager); /* of everything that is in flight */
@@ -225,6 +251,7 @@ void pager_view_init(pager *pager);
 bool pager_make_room(pager *pager, uint64_t frames);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
 void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
+void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */
 /* A unit's state has changed: what policies see of it. `address` is any address in the unit. */
 void pager_mark(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_tell(pager *pager, uint64_t address, bool arrived); /* the policies: a unit has come or gone */

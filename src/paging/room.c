@@ -242,13 +242,14 @@ static void run_start(pager *p, run *r) {
   if (!r->flight) return;
   uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, r->address, r->end - r->address, r->flight, r->first);
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
+  if (p->serving) FF_PUSH(&p->batch_flights, r->flight);
   *r = (run){0};
 }
 
 static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->state != PAGER_ABSENT || unit->nacks) continue; /* a throttled request brings it by itself */
+    if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving)) continue; /* a throttled request brings it by itself */
     uint64_t wanted = pager_frames_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
     uint64_t begin = w.first & ~(PAGER_FRAME_BYTES - 1);
@@ -260,14 +261,14 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     r->end = (w.last + PAGER_FRAME_BYTES - 1) & ~(PAGER_FRAME_BYTES - 1);
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
-    unit->prefetched = true;
+    unit->prefetched = !unit->nacks;
     pager_frames_take(p, w.address, unit);
     p->in_flight += unit->frames;
     pager_mark(p, w.address, unit);
   }
 }
 
-static void bring_proposals(pager *p, bool may_evict) {
+void pager_bring(pager *p, bool may_evict) {
   run r = {0};
   for (size_t i = 0; i < p->to_bring.count; i++)
     bring_range(p, p->to_bring.items[i].address, p->to_bring.items[i].bytes, may_evict, &r);
@@ -275,15 +276,19 @@ static void bring_proposals(pager *p, bool may_evict) {
   pager_check(p);
 }
 
-void pager_prefetch(pager *p, const ff_fault *faults, size_t count) {
+void pager_ask_prefetcher(pager *p, const ff_fault *faults, size_t count) {
   const ff_policy *policy = p->config.prefetch;
   if (!policy || !policy->faulted) return;
   p->view.now = p->now;
-  p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   policy->faulted(p->config.prefetch_state, &p->view, faults, count);
   p->proposals = NULL;
-  bring_proposals(p, true);
+}
+
+void pager_prefetch(pager *p, const ff_fault *faults, size_t count) {
+  p->to_bring.count = 0;
+  pager_ask_prefetcher(p, faults, count);
+  pager_bring(p, true);
 }
 
 bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
@@ -295,5 +300,5 @@ void pager_idle(pager *p) {
   p->proposals = &p->to_bring;
   p->config.prefetch->idle(p->config.prefetch_state, &p->view);
   p->proposals = NULL;
-  bring_proposals(p, false);
+  pager_bring(p, false);
 }

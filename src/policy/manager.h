@@ -15,6 +15,7 @@ typedef enum manager_answer {
   MANAGER_TRACK,    /* the GMMU takes a far-fault MSHR; the warp sleeps, the TLB goes on */
   MANAGER_THROTTLE, /* the GMMU drops it; the TLB replays it after one of its SM's pending far-faults */
   MANAGER_BLOCK,    /* as TRACK, and the SM's TLB takes no request until the page is there */
+  MANAGER_BUFFER,   /* the fault goes into a buffer that the host's driver serves in batches */
 } manager_answer;
 
 typedef struct manager_nack {
@@ -39,6 +40,7 @@ typedef struct manager {
   const char *evict;
   uint64_t unit_bytes;   /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
   bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
+  bool batches;          /* decide answers MANAGER_BUFFER always */
   bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */
 } manager;
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Far-faults: what the pager asks of the machine. When a unit of memory will have come, what it costs the link, who wakes.
+ *
+ * Two kinds of service. *fixed* (the papers'): every far-fault takes fault_us, any number at once, and its bytes queue for
+ * the link. *batches* (the real driver's): fault_batch_us after the first fault in an empty buffer the driver takes what
+ * is there; each 2 MiB block costs fault_block_us, each contiguous piece a copy; all of it one after the other; then the
+ * GPU replays everything.
+ *
+ *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
+#include "machine/model.h"
+
+/* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into frames that are being
+ * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
+static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
+  ps begin = s->room_at > from ? s->room_at : from;
+  ps lands = link_carry(s, true, bytes, begin);
+  s->room_at = 0;
+  return lands < not_before ? not_before : lands;
+}
+
+static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address, uint32_t flight, const pager_unit *unit) {
+  sim *s = context;
+  kernel *k = s->warps.items[warp_index]->block->kernel;
+  tally t = tally_of(s, k, unit);
+  ps from = s->fault_from;
+  if (!from) {
+    ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
+    from = gmmu_walk(s, address >> s->page_shift, at, at, &t);
+  }
+  uint64_t bytes = unit->frames * PAGER_FRAME_BYTES;
+  ps lands = carry_in(s, bytes, from, from + s->t.fault);
+  COUNT(&t, faults, 1);
+  if (unit->evicted) COUNT(&t, refaults, 1);
+  COUNT(&t, fault_wait_ps, lands - from);
+  k->counters->h2d_bytes += bytes;
+  k->counters->pages_moved_in += unit->frames;
+  s->served_from = from;
+  s->served_kernel = k->counters;
+  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  return lands;
+}
+
+/* One piece of a batch, by the copy engine, one after the other. */
+static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
+  ps begin = s->room_at > s->batch_at ? s->room_at : s->batch_at;
+  s->room_at = 0;
+  s->batch_at = link_copy(s, true, bytes, false, begin);
+  pager_walk w = pager_walk_begin(s->pager, address, bytes);
+  for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (unit->flight != flight || !unit->prefetched) continue;
+    tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
+    COUNT(&t, pages_prefetched, unit->frames);
+  }
+  return s->batch_at;
+}
+
+/* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
+static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  sim *s = context;
+  if (s->batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
+  bool beside = s->served_from != 0;
+  ps from = beside ? s->served_from : s->now;
+  ps lands = carry_in(s, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
+  tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  COUNT(&t, pages_prefetched, bytes / PAGER_FRAME_BYTES);
+  if (beside) {
+    t.kernel->h2d_bytes += bytes;
+    t.kernel->pages_moved_in += bytes / PAGER_FRAME_BYTES;
+  }
+  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  return lands;
+}
+
+static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
+  sim *s = context;
+  sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
+  tally t = {&s->counters, a};
+  COUNT(&t, pages_evicted, unit->frames);
+  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetches_unused, unit->frames);
+  if (!write_back) return;
+  COUNT(&t, pages_written_back, unit->frames);
+  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
+  ps end = link_carry(s, false, unit->frames * PAGER_FRAME_BYTES, from);
+  if (!s->write_back_overlaps && s->room_at < end) s->room_at = end;
+}
+
+/* ---- batches ---- */
+
+static void buffered(void *context) {
+  sim *s = context;
+  if (s->batch != BATCH_NONE) return;
+  s->batch = BATCH_CALLED;
+  event_push(&s->heap, (s->fault_from ? s->fault_from : s->now) + s->t.fault_batch, EVENT_BATCH, 0);
+}
+
+static void serve(void *context, const pager_buffered *fault, bool block) {
+  sim *s = context;
+  tally t = tally_of(s, s->warps.items[fault->warp]->block->kernel, fault->unit);
+  COUNT(&t, faults, 1);
+  if (fault->unit->evicted) COUNT(&t, refaults, 1);
+  FF_PUSH(&s->batch_faults, ((batch_fault){t, fault->time}));
+  if (block) s->batch_at += s->t.fault_block;
+}
+
+void fault_batch(sim *s) {
+  if (s->batch == BATCH_CALLED) {
+    s->batch = BATCH_SERVED;
+    s->batch_at = s->now;
+    pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
+    pager_batch_lands(s->pager, s->batch_at);
+    event_push(&s->heap, s->batch_at, EVENT_BATCH, 0);
+    return;
+  }
+  s->batch = BATCH_NONE;
+  for (size_t i = 0; i < s->batch_faults.count; i++) COUNT(&s->batch_faults.items[i].tally, fault_wait_ps, s->now - s->batch_faults.items[i].time);
+  s->batch_faults.count = 0;
+  pager_batch_end(s->pager);
+}
+
+static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
+  sim *s = context;
+  warp *w = s->warps.items[warp_index];
+  FF_ASSERT(w->waiting_units);
+  if (--w->waiting_units == 0) event_push(&s->heap, s->now, EVENT_WARP, warp_index);
+}
+
+static void unblock(void *context, uint32_t sm_index) {
+  sim *s = context;
+  sm *m = &s->sms[sm_index];
+  m->tlb_blocked = false;
+  for (size_t i = 0; i < m->blocked_warps.count; i++) event_push(&s->heap, s->now, EVENT_WARP, m->blocked_warps.items[i]);
+  m->blocked_warps.count = 0;
+}
+
+static void left(void *context, uint64_t address, const pager_unit *unit) {
+  sim *s = context;
+  uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
+  uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(PAGER_FRAME_BYTES - 1);
+  tlb_forget(s, address, unit);
+  l2_discard(s, begin > window ? begin : window, unit->frames * PAGER_FRAME_BYTES);
+}
+
+static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
+  sim *s = context;
+  sim_counters *a = &s->allocations.items[owner]->counters;
+  uint64_t pages = (bytes + PAGER_FRAME_BYTES - 1) / PAGER_FRAME_BYTES;
+  *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
+  *(in ? &a->pages_moved_in : &a->pages_moved_out) += pages;
+  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
+  *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
+}
+
+void fault_idle(sim *s) {
+  if (s->running_count && pager_wants_idle(s->pager) && s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
+}
+
+void fault_hooks(sim *s, pager_hooks *hooks) {
+  *hooks = (pager_hooks){.context = s, .wake = wake, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved};
+}
+

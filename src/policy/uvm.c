@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvm: NVIDIA's managed-memory driver (release 595.45.04, by its public source): faults of 4 KiB pages go into a buffer
+ * and are served in batches; a density tree of 51 % prefetches within 2 MiB; GPU memory is handed out 2 MiB at a time;
+ * the least recently migrated block is evicted, and all its pages are copied back: there is no dirty bit. */
+#include "policy/manager.h"
+
+static manager_answer decide(const manager_nack *nack) {
+  (void)nack;
+  return MANAGER_BUFFER;
+}
+
+extern const manager manager_uvm;
+const manager manager_uvm = {
+    .name = "uvm",
+    .summary = "NVIDIA's managed-memory driver: batches of faults, density prefetch, least recently migrated block out",
+    .placement = MANAGER_PAGED,
+    .decide = decide,
+    .prefetch = "density",
+    .evict = "lrm",
+    .unit_bytes = 4096,
+    .copy_clean = true,
+    .batches = true,
+    .whole_blocks = true,
+};
