@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host side of backprop: training steps of a network of many inputs, 16 hidden units and one output. The GPU has the
- * large layer; the host adds up its partial sums and does the output. The CPU does all in the same order, so weights are
- * compared bit for bit. */
+ * large layer; the host adds up its partial sums and does the output. The CPU does all in the same order, so weights
+ * are compared bit for bit. */
 #include "exact.h"
 #include "gpu.h"
 #include "workload.h"

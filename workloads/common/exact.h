@@ -14,12 +14,12 @@
 #define EXACT static inline
 #endif
 
-/* e^x for x in [-80, 80] (others are moved to the ends), within one unit in the last place: x = n ln 2 + r, a polynomial for
- * e^r, |r| <= 0.35, and n added to the exponent. */
+/* e^x for x in [-80, 80] (others are moved to the ends), within one unit in the last place: x = n ln 2 + r, a
+ * polynomial for e^r, |r| <= 0.35, and n added to the exponent. */
 EXACT float exact_exp(float x) {
   x = x < -80.0f ? -80.0f : x > 80.0f ? 80.0f : x;
   float n = fmaf(x, 1.44269504f, 12582912.0f) - 12582912.0f; /* 1.5 x 2^23: rounds to a whole number */
-  float r = fmaf(n, -0.693359375f, x);                        /* exact: ln 2's first nine bits */
+  float r = fmaf(n, -0.693359375f, x);                       /* exact: ln 2's first nine bits */
   r = fmaf(n, 2.12194440e-4f, r);
   float sum = fmaf(r, 1.0f / 5040, 1.0f / 720);
   sum = fmaf(r, sum, 1.0f / 120);

@@ -22,7 +22,8 @@ static void multiply_on_cpu(const float *a, const float *b, float *c, size_t row
     memset(sum, 0, rows * sizeof *sum);
     for (size_t k = 0; k < depth; k++)
       for (size_t row = 0; row < rows; row++) sum[row] = fmaf(a[k * rows + row], b[k * columns + column], sum[row]);
-    for (size_t row = 0; row < rows; row++) c[column * rows + row] = fmaf(alpha, sum[row], beta * c[column * rows + row]);
+    for (size_t row = 0; row < rows; row++)
+      c[column * rows + row] = fmaf(alpha, sum[row], beta * c[column * rows + row]);
   }
   free(sum);
 }

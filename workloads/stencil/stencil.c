@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of stencil: a number of steps between two boxes of cells. The CPU does the same arithmetic in the same order:
- * the result is compared bit for bit. */
+/* Host side of stencil: a number of steps between two boxes of cells. The CPU does the same arithmetic in the same
+ * order: the result is compared bit for bit. */
 #include "gpu.h"
 #include "workload.h"
 
