@@ -49,7 +49,7 @@ typedef struct ff_block { /* a block as the pager sees it now */
   uint64_t address;
   ff_pages mapped;        /* belongs to an allocation that can move */
   ff_pages valid;         /* is in GPU memory, or on its way there */
-  ff_pages moving;        /* is on its way (part of valid): cannot be evicted */
+  ff_pages moving;        /* part of valid: is on its way, or came for a fault whose access is yet to be made; cannot be evicted */
   ff_pages dirty;         /* in GPU memory and newer than the host's copy */
 } ff_block;
 
@@ -71,11 +71,13 @@ struct ff_view {
   bool (*next_allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation);
   uint64_t (*last_use)(const ff_view *view, uint64_t address, uint64_t bytes);  /* by the GPU, within the range; 0: never */
   /* Only where the program's future is known (recorded), else FF_NEVER: when the range is used next, as a position in
-   * the program's order of accesses, and the address of the page that is touched first for the `index`-th time. */
+   * the program's order of accesses (it stays the answer until the program has come there, then a later one is), and
+   * the `index`-th address, from 0, in the order in which the program's pages are touched first. */
   uint64_t (*next_use)(const ff_view *view, uint64_t address, uint64_t bytes);
   uint64_t (*first_touch)(const ff_view *view, uint64_t index);
   uint64_t (*random)(ff_view *view);                                            /* 64 bits; the same sequence in every run */
-  /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out) what the range holds. */
+  /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out) what the range holds. Only noted: it is carried out when
+   * the policy has returned, and the view stays as it was until then. */
   void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
 };
 
@@ -85,9 +87,9 @@ typedef struct ff_policy {
   const char *summary;    /* one line */
   /* `argument`: the text behind the colon of "name:argument", or NULL. Returns the state. To refuse the argument it
    * returns NULL with *problem set to a text that outlives the call; without a state to keep, NULL with *problem as it
-   * was. May be NULL itself: no state, no argument. */
+   * was. May be NULL itself: no state, no argument. Several simulations run at once, each with a state of its own. */
   void *(*create)(const char *argument, const char **problem);
-  void (*destroy)(void *state);
+  void (*destroy)(void *state); /* what create returned, unless that was NULL */
 
   /* As a prefetcher. `faults` are served together, in order of service; they move whatever is proposed. One fault per
    * call unless the faults are served in batches, then all those of one block. */
@@ -95,14 +97,21 @@ typedef struct ff_policy {
   /* The link to the GPU has nothing to do: propose a piece, or nothing. */
   void (*idle)(void *state, ff_view *view);
 
-  /* As an evictor: at least `bytes` must go (propose more than one range if need be; what was proposed and is enough is
-   * taken in order). If too little is proposed the pager takes the oldest arrivals. */
+  /* As an evictor: at least `bytes` must go (propose more than one range if need be). All that is proposed goes, even if
+   * it is more than that: whole blocks, neighbours. If too little is proposed the pager takes what it comes upon. */
   void (*evict)(void *state, ff_view *view, uint64_t bytes);
 
-  /* What happened, for both. Ranges lie within one block. */
+  /* What happened, for both; the view shows it already. Ranges lie within one block. A page arrives when it is in GPU
+   * memory (moved there, or written by the GPU), and leaves when it is evicted, taken back by the host or freed. */
   void (*arrived)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
   void (*left)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
 } ff_policy;
+
+/* What a plug-in defines. */
+#ifdef __GNUC__
+__attribute__((visibility("default")))
+#endif
+extern const ff_policy ff_policy_plugin;
 
 #ifdef __cplusplus
 }

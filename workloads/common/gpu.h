@@ -46,12 +46,20 @@ void gpu_wait(void);
 #define GPU_ADDRESSES_6(a, ...) &(a), GPU_ADDRESSES_5(__VA_ARGS__)
 #define GPU_ADDRESSES_7(a, ...) &(a), GPU_ADDRESSES_6(__VA_ARGS__)
 #define GPU_ADDRESSES_8(a, ...) &(a), GPU_ADDRESSES_7(__VA_ARGS__)
-#define GPU_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
+#define GPU_ADDRESSES_9(a, ...) &(a), GPU_ADDRESSES_8(__VA_ARGS__)
+#define GPU_ADDRESSES_10(a, ...) &(a), GPU_ADDRESSES_9(__VA_ARGS__)
+#define GPU_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, name, ...) name
 #define GPU_ADDRESSES(...)                                                                                             \
-  GPU_PICK(__VA_ARGS__, GPU_ADDRESSES_8, GPU_ADDRESSES_7, GPU_ADDRESSES_6, GPU_ADDRESSES_5, GPU_ADDRESSES_4,           \
-           GPU_ADDRESSES_3, GPU_ADDRESSES_2, GPU_ADDRESSES_1, )                                                        \
+  GPU_PICK(__VA_ARGS__, GPU_ADDRESSES_10, GPU_ADDRESSES_9, GPU_ADDRESSES_8, GPU_ADDRESSES_7, GPU_ADDRESSES_6,          \
+           GPU_ADDRESSES_5, GPU_ADDRESSES_4, GPU_ADDRESSES_3, GPU_ADDRESSES_2, GPU_ADDRESSES_1, )                      \
   (__VA_ARGS__)
 #define GPU_LAUNCH(kernel, shape, ...) gpu_launch((kernel), (shape), (void *[]){GPU_ADDRESSES(__VA_ARGS__)})
+
+static inline void gpu_swap(gpu_pointer *a, gpu_pointer *b) {
+  gpu_pointer kept = *a;
+  *a = *b;
+  *b = kept;
+}
 
 static inline unsigned gpu_divide_up(uint64_t a, unsigned b) { return (unsigned)((a + b - 1) / b); }
 

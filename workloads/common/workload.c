@@ -62,6 +62,18 @@ uint32_t workload_random_below(workload_random *random, uint32_t limit) {
 
 float workload_random_float(workload_random *random) { return (float)(workload_random_u32(random) >> 8) * 0x1p-24f; }
 
+float *workload_random_floats(workload_random *random, size_t count, float least, float span) {
+  float *numbers = workload_memory(count, sizeof *numbers);
+  for (size_t i = 0; i < count; i++) numbers[i] = least + span * workload_random_float(random);
+  return numbers;
+}
+
+size_t workload_floats_differ(const float *got, const float *expected, size_t count) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < count; i++) wrong += memcmp(&got[i], &expected[i], sizeof *got) != 0;
+  return wrong;
+}
+
 double workload_error(double got, double expected, double scale) {
   double error = fabs(got - expected) / scale;
   return isnan(error) ? INFINITY : error;

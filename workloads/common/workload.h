@@ -29,6 +29,18 @@ uint32_t workload_random_u32(workload_random *random);
 uint32_t workload_random_below(workload_random *random, uint32_t limit); /* 0 .. limit - 1; limit > 0 */
 float workload_random_float(workload_random *random);                    /* [0, 1), a multiple of 2^-24 */
 
+/* count numbers of [least, least + span). Freed by the caller. */
+float *workload_random_floats(workload_random *random, size_t count, float least, float span);
+
+/* How many of the numbers are not the same bits. */
+size_t workload_floats_differ(const float *got, const float *expected, size_t count);
+
+static inline void workload_swap(float **a, float **b) {
+  float *kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
 /* The verdicts. They print, and return the exit status. */
 int workload_verdict_exact(const char *name, size_t checked, size_t wrong);
 int workload_verdict_error(const char *name, size_t checked, double worst, double allowed);

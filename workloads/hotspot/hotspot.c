@@ -17,12 +17,6 @@ typedef struct hotspot_constants { /* same as in hotspot.cu */
 static const hotspot_constants constants = {
     .step = 0.0625f, .across = 1.5f, .down = 1.25f, .up_to_air = 0.03125f, .air = 80};
 
-static float *random_field(workload_random *random, size_t cells, float least, float span) {
-  float *field = workload_memory(cells, sizeof *field);
-  for (size_t i = 0; i < cells; i++) field[i] = least + span * workload_random_float(random);
-  return field;
-}
-
 static int clamp_to(int value, int most) { return value < 0 ? 0 : value > most ? most : value; }
 
 static void step_on_cpu(const float *power, const double *from, double *to, int width, int height) {
@@ -62,9 +56,7 @@ static void steps_on_gpu(const float *power, const float *start, float *result, 
   hotspot_constants argument = constants;
   for (long step = 0; step < steps; step++) {
     GPU_LAUNCH(kernel, shape, device_power, from, to, width, height, argument);
-    gpu_pointer swap = from;
-    from = to;
-    to = swap;
+    gpu_swap(&from, &to);
   }
   gpu_copy_to_host(result, from, bytes);
   gpu_free(device_power), gpu_free(from), gpu_free(to);
@@ -79,7 +71,7 @@ int main(int argc, char **argv) {
   size_t cells = (size_t)width * height;
 
   workload_random random = {5};
-  float *start = random_field(&random, cells, 320, 20), *power = random_field(&random, cells, 0, 8);
+  float *start = workload_random_floats(&random, cells, 320, 20), *power = workload_random_floats(&random, cells, 0, 8);
   float *result = workload_memory(cells, sizeof *result);
   steps_on_gpu(power, start, result, width, height, steps);
   double *expected = steps_on_cpu(power, start, width, height, steps);

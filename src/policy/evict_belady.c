@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* belady: the unit whose next use is farthest away goes first (Belady's MIN, IBM Systems Journal 1966). It needs the
+ * program's future, so it can only run on a recorded program; without one every unit is as good as another and the
+ * lowest address goes.
+ *
+ * An answer of view->next_use stays right until the program has come to that position. So two orders are kept: `soonest`
+ * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim.
+ *
+ *     soonest and farthest hold the same units;  key in farthest == ~(key in soonest) == ~next use */
+#include <stdlib.h>
+
+#include "policy/pages.h"
+#include "policy/policies.h"
+#include "policy/units.h"
+
+typedef struct belady { units soonest, farthest; } belady;
+
+static void *create(const char *argument, const char **problem) {
+  uint64_t bytes = pages_unit_bytes(argument, FF_PAGE_BYTES, problem);
+  if (!bytes) return NULL;
+  belady *b = ff_alloc(sizeof *b);
+  units_init(&b->soonest, bytes);
+  units_init(&b->farthest, bytes);
+  return b;
+}
+
+static void destroy(void *state) {
+  belady *b = state;
+  units_free(&b->soonest);
+  units_free(&b->farthest);
+  free(b);
+}
+
+static void put(belady *b, uint64_t address, uint64_t next_use) {
+  units_put(&b->soonest, address, next_use);
+  units_put(&b->farthest, address, ~next_use);
+}
+
+/* Asks again for every unit whose use has passed. Each is asked once per use of it, and one more that is up to date. */
+static void refresh(belady *b, const ff_view *view) {
+  for (const unit *first; (first = units_first(&b->soonest));) {
+    uint64_t address = first->address, next_use = view->next_use(view, address, b->soonest.unit_bytes);
+    if (next_use <= first->key) return;
+    put(b, address, next_use);
+  }
+}
+
+static void evict(void *state, ff_view *view, uint64_t bytes) {
+  belady *b = state;
+  refresh(b, view);
+  units_evict(&b->farthest, view, bytes, NULL);
+}
+
+typedef struct arrival { belady *order; const ff_view *view; } arrival;
+static void unit_arrived(void *context, uint64_t address) {
+  const arrival *a = context;
+  put(a->order, address, a->view->next_use(a->view, address, a->order->soonest.unit_bytes));
+}
+static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  belady *b = state;
+  units_each(b->soonest.unit_bytes, address, bytes, unit_arrived, &(arrival){b, view});
+}
+
+static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  belady *b = state;
+  units_left(&b->soonest, view, address, bytes);
+  units_left(&b->farthest, view, address, bytes);
+}
+
+const ff_policy policy_evict_belady = {
+    .version = FF_POLICY_VERSION,
+    .name = "belady",
+    .summary = "the farthest next use (needs a recorded program)",
+    .create = create,
+    .destroy = destroy,
+    .evict = evict,
+    .arrived = arrived,
+    .left = left,
+};

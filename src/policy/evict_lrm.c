@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lrm: least recently migrated, the order in which NVIDIA's managed-memory driver reclaims its 2 MiB chunks. Every arrival
+ * of a page makes its unit the youngest; uses do not, because the driver does not see them. So a block that is used all
+ * the time but is whole goes before one that has just got a page. */
+#include <stdlib.h>
+
+#include "policy/pages.h"
+#include "policy/policies.h"
+#include "policy/units.h"
+
+typedef struct order { units set; uint64_t arrivals; } order;
+
+static void *create(const char *argument, const char **problem) {
+  uint64_t bytes = pages_unit_bytes(argument, FF_BLOCK_BYTES, problem);
+  if (!bytes) return NULL;
+  order *o = ff_alloc(sizeof *o);
+  units_init(&o->set, bytes);
+  return o;
+}
+
+static void destroy(void *state) {
+  order *o = state;
+  units_free(&o->set);
+  free(o);
+}
+
+static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(&((order *)state)->set, view, bytes, NULL); }
+
+static void unit_arrived(void *context, uint64_t address) {
+  order *o = context;
+  units_put(&o->set, address, ++o->arrivals);
+}
+static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  order *o = state;
+  units_each(o->set.unit_bytes, address, bytes, unit_arrived, o);
+}
+
+static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  units_left(&((order *)state)->set, view, address, bytes);
+}
+
+const ff_policy policy_evict_lrm = {
+    .version = FF_POLICY_VERSION,
+    .name = "lrm",
+    .summary = "least recently migrated (the driver): uses never refresh it",
+    .create = create,
+    .destroy = destroy,
+    .evict = evict,
+    .arrived = arrived,
+    .left = left,
+};

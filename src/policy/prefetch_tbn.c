@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tbn: the tree-based neighbourhood prefetcher (TBNp), Ganguly et al., ISCA 2019. The group of the fault becomes valid;
+ * then, in post-order, every inner node of which more than half is valid, but not all, is filled.
+ *
+ *     a tree: one allocation's part of one block, its 64 KiB groups as leaves; full, so the part is rounded up to 2^i groups
+ *     filled: inner nodes with size / 2 < valid < size       size, valid: in pages, those of the padding included
+ *
+ * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it. That
+ * need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and in
+ * a group of its own once a node above it is filled, which the same visit finds again. It is proposed like the rest, for a
+ * pager that rounds allocations up; others cut it off. Pages of another allocation are never proposed. */
+#include "policy/pages.h"
+#include "policy/policies.h"
+
+/* Pages are counted from the tree's first leaf, which need not be the block's. */
+typedef struct tree {
+  uint32_t origin, leaves; /* the first leaf's page in the block; a power of two */
+  ff_pages there;
+} tree;
+
+static tree tree_of(const pages_piece *piece, const ff_pages *valid) {
+  tree t = {.origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES, .leaves = 1};
+  while (t.origin + t.leaves * FF_GROUP_PAGES < piece->end) t.leaves *= 2;
+  for (uint32_t first = t.origin; first < piece->end; first += FF_GROUP_PAGES) {
+    uint32_t end = first + FF_GROUP_PAGES, own_first = first > piece->first ? first : piece->first, own_end = end < piece->end ? end : piece->end;
+    if (pages_count(valid, own_first, own_end) == own_end - own_first) {
+      pages_add(&t.there, first - t.origin, end - t.origin);
+    } else {
+      for (uint32_t page = own_first; page < own_end; page++)
+        if (pages_has(valid, page)) pages_add(&t.there, page - t.origin, page - t.origin + 1);
+    }
+  }
+  return t;
+}
+
+static void visit(tree *t, uint32_t first, uint32_t leaves) {
+  if (leaves == 1) return;
+  visit(t, first, leaves / 2);
+  visit(t, first + leaves / 2 * FF_GROUP_PAGES, leaves / 2);
+  uint32_t size = leaves * FF_GROUP_PAGES, valid = pages_count(&t->there, first, first + size);
+  if (valid * 2 > size && valid < size) pages_add(&t->there, first, first + size);
+}
+
+/* The tree's pages as pages of the block, without those that belong to another allocation. */
+static ff_pages tree_pages(const tree *t, const pages_piece *piece, const ff_pages *mapped) {
+  ff_pages pages = {0};
+  for (uint32_t page = t->origin; page < FF_BLOCK_PAGES && page < t->origin + t->leaves * FF_GROUP_PAGES; page++) {
+    bool own = page >= piece->first && page < piece->end;
+    if (pages_has(&t->there, page - t->origin) && (own || !pages_has(mapped, page))) pages_add(&pages, page, page + 1);
+  }
+  return pages;
+}
+
+/* `known`: what is valid, comes by itself, or was proposed. */
+static void fault(ff_view *view, uint64_t address, const ff_block *block, ff_pages *known) {
+  pages_piece piece;
+  if (!pages_piece_at(view, address, &piece)) return;
+  uint32_t page = pages_index(address);
+  tree t = tree_of(&piece, known);
+  uint32_t leaf = (page - t.origin) / FF_GROUP_PAGES * FF_GROUP_PAGES;
+  ff_pages before = tree_pages(&t, &piece, &block->mapped);
+  pages_add(&t.there, leaf, leaf + FF_GROUP_PAGES);
+  visit(&t, 0, t.leaves);
+  ff_pages wanted = tree_pages(&t, &piece, &block->mapped);
+  wanted = pages_without(&wanted, &before);
+  wanted = pages_without(&wanted, known);
+  pages_propose(view, piece.block, &wanted, page);
+  for (uint32_t next = 0; (next = pages_next(&wanted, next)) < FF_BLOCK_PAGES; next++) pages_add(known, next, next + 1);
+}
+
+static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
+  ff_block block;
+  ff_pages known;
+  for (size_t i = 0; i < count; i++) {
+    if (i == 0 || pages_block_of(faults[i].address) != pages_block_of(faults[i - 1].address)) {
+      view->block(view, faults[i].address, &block);
+      known = block.valid;
+      pages_add_faulted(view, pages_block_of(faults[i].address), faults, count, &known);
+    }
+    fault(view, faults[i].address, &block, &known);
+  }
+}
+
+const ff_policy policy_prefetch_tbn = {
+    .version = FF_POLICY_VERSION,
+    .name = "tbn",
+    .summary = "TBNp: the fault's 64K group, and nodes of its block's tree that are more than half there",
+    .faulted = faulted,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A set of units (aligned pieces of 4 KiB, 64 KiB or 2 MiB) in an order: the one with the smallest key comes first, of
+ * equal keys the lowest address. What most evictors keep.
+ *
+ * A binary heap, and for every unit its place in it, so that a unit can leave from the middle: every operation is
+ * O(log n). About 20 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it. */
+#ifndef FF_POLICY_UNITS_H
+#define FF_POLICY_UNITS_H
+
+#include "base/memory.h"
+#include "farfault/policy.h"
+
+typedef struct unit { uint64_t key, address; } unit;
+
+typedef struct units {
+  uint64_t unit_bytes;
+  FF_VEC(unit) heap;
+  struct units_block *blocks; /* open addressing */
+  size_t block_count, block_capacity;
+} units;
+
+void units_init(units *set, uint64_t unit_bytes);
+void units_free(units *set);
+
+bool units_has(const units *set, uint64_t address);
+uint64_t units_key(const units *set, uint64_t address); /* 0 if it is not there */
+void units_put(units *set, uint64_t address, uint64_t key); /* into the set, or to another place in it */
+void units_drop(units *set, uint64_t address);              /* nothing if it is not there */
+static inline const unit *units_first(const units *set) { return set->heap.count ? set->heap.items : NULL; }
+
+/* ---- for evictors that are made of such a set ---- */
+
+/* Calls `each` for every unit that the range touches. */
+void units_each(uint64_t unit_bytes, uint64_t address, uint64_t bytes, void (*each)(void *context, uint64_t unit), void *context);
+/* Proposes what can be evicted of the unit and returns how many bytes that is. *gone: none of it is in GPU memory. */
+uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, bool *gone);
+
+/* Evicts from the front until `bytes` have been proposed. `refresh` (or NULL) says what a unit's key should be now: if
+ * that is another one, the unit takes that place instead. The units stay in the set: those that leave are dropped when
+ * `left` is called, those that stay keep their place. */
+void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit));
+/* What an evictor's `left` does: drops the units of which nothing is in GPU memory any more. */
+void units_left(units *set, ff_view *view, uint64_t address, uint64_t bytes);
+
+#endif
