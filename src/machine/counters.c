@@ -40,7 +40,7 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 #define ADD(name) total->name += k->name;
   ADD(launches) ADD(blocks) ADD(warp_instructions) ADD(accesses) ADD(load_accesses) ADD(store_accesses)
   ADD(atomic_accesses) ADD(lines) ADD(sectors) ADD(l1_hits) ADD(l1_misses) ADD(l2_hits) ADD(l2_misses)
-  ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses)
+  ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses) ADD(tlb_merged)
   ADD(walks) ADD(walk_cache_hits) ADD(faults) ADD(faults_merged) ADD(faults_throttled) ADD(fault_wait_ps)
   ADD(refaults) ADD(pages_prefetched) ADD(remote_bytes) ADD(warp_stall_ps)
 #undef ADD

@@ -41,32 +41,29 @@ ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at) {
   return direction_take(s, d, ask, at, service) + service + s->t.link_latency;
 }
 
-/* The table's GB/s for a size: interpolated over the logarithm of the size; 0: the table does not speak of it. */
-static double table_gbs(const machine_size_table *table, uint64_t bytes) {
-  if (!table->count || bytes > table->points[table->count - 1].bytes) return 0;
-  if (bytes <= table->points[0].bytes) /* as long as the smallest transfer that was measured */
-    return table->points[0].gbs * (double)bytes / (double)table->points[0].bytes;
+/* How long a measured transfer takes, its latency within: GB/s interpolated over the logarithm of the size; below the
+ * table as long as its smallest, above it the largest and the rest at the link's peak. 0: there is no table. */
+static double table_ps(const machine_size_table *table, uint64_t bytes, double peak_per_byte) {
+  if (!table->count) return 0;
+  const machine_size_point *points = table->points, *last = &points[table->count - 1];
+  if (bytes >= last->bytes) return 1000 / last->gbs * (double)last->bytes + peak_per_byte * (double)(bytes - last->bytes);
+  if (bytes <= points[0].bytes) return 1000 / points[0].gbs * (double)points[0].bytes;
   uint32_t i = 1;
-  while (table->points[i].bytes < bytes) i++;
-  const machine_size_point *a = &table->points[i - 1], *b = &table->points[i];
+  while (points[i].bytes < bytes) i++;
+  const machine_size_point *a = &points[i - 1], *b = &points[i];
   double x = log((double)bytes / (double)a->bytes) / log((double)b->bytes / (double)a->bytes);
-  return a->gbs + x * (b->gbs - a->gbs);
+  return 1000 / (a->gbs + x * (b->gbs - a->gbs)) * (double)bytes;
 }
 
 ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from) {
   host_link *l = &s->link;
   link_direction *d = in ? &l->h2d : &l->d2h;
   server *engine = &l->engines[s->spec->copy_engines > 1 && !in];
-  double per_byte = d->per_byte, gbs = table_gbs(&s->spec->link_table, bytes);
-  ps latency = s->t.link_latency;
   if (!bytes) return from;
-  if (gbs > 0) { /* measured transfers hold their latency */
-    per_byte = 1000 / gbs;
-    latency = 0;
-  }
-  if (pageable && per_byte < s->t.host_per_byte) per_byte = s->t.host_per_byte; /* staged through host memory */
+  double measured = table_ps(&s->spec->link_table, bytes, d->per_byte), staged = pageable ? s->t.host_per_byte * (double)bytes : 0;
+  double own = measured > 0 ? measured : d->per_byte * (double)bytes;
+  ps latency = measured > 0 ? 0 : s->t.link_latency, service = (ps)llround(own > staged ? own : staged); /* pageable: through host memory */
   ps begin = engine->free > from ? engine->free : from;
-  ps service = duration(per_byte, bytes);
   ps first_byte = direction_take(s, d, begin, begin, service) + latency;
   engine->free = first_byte + service;
   return engine->free;

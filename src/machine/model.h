@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "machine/sim.h"
 #include "paging/pager.h"
+#include "policy/policies.h"
 
 typedef uint64_t ps;
 
@@ -261,6 +262,7 @@ struct sim {
   /* what it is made of */
   const machine_spec *spec;
   const manager *manager;
+  ff_policy_instance prefetch, evict;
   trace_program *program;
   trace_reader *reader;
   uint64_t gpu_memory;

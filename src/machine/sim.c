@@ -7,6 +7,7 @@
  * more, and the answer must not depend on which thread was faster. */
 #include "machine/sim.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -61,6 +62,8 @@ static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 static ff_status check_spec(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes) || !power_of_two(spec->fault_page_bytes))
     return ff_fail(error, FF_INVALID, "%s: page_bytes and fault_page_bytes must be powers of two", spec->name);
+  if (spec->l2_slices % spec->channels)
+    return ff_fail(error, FF_INVALID, "%s: l2_slices must be a multiple of channels", spec->name);
   if (spec->fault_page_bytes < PAGER_FRAME_BYTES || spec->fault_page_bytes > 2 << 20 || spec->page_bytes < PAGER_FRAME_BYTES)
     return ff_fail(error, FF_INVALID, "%s: page_bytes must be at least 4K, fault_page_bytes 4K to 2M", spec->name);
   if (spec->l2_bytes / spec->l2_slices < TRACE_LINE_BYTES)
@@ -106,14 +109,31 @@ static void memory_init(sim *s) {
   slots_init(&s->walkers, a, spec->walkers);
 }
 
-static void pager_init(sim *s) {
-  pager_config config = {.manager = s->manager, .unit_bytes = s->spec->fault_page_bytes, .memory_bytes = s->gpu_memory,
-                         .sms = (uint32_t)s->spec->sm_count, .allotment = (uint32_t)s->spec->fault_mshrs};
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static ff_status pager_init(sim *s, const sim_options *options, ff_error *error) {
+  const manager *m = s->manager;
+  uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
+  if (!is_paged(s)) unit = s->spec->fault_page_bytes;
+  if (unit < PAGER_FRAME_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1)))
+    return ff_fail(error, FF_INVALID, "a unit of %" PRIu64 " bytes: it must be a power of two from 4 KiB to 2 MiB", unit);
+  uint64_t least = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
+  if (is_paged(s) && s->gpu_memory < least)
+    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, least >> 10);
+  if (is_paged(s)) {
+    const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
+    ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
+    if (!status) status = policy_open(POLICY_EVICT, options->evict ? options->evict : m->evict ? m->evict : "lru", &s->evict, error);
+    if (status) return status;
+  }
+  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
+                         .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
+                         .evict = s->evict.policy, .evict_state = s->evict.state, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks};
   fault_hooks(s, &config.hooks);
   s->pager = pager_create(&config);
   /* A TLB entry cannot map more than what moves as one. */
-  uint64_t page = is_paged(s) && s->spec->page_bytes > s->spec->fault_page_bytes ? s->spec->fault_page_bytes : s->spec->page_bytes;
-  s->page_shift = (uint32_t)__builtin_ctzll(page);
+  s->page_shift = (uint32_t)__builtin_ctzll(is_paged(s) ? smaller(s->spec->page_bytes, unit) : s->spec->page_bytes);
+  return FF_OK;
 }
 
 ff_status sim_create(trace_program *program, const sim_options *options, sim **out, ff_error *error) {
@@ -134,13 +154,13 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->program = program;
   s->reader = reader;
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
+  s->write_back_overlaps = options->write_back_overlaps;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;
   s->heap.next_time = UINT64_MAX;
   timing_init(&s->t, s->spec);
   sms_init(s);
   memory_init(s);
-  pager_init(s);
   link_init(s);
   FF_PUSH(&s->nodes, NULL);
   FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
@@ -149,14 +169,18 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
   pthread_mutex_init(&s->mutex, NULL);
   pthread_cond_init(&s->progress, NULL);
-  *out = s;
-  return FF_OK;
+  status = pager_init(s, options, error);
+  if (status) sim_free(s);
+  else *out = s;
+  return status;
 }
 
 void sim_free(sim *s) {
   if (!s) return;
   trace_reader_free(s->reader);
   pager_free(s->pager);
+  policy_close(&s->prefetch);
+  policy_close(&s->evict);
   for (uint32_t i = 0; i < s->spec->sm_count; i++) free(s->sms[i].blocked_warps.items);
   arena_free(&s->arena);
   for (block *b = s->free_blocks, *next; b; b = next) {

@@ -14,8 +14,12 @@ typedef struct sim sim;
 
 typedef struct sim_options {
   const machine_spec *spec;   /* borrowed until sim_free */
-  const char *manager;        /* "copy", "demand", "replay", "ideal" */
+  const char *manager;        /* a name of `list managers` */
   uint64_t gpu_memory;        /* bytes; 0: the spec's */
+  /* Instead of what a paged manager says; NULL, 0: as it says. */
+  const char *prefetch, *evict; /* policies: policy/policies.h */
+  uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
+  bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
 } sim_options;
 
 /* Before the first operation is appended to the program. FF_NOT_FOUND: no such manager (the message lists them). */

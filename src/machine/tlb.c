@@ -19,9 +19,10 @@ ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally) {
   COUNT(tally, walks, 1);
   for (uint32_t level = (uint32_t)s->spec->walk_levels; level-- > 0;) {
     uint64_t entry = (uint64_t)level << 52 | page >> 9 * level; /* 512 entries of 8 bytes per table */
-    if (s->spec->walk_cache_bytes && lru_find(&s->walk_cache, entry)) {
+    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(&s->walk_cache, entry) : NULL;
+    if (cached) { /* perhaps still on its way, for another walk */
       COUNT(tally, walk_cache_hits, 1);
-      time += t->walk_cache;
+      time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
       continue;
     }
     request r = {.address = (TABLES + (uint64_t)level * (TABLES >> 4) + (page >> 9 * level) * 8) & ~UINT64_C(127),
@@ -41,16 +42,17 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   lru_entry *entry = lru_find(&m->tlb, key);
   if (entry) {
     if (entry->ready <= *ready) return TRANSLATION_DONE;
-    COUNT(tally, tlb_misses, 1);
+    COUNT(tally, tlb_merged, 1);
     *ready = entry->ready;
     return TRANSLATION_DONE;
   }
-  COUNT(tally, tlb_misses, 1);
   bool absent = unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT, blocks;
   if (absent && pager_waits(s->pager, m->index, unit)) {
+    COUNT(tally, tlb_merged, 1);
     if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) COUNT(tally, faults_merged, 1);
     return TRANSLATION_ABSENT;
   }
+  COUNT(tally, tlb_misses, 1);
   ps walked = gmmu_walk(s, address >> s->page_shift, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
   if (!absent) {
     *ready = walked + s->t.tlb_back;

@@ -9,6 +9,9 @@
  *   managed        whole allocations: in before a   as all other memory                    nothing
  *                  kernel, back when the host waits
  *
+ * MANAGER_REMOTE: copies between host and device cost nothing, as under PAGED with every page on the CPU; what the GPU copies or
+ * sets goes over the link.
+ *
  * A managed allocation that the CPU holds is written and read by copies in host memory. */
 #include <math.h>
 
@@ -128,10 +131,19 @@ static ps paged_copy(sim *s, const trace_op *op, ps time) {
   }
 }
 
+/* Host memory on both sides; what the GPU copies it reads and writes over the link. */
+static ps remote_copy(sim *s, const trace_op *op, ps time) {
+  uint64_t bytes = op->copy.width * op->copy.height;
+  if (op->copy.direction != TRACE_D2D) return time;
+  ps in = link_copy(s, true, bytes, false, time), out = link_copy(s, false, bytes, false, time);
+  return in > out ? in : out;
+}
+
 static ps copy_begin(sim *s, const trace_op *op, ps time) {
   s->counters.copies++;
   if (op->copy.direction == TRACE_D2D) s->counters.d2d_bytes += op->copy.width * op->copy.height;
   if (is_paged(s)) return paged_copy(s, op, time);
+  if (s->manager->placement == MANAGER_REMOTE) return remote_copy(s, op, time);
   if (s->manager->placement == MANAGER_PROGRAM) return program_copy(s, op, time);
   if (op->copy.direction == TRACE_D2D) return link_device_copy(s, 2 * op->copy.width * op->copy.height, time);
   return op->copy.direction == TRACE_H2H ? host_copy(s, op->copy.width * op->copy.height, time) : time;
@@ -146,6 +158,7 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
     if (managed) time = managed_in(s, managed, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
+  if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, false, op->set.width * op->set.height, false, time);
   return link_device_copy(s, op->set.width * op->set.height, time);
 }
 

@@ -84,7 +84,7 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
   unit.frames = (uint16_t)((round_up(end, PAGER_FRAME_BYTES) - round_down(begin, PAGER_FRAME_BYTES)) / PAGER_FRAME_BYTES);
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
-  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST) {
+  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST || p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.state = PAGER_ABSENT;

@@ -2,7 +2,7 @@
 /* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU memory
  * is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is skipped.
  *
- *     pager_make_room:  free frames? -> evictor's proposals, in order -> whatever the hand comes upon
+ *     pager_make_room:  free frames? -> all that the evictor proposes, in order -> whatever the hand comes upon
  *     pager_prefetch:   prefetcher's proposals, in order; neighbours travel in one transfer
  *
  * A unit that came for a far-fault is not evicted before the access that wanted it was made, unless nothing else is
@@ -84,10 +84,13 @@ static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   block->valid = chunk->valid;
   block->moving = chunk->moving;
   pager_walk w = pager_walk_begin(p, block->address, FF_BLOCK_BYTES);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->state == PAGER_RESIDENT && unit->cpu_version != unit->version)
-      set_pages(&block->dirty, (uint32_t)((w.first - block->address) / FF_PAGE_BYTES),
-                (uint32_t)((w.last - block->address + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES), true);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (unit->state != PAGER_RESIDENT) continue;
+    uint32_t first = (uint32_t)((w.first - block->address) / FF_PAGE_BYTES);
+    uint32_t last = (uint32_t)((w.last - block->address + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
+    if (unit->fresh) set_pages(&block->moving, first, last, true);
+    if (unit->cpu_version != unit->version) set_pages(&block->dirty, first, last, true);
+  }
 }
 
 static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }
@@ -197,10 +200,10 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   pager_mark(p, address, unit);
 }
 
-static void evict_range(pager *p, uint64_t address, uint64_t bytes, uint64_t frames, bool fresh_too) {
+static void evict_range(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; p->free < frames && (unit = pager_walk_next(&w));)
-    if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, w.address);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, w.address);
 }
 
 /* Goes round all allocations, from where the last search ended. */
@@ -225,8 +228,7 @@ bool pager_make_room(pager *p, uint64_t frames) {
     p->proposals = &p->to_evict;
     policy->evict(p->config.evict_state, &p->view, (frames - p->free) * PAGER_FRAME_BYTES);
     p->proposals = NULL;
-    for (size_t i = 0; i < p->to_evict.count && p->free < frames; i++)
-      evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, frames, false);
+    for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes);
   }
   for (int fresh_too = 0; fresh_too < 2 && p->free < frames; fresh_too++) evict_by_hand(p, frames, fresh_too);
   pager_check(p);

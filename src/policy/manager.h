@@ -28,6 +28,7 @@ typedef enum manager_placement {
   MANAGER_PROGRAM, /* where the program's own copies put it; managed allocations move whole */
   MANAGER_PAGED,   /* on the CPU at first; pages move when the GPU asks for them */
   MANAGER_EVERYWHERE, /* always where it is wanted, for nothing */
+  MANAGER_REMOTE,  /* on the CPU, always; the GPU reaches over the link */
 } manager_placement;
 
 typedef struct manager {
@@ -45,6 +46,9 @@ typedef struct manager {
 } manager;
 
 extern const manager *const managers[]; /* NULL-ended */
+
+/* Replayable far-faults, Zheng et al. (HPCA 2016), section 3: tracked while the SM's allotment lasts, then throttled. */
+manager_answer manager_replays(const manager_nack *nack);
 
 const manager *manager_find(const char *name); /* NULL: there is none of that name */
 

@@ -4,7 +4,7 @@
  * is replayed by the TLB itself. */
 #include "policy/manager.h"
 
-static manager_answer decide(const manager_nack *nack) {
+manager_answer manager_replays(const manager_nack *nack) {
   return nack->pending < nack->allotment ? MANAGER_TRACK : MANAGER_THROTTLE;
 }
 
@@ -13,5 +13,5 @@ const manager manager_replay = {
     .name = "replay",
     .summary = "demand paging, replayable: only the faulting warps wait; far-fault MSHRs per SM",
     .placement = MANAGER_PAGED,
-    .decide = decide,
+    .decide = manager_replays,
 };

@@ -30,7 +30,9 @@
 typedef struct rig {
   machine_spec spec;
   const char *manager;
-  uint64_t gpu_memory;
+  uint64_t gpu_memory, unit_bytes;
+  const char *prefetch, *evict;
+  bool write_back_overlaps;
   uint64_t budget;       /* of the access stream */
   trace_program *program;
   sim *sim;
@@ -72,7 +74,8 @@ static inline void rig_open(rig *r, const char *manager) {
 static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
-  sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory};
+  sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict,
+                         .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
 }
 
