@@ -62,10 +62,10 @@ ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from) {
   if (!bytes) return from;
   double measured = table_ps(&s->spec->link_table, bytes, d->per_byte), staged = pageable ? s->t.host_per_byte * (double)bytes : 0;
   double own = measured > 0 ? measured : d->per_byte * (double)bytes;
-  ps latency = measured > 0 ? 0 : s->t.link_latency, service = (ps)llround(own > staged ? own : staged); /* pageable: through host memory */
+  ps latency = measured > 0 ? 0 : s->t.link_latency;
   ps begin = engine->free > from ? engine->free : from;
-  ps first_byte = direction_take(s, d, begin, begin, service) + latency;
-  engine->free = first_byte + service;
+  ps first_byte = direction_take(s, d, begin, begin, (ps)llround(own)) + latency;
+  engine->free = first_byte + (ps)llround(own > staged ? own : staged); /* pageable: piece by piece through host memory */
   return engine->free;
 }
 
