@@ -182,8 +182,21 @@ static void test_fork(void **state) {
   close_ptx(t);
 }
 
+/* Eight warps (the rows of a 32x8 block) do the same work on the same elements: each reads the start, adds in a loop and
+ * writes the sum after every step. On a device they start together, and so the race is not seen; it must not be here. */
+static void test_warps_start_together(void **state) {
+  kernel_test *t = open_body(
+      "", "mov.u32 %r3, %tid.x; and.b32 %r3, %r3, 31; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; ld.global.u32 %r5, [%rd2]; mov.u32 %r6, 0;"
+          "L: add.u32 %r5, %r5, %r3; st.global.u32 [%rd2], %r5; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %n; @%p1 bra L;");
+  uint64_t out = buffer(t, 128);
+  for (uint32_t i = 0; i < 32; i++) u32_at(out)[i] = 1000;
+  run(t, "k", 1, 256, out, 50);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], 1000 + 50 * i);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence),
+    cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
     cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)
