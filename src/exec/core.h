@@ -128,6 +128,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   uint8_t to16;            /* load: the register has 16 bits: the extension is cut to 16 */
   uint8_t slot_bytes;      /* of the data registers: 4, 8 or 16 per lane */
   uint8_t poll;            /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
+  uint8_t whole;           /* a vector that other blocks must never see in part */
   uint8_t returns;         /* atomic: the old value is wanted */
   uint8_t trace_flags;     /* TRACE_* */
   uint8_t log2_total;      /* log2 of the bytes per lane, rounded up */
