@@ -141,7 +141,7 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   sigprocmask(SIG_BLOCK, &watched, &old);
   session_progress *area = map_progress(child);
   run_progress progress = {.area = area};
-  pid_t process;
+  pid_t process = -1;
   ff_status status = start(child, &old, &process, error);
   if (!status) wait_for(process, &watched, &progress, end);
   if (area) munmap(area, sizeof *area);

@@ -2,7 +2,7 @@
 /* The commands of the program `farfault`, and what they share.
  *
  * What always holds: a command's own output (lists, PTX, tables of saved runs) goes to stdout, messages go to stderr and
- * start with "farfault: "; `farfault run` writes nothing to stdout, which is the program's. Exit statuses are those below
+ * start with "farfault: " (those about arguments with the command, "farfault run: "); `farfault run` writes nothing to stdout, which is the program's. Exit statuses are those below
  * for every command; `run` returns the program's own where it ran. */
 #ifndef FF_CLI_CLI_H
 #define FF_CLI_CLI_H
@@ -42,10 +42,15 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 
+/* For "did you mean": as ff_closest, but also if only the case differs. */
+const char *cli_closest(const char *word, const char *const *candidates);
+
 /* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed pipe. */
 int cli_print(const ff_text *text);
 
 /* ---- machine.c: what --machine, --set, --gpu-memory and --memory say ---- */
+
+#define CLI_DEFAULT_MANAGERS "copy,demand,replay,ideal"
 
 typedef struct cli_setup {
   char managers[512], machine[256], set[1024], gpu_memory[64]; /* as session_options wants them */

@@ -156,6 +156,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, a->file ? "the function's name is empty" : "the file's name is empty");
     if (a->function) cli_refuse(state, "one function at a time");
     if (a->file) a->function = value;
     else a->file = value;
@@ -171,7 +172,7 @@ static int disasm(int argc, char **argv) {
   static const struct argp argp = {NULL, parse, "FILE [FUNCTION]",
                                    "Prints the PTX of a file or of an executable as farfault understands it, and per function its "
                                    "registers, memory and instructions by class. With FUNCTION (its name as in the PTX) only that one.\v"
-                                   "Example:\n  farfault disasm ./saxpy",
+                                   "Example:\n  farfault disasm ./saxpy\n  farfault disasm kernels.ptx saxpy",
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);

@@ -45,7 +45,9 @@ static ff_status list_machines(listing *list, ff_error *error) {
       broken.message[strcspn(broken.message, "\n")] = '\0';
       add_row(list, *name, broken.message, "");
     } else {
-      add_row(list, *name, spec.title, spec.file);
+      char *file = realpath(spec.file, NULL); /* without "bin/../" */
+      add_row(list, *name, spec.title, file ? file : spec.file);
+      free(file);
     }
     free(*name);
   }
@@ -134,7 +136,7 @@ typedef struct arguments {
   bool json;
 } arguments;
 
-static const struct argp_option options[] = {{"json", 'j', NULL, 0, "as JSON: a list of objects", 0}, {0}};
+static const struct argp_option options[] = {{"json", 'j', NULL, 0, "as JSON: one object for each, with the columns' names as keys", 0}, {0}};
 
 static void parse_kind(arguments *a, const char *value, struct argp_state *state) {
   const char *names[KINDS + 1] = {0};
@@ -143,7 +145,7 @@ static void parse_kind(arguments *a, const char *value, struct argp_state *state
     names[i] = kinds[i].name;
     if (!strcmp(value, kinds[i].name)) a->kind = i;
   }
-  const char *near = ff_closest(value, names);
+  const char *near = cli_closest(value, names);
   if (a->kind < 0 && near) cli_refuse(state, "no list '%s': did you mean '%s'?", value, near);
   if (a->kind < 0) cli_refuse(state, "no list '%s': there are managers, machines, workloads, counters", value);
 }
@@ -162,8 +164,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 static int list(int argc, char **argv) {
   static const struct argp argp = {options, parse, "managers|machines|workloads|counters",
-                                   "Lists the memory managers, machines, bundled workloads, or what a simulation counts.\v"
-                                   "Example:\n  farfault list machines",
+                                   "Lists the memory managers, the machines, the bundled workloads with the commands that run them, or what a "
+                                   "simulation counts.\v"
+                                   "Example:\n  farfault list machines\n  farfault list --json counters",
                                    NULL, NULL, NULL};
   arguments a = {.kind = -1};
   cli_parse(&argp, argc, argv, &a);

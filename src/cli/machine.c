@@ -12,8 +12,6 @@
 #include "machine/spec.h"
 #include "study/session.h"
 
-#define DEFAULT_MANAGERS "copy,demand,replay,ideal"
-
 char *cli_own_folder(void) {
   char path[PATH_MAX];
   ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -34,7 +32,7 @@ static ff_status fail_no_manager(const char *name, ff_error *error) {
     FF_PUSH(&names, managers[i].name);
   }
   FF_PUSH(&names, NULL);
-  const char *near = ff_closest(name, names.items);
+  const char *near = cli_closest(name, names.items);
   if (near) ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': did you mean '%s'? There are %s", name, near, known.chars);
   else ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': there are %s", name, known.length ? known.chars : "none");
   free(names.items);
@@ -60,6 +58,7 @@ static ff_status check_managers(cli_setup *setup, ff_error *error) {
   uint32_t count = 0;
   strcpy(names, setup->managers);
   for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+    if (!strcmp(name, "none")) return ff_fail(error, FF_INVALID, "--memory none stands alone: it asks for no memory manager");
     if (!manager_exists(name)) return fail_no_manager(name, error);
     for (uint32_t i = 0; i < count; i++)
       if (!strcmp(seen[i], name)) return ff_fail(error, FF_INVALID, "memory manager '%s' is named twice", name);
@@ -90,7 +89,7 @@ static ff_status make_absolute(cli_setup *setup, ff_error *error) {
 }
 
 ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
-  if (!setup->managers[0]) strcpy(setup->managers, DEFAULT_MANAGERS);
+  if (!setup->managers[0]) strcpy(setup->managers, CLI_DEFAULT_MANAGERS);
   if (!setup->machine[0]) strcpy(setup->machine, SESSION_DEFAULT_MACHINE);
   ff_status status = check_managers(setup, error);
   if (status) return status;
@@ -101,8 +100,9 @@ ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   uint64_t bytes;
   if (setup->gpu_memory[0] && (status = ff_parse_bytes(setup->gpu_memory, spec.memory_bytes, &bytes, error)))
     return ff_fail_at(error, status, "--gpu-memory");
+  char page[32];
   if (setup->gpu_memory[0] && bytes < spec.fault_page_bytes)
-    return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is less than one page of %llu bytes", setup->gpu_memory,
-                   (unsigned long long)spec.fault_page_bytes);
+    return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is less than one page of %s", setup->gpu_memory,
+                   ff_format_bytes(spec.fault_page_bytes, page, sizeof page));
   return FF_OK;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault COMMAND ...`: finds the command, or says what there is. */
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/cli.h"
 
 static const cli_command *const commands[] = {
@@ -17,8 +18,7 @@ static const cli_command *const commands[] = {
 #undef X
     NULL};
 
-__attribute__((visibility("default"))) /* glibc must see it: it adds --version to every command */
-const char *argp_program_version = "farfault " FARFAULT_VERSION;
+#define VERSION_LINE "farfault " FARFAULT_VERSION
 
 int cli_fail(int status, const char *format, ...) {
   va_list args;
@@ -30,10 +30,48 @@ int cli_fail(int status, const char *format, ...) {
   return status;
 }
 
+/* ---- what every command's options have in common ---- */
+
+enum { KEY_USAGE = 1000 };
+
+static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "print this help", -1},
+                                                    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
+                                                    {"usage", KEY_USAGE, NULL, 0, "print a short usage message", -1},
+                                                    {"version", 'V', NULL, 0, "print the version", -1},
+                                                    {0}};
+
+static error_t parse_common(int key, char *value, struct argp_state *state) {
+  switch (key) {
+  case '?': case 'h': argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP); return 0;
+  case KEY_USAGE: argp_state_help(state, state->out_stream, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK); return 0;
+  case 'V': puts(VERSION_LINE); exit(CLI_DONE);
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* argp's texts without the paragraph about short options, which says what everybody expects. */
+static char *filter_help(int key, const char *text, void *input) {
+  return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)text;
+}
+
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
+  static const struct argp common = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
+  const struct argp_child children[] = {{&common, 0, NULL, 0}, {0}};
+  struct argp whole = *argp;
+  whole.children = children;
+  whole.help_filter = filter_help;
   argp_err_exit_status = CLI_USAGE;
-  int failed = argp_parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input);
+  int failed = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, input);
   if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
+}
+
+const char *cli_closest(const char *word, const char *const *candidates) {
+  const char *near = ff_closest(word, candidates);
+  char *lower = ff_strdup(word);
+  for (char *c = lower; *c; c++) *c = (char)tolower((unsigned char)*c);
+  if (!near) near = ff_closest(lower, candidates);
+  free(lower);
+  return near;
 }
 
 int cli_print(const ff_text *text) {
@@ -42,6 +80,12 @@ int cli_print(const ff_text *text) {
   if (fflush(stdout) != 0) good = false;
   if (good || errno == EPIPE) return CLI_DONE;
   return cli_fail(CLI_FAILED, "cannot write the output: %s", strerror(errno));
+}
+
+/* Help and version texts go through stdio's buffer, argp's too: whether they could be written is known at the end. */
+static void check_stdout(void) {
+  if (fflush(stdout) == 0 || errno == EPIPE) return;
+  _exit(cli_fail(CLI_FAILED, "cannot write the output: %s", strerror(errno)));
 }
 
 static int help(FILE *out) {
@@ -59,7 +103,9 @@ static int help(FILE *out) {
 static int unknown(const char *name) {
   const char *names[sizeof commands / sizeof commands[0]] = {0};
   for (int i = 0; commands[i]; i++) names[i] = commands[i]->name;
-  const char *near = ff_closest(name, names);
+  const char *near = cli_closest(name, names);
+  if (name[0] == '-')
+    return cli_fail(CLI_USAGE, "no option '%s' here: options go behind the command, as in farfault run --memory copy ./saxpy", name);
   if (near) return cli_fail(CLI_USAGE, "no command '%s': did you mean '%s'? (farfault --help lists them)", name, near);
   if (strchr(name, '/') || access(name, X_OK) == 0)
     return cli_fail(CLI_USAGE, "no command '%s': did you mean 'farfault run %s'? (farfault --help lists the commands)", name, name);
@@ -74,6 +120,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  atexit(check_stdout);
   if (argc < 2) {
     help(stderr);
     return CLI_USAGE;
@@ -81,7 +128,7 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?")) return help(stdout);
   if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-    puts(argp_program_version);
+    puts(VERSION_LINE);
     return CLI_DONE;
   }
   bool help_of = !strcmp(name, "help");

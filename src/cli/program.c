@@ -15,14 +15,26 @@
 #include "cli/run.h"
 #include "fatbin/elf.h"
 
-char *run_libraries(void) {
-  char *folder = cli_own_folder();
-  ff_text path = {0};
-  ff_text_add(&path, "%s/../lib/farfault/libfarfault-gpu.so", folder);
+/* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes (ld.so(8)). */
+static bool linker_takes(const char *path) { return !path[strcspn(path, " :;$\t\n")]; }
+
+char *run_libraries(const char *folder, ff_error *error) {
+  char *own = cli_own_folder();
+  ff_text path = {0}, link = {0};
+  ff_text_add(&path, "%s/../lib/farfault/libfarfault-gpu.so", own);
   char *real = realpath(path.chars, NULL);
-  if (real) *strrchr(real, '/') = '\0';
+  if (!real) ff_fail(error, FF_NOT_FOUND, "the virtual GPU's libraries (../lib/farfault/libfarfault-gpu.so) are not beside this program in %s", own);
+  else *strrchr(real, '/') = '\0';
+  if (real && !linker_takes(real)) {
+    ff_text_add(&link, "%s/gpu", folder);
+    bool linked = linker_takes(link.chars) && symlink(real, link.chars) == 0;
+    if (!linked) ff_fail(error, FF_IO, "%s: the dynamic linker does not take a path like this, and %s cannot stand for it: set TMPDIR", real, link.chars);
+    free(real);
+    real = linked ? link.chars : NULL;
+    if (!linked) free(link.chars);
+  }
   free(path.chars);
-  free(folder);
+  free(own);
   return real;
 }
 

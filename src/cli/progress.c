@@ -33,15 +33,17 @@ static void copy_name(const session_progress *area, char *name, size_t size) {
   name[i] = '\0';
 }
 
-static void update_rate(run_progress *p, double time) {
-  uint64_t instructions = p->area->warp_instructions;
-  double rate = time > p->last && instructions >= p->last_instructions ? (double)(instructions - p->last_instructions) / (time - p->last) : 0;
-  p->rate = p->rate ? 0.7 * p->rate + 0.3 * rate : rate;
-  p->last = time;
-  p->last_instructions = instructions;
+/* The count is written now and then, so the pace is that between two moments at which it changed. */
+static void update_pace(run_pace *pace, uint64_t count, double time) {
+  if (count < pace->count || !pace->since) *pace = (run_pace){time, count, 0};
+  if (count == pace->count) return;
+  double now = (double)(count - pace->count) / (time > pace->since ? time - pace->since : 1e-3);
+  pace->per_second = pace->per_second ? 0.7 * pace->per_second + 0.3 * now : now;
+  pace->since = time;
+  pace->count = count;
 }
 
-/* ", 12 s left in this launch", from the share of its blocks that is done; "" while nothing can be said. */
+/* ", 12 s left", from the share of the launch's blocks that is done; "" while nothing can be said. */
 static void estimate(run_progress *p, double time, uint64_t done, uint64_t total, char *text, size_t size) {
   text[0] = '\0';
   if (p->launch != p->area->launches) {
@@ -49,31 +51,49 @@ static void estimate(run_progress *p, double time, uint64_t done, uint64_t total
     p->launch_started = time;
   }
   double elapsed = time - p->launch_started;
-  if (p->area->done) snprintf(text, size, ", finishing");
-  else if (done && done < total && elapsed > 1)
-    snprintf(text, size, ", %.0f s left in this launch", elapsed * (double)(total - done) / (double)done);
+  if (done && done < total && elapsed > 1) snprintf(text, size, ", %.0f s left", elapsed * (double)(total - done) / (double)done);
 }
 
-/* "16 % of 1936 blocks, 6 s left in this launch, 31.2 M warp instructions/s", or that only simulations still run. */
+/* ", 31.2 M instructions/s"; "" while it is not known. */
+static void describe_pace(const run_pace *pace, char *text, size_t size) {
+  char number[32];
+  text[0] = '\0';
+  if (pace->per_second >= 1)
+    snprintf(text, size, ", %s instructions/s", report_format_count((uint64_t)pace->per_second, number, sizeof number));
+}
+
+/* "42 % simulated, 5.20 M instructions/s, 12 s left": what is executed, the slowest simulation still has to take. */
+static void describe_simulation(run_progress *p, char *text, size_t size) {
+  uint64_t done = p->area->simulated_instructions, total = p->area->warp_instructions;
+  char pace[64], left[32] = "";
+  if (!total || done >= total) {
+    snprintf(text, size, p->area->done ? "finishing" : "executed");
+    return;
+  }
+  describe_pace(&p->simulated, pace, sizeof pace);
+  if (p->simulated.per_second >= 1) snprintf(left, sizeof left, ", %.0f s left", (double)(total - done) / p->simulated.per_second);
+  snprintf(text, size, "executed, %.0f %% simulated%s%s", 100 * (double)done / (double)total, pace, left);
+}
+
+/* "16 % of 1936 blocks, 6 s left, 31.2 M instructions/s", or how far the simulations are where only they still run. */
 static void describe(run_progress *p, double time, char *text, size_t size) {
-  char number[32], rate[64] = "", left[64];
+  char pace[64], left[64];
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
   estimate(p, time, done, total, left, sizeof left);
   if (done >= total) {
-    snprintf(text, size, "executed%s", left);
+    describe_simulation(p, text, size);
     return;
   }
-  report_format_count((uint64_t)p->rate, number, sizeof number);
-  if (p->rate >= 1) snprintf(rate, sizeof rate, ", %s warp instructions/s", number); /* known when a launch has ended */
-  snprintf(text, size, "%.0f %% of %llu blocks%s%s", 100 * (double)done / (double)total, (unsigned long long)total, left, rate);
+  describe_pace(&p->executed, pace, sizeof pace);
+  snprintf(text, size, "%.0f %% of %llu blocks%s%s", 100 * (double)done / (double)total, (unsigned long long)total, left, pace);
 }
 
 static void show(run_progress *p, double time) {
-  char name[41], simulated[32], what[160], line[256];
+  char name[25], simulated[32], what[160], line[256];
   copy_name(p->area, name, sizeof name);
   describe(p, time, what, sizeof what);
   report_format_time(p->area->simulated_ps, simulated, sizeof simulated);
-  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %s, simulated %s", (unsigned long long)p->area->launches, name, what, simulated);
+  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %s, at %s", (unsigned long long)p->area->launches, name, what, simulated);
   size_t width = columns() - 1;
   if ((size_t)length > width && width < sizeof line) line[width] = '\0';
   fprintf(stderr, "\r%s\033[K", line);
@@ -85,7 +105,9 @@ void run_progress_show(run_progress *p) {
   double time = now();
   if (!p->started) p->started = p->last = time;
   if (time - p->started < 1 || time - p->last < 0.2) return;
-  update_rate(p, time);
+  p->last = time;
+  update_pace(&p->executed, p->area->warp_instructions, time);
+  update_pace(&p->simulated, p->area->simulated_instructions, time);
   if (p->area->launches) show(p, time);
 }
 

@@ -11,15 +11,19 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
-    {"csv", 'C', "FILE", 0, "write the run as CSV, one row per memory manager", 0},
+    {"csv", 'C', "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case 'v': a->verbose = true; return 0;
-  case 'C': a->csv = value; return 0;
+  case 'C':
+    if (!*value) cli_refuse(state, "--csv: the file's name is empty");
+    a->csv = value;
+    return 0;
   case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the file's name is empty");
     if (a->file) cli_refuse(state, "one file at a time");
     a->file = value;
     return 0;
@@ -32,8 +36,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 static int report(int argc, char **argv) {
   static const struct argp argp = {options, parse, "FILE",
-                                   "Prints the table of a run that `farfault run -o FILE` saved.\v"
-                                   "Example:\n  farfault run -o saxpy.ffr ./saxpy 1000000\n  farfault report -v saxpy.ffr",
+                                   "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved.\v"
+                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json",
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);

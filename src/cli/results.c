@@ -1,45 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result files that the program's processes left, one each: "results-PROCESS.json" in the run's temporary folder.
+/* The result files that the program's processes left, one each: "results-PROCESS.json" in the run's temporary folder,
+ * "results-PROCESS.2.json" of a program that it exec'ed.
  *
- * A file that cannot be read (a full disk) is skipped with a message: the others still count. */
+ * A file that cannot be read, or is empty (a full disk), is skipped with a message: the others still count. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "cli/run.h"
 
-static int by_process(const void *a, const void *b) {
-  uint64_t first = ((const report_run *)a)->host.process, second = ((const report_run *)b)->host.process;
-  return first < second ? -1 : first > second;
+static int is_result(const struct dirent *entry) {
+  size_t length = strlen(entry->d_name);
+  return !strncmp(entry->d_name, "results-", 8) && length > 5 && !strcmp(entry->d_name + length - 5, ".json");
 }
 
-static bool is_result(const char *name) {
-  size_t length = strlen(name);
-  return !strncmp(name, "results-", 8) && length > 5 && !strcmp(name + length - 5, ".json");
+/* By process number, then by the number that follows it (1 is not written). */
+static int by_process(const struct dirent **a, const struct dirent **b) {
+  unsigned long process[2], program[2] = {1, 1};
+  for (int i = 0; i < 2; i++) {
+    char *end;
+    process[i] = strtoul((i ? *b : *a)->d_name + 8, &end, 10);
+    if (end[0] == '.' && end[1] >= '0' && end[1] <= '9') program[i] = strtoul(end + 1, NULL, 10);
+  }
+  if (process[0] != process[1]) return process[0] < process[1] ? -1 : 1;
+  return program[0] < program[1] ? -1 : program[0] > program[1];
+}
+
+static void read_one(const char *folder, const char *name, run_results *results) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", folder, name);
+  report_run run;
+  ff_error error;
+  struct stat info;
+  if (stat(path.chars, &info) == 0 && !info.st_size) {
+    cli_fail(0, "a process of the program could not write its results to %s: is the disk full? (TMPDIR chooses another)", folder);
+    results->lost++;
+  } else if (report_file_read(path.chars, &run, &error)) {
+    cli_fail(0, "%s", error.message);
+    results->lost++;
+  } else {
+    results->runs = ff_realloc(results->runs, (results->count + 1) * sizeof *results->runs);
+    results->runs[results->count++] = run;
+  }
+  free(path.chars);
 }
 
 void run_results_read(const char *folder, run_results *results) {
   *results = (run_results){0};
-  DIR *dir = opendir(folder);
-  struct dirent *entry;
-  while (dir && (entry = readdir(dir))) {
-    if (!is_result(entry->d_name)) continue;
-    ff_text path = {0};
-    ff_text_add(&path, "%s/%s", folder, entry->d_name);
-    report_run run;
-    ff_error error;
-    if (report_file_read(path.chars, &run, &error)) {
-      cli_fail(0, "%s", error.message);
-    } else {
-      results->runs = ff_realloc(results->runs, (results->count + 1) * sizeof *results->runs);
-      results->runs[results->count++] = run;
-    }
-    free(path.chars);
+  struct dirent **entries;
+  int count = scandir(folder, &entries, is_result, by_process);
+  for (int i = 0; i < count; i++) {
+    read_one(folder, entries[i]->d_name, results);
+    free(entries[i]);
   }
-  if (dir) closedir(dir);
-  if (results->count) qsort(results->runs, results->count, sizeof *results->runs, by_process);
+  if (count >= 0) free(entries);
 }
 
 void run_results_free(run_results *results) {

@@ -20,7 +20,7 @@
 typedef struct arguments {
   cli_setup setup;
   char max_instructions[32], threads[32];
-  const char *output, *csv, *json;
+  run_outputs outputs;
   bool verbose;
   char **program; /* and its arguments, NULL-ended */
 } arguments;
@@ -28,16 +28,22 @@ typedef struct arguments {
 enum { KEY_CSV = 256, KEY_JSON, KEY_MAX, KEY_SET, KEY_GPU_MEMORY };
 
 static const struct argp_option options[] = {
-    {"memory", 'm', "MANAGER,...", 0, "memory managers to compare (default: copy,demand,replay,ideal; none: only execute)", 0},
-    {"machine", 'M', "NAME|FILE", 0, "the GPU to be (default: " SESSION_DEFAULT_MACHINE "; `farfault list machines`)", 0},
-    {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0, "its memory: 8G, 512M, or 75% of the machine's", 0},
-    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 0},
-    {"threads", 't', "N", 0, "execute on N threads (default: all cores; 1: also floating-point atomics in a fixed order)", 0},
-    {"max-instructions", KEY_MAX, "N", 0, "stop a kernel after N warp instructions (1000000, 500k, 20M, 3G)", 0},
-    {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
-    {"output", 'o', "FILE", 0, "save the run for `farfault report`", 0},
-    {"csv", KEY_CSV, "FILE", 0, "write one row per memory manager", 0},
-    {"json", KEY_JSON, "FILE", 0, "write the run as JSON (what -o writes)", 0},
+    {NULL, 0, NULL, 0, "What is simulated:", 1},
+    {"memory", 'm', "MANAGER,...", 0, "memory managers to compare (default: " CLI_DEFAULT_MANAGERS "; none: only execute the program)", 1},
+    {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE ")", 1},
+    {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0,
+     "memory of the GPU: bytes, 8G, 512M, or 75% of the machine's; allocations that do not fit it fail", 1},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 1},
+    {NULL, 0, NULL, 0, "How the program is executed:", 2},
+    {"threads", 't', "N", 0, "threads of the host that execute kernels (default: all cores; 1: floating-point atomics, too, come in a fixed order)", 2},
+    {"max-instructions", KEY_MAX, "N", 0,
+     "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
+     "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
+    {NULL, 0, NULL, 0, "What is reported:", 3},
+    {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
+    {"output", 'o', "FILE", 0, "save the run as JSON, for `farfault report` and others", 3},
+    {"json", KEY_JSON, "FILE", 0, "the same as --output", 3},
+    {"csv", KEY_CSV, "FILE", 0, "write a header row and one row per memory manager", 3},
     {0}};
 
 static void copy_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state) {
@@ -46,14 +52,15 @@ static void copy_option(char *to, size_t size, const char *value, const char *na
   strcpy(to, value);
 }
 
-/* Adds NAME=VALUE to the comma-separated list that the virtual GPU gets. */
-static void add_setting(cli_setup *setup, const char *value, struct argp_state *state) {
-  size_t used = strlen(setup->set);
-  if (used + strlen(value) + 2 > sizeof setup->set) cli_refuse(state, "--set: too much of it");
-  snprintf(setup->set + used, sizeof setup->set - used, "%s%s", used ? "," : "", value);
+/* Adds the value to the comma-separated list of an option that may be repeated. */
+static void add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state) {
+  size_t used = strlen(to);
+  if (!*value) cli_refuse(state, "--%s is empty", name);
+  if (used + strlen(value) + 2 > size) cli_refuse(state, "--%s is longer than %zu characters", name, size - 1);
+  snprintf(to + used, size - used, "%s%s", used ? "," : "", value);
 }
 
-/* "20M" -> "20000000" */
+/* "20M" -> "20000000": k, M and G are thousands, millions, thousand millions. */
 static void parse_count(char *to, size_t size, const char *value, const char *name, uint64_t limit, struct argp_state *state) {
   char *end;
   errno = 0;
@@ -64,27 +71,28 @@ static void parse_count(char *to, size_t size, const char *value, const char *na
   }
   bool digits = value[0] >= '0' && value[0] <= '9';
   if (!digits || *end || errno || !number || number > limit / scale)
-    cli_refuse(state, "--%s: '%s' is not a number from 1 to %llu", name, value, (unsigned long long)limit);
+    cli_refuse(state, "--%s: '%s' is not a number from 1 to %llu (also 500k, 20M, 3G)", name, value, (unsigned long long)limit);
   snprintf(to, size, "%llu", number * scale);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'm': copy_option(a->setup.managers, sizeof a->setup.managers, value, "memory", state); return 0;
+  case 'm': add_option(a->setup.managers, sizeof a->setup.managers, value, "memory", state); return 0;
   case 'M':
     copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
     a->setup.machine_chosen = true;
     return 0;
   case KEY_GPU_MEMORY: copy_option(a->setup.gpu_memory, sizeof a->setup.gpu_memory, value, "gpu-memory", state); return 0;
-  case KEY_SET: add_setting(&a->setup, value, state); return 0;
+  case KEY_SET: add_option(a->setup.set, sizeof a->setup.set, value, "set", state); return 0;
   case 't': parse_count(a->threads, sizeof a->threads, value, "threads", 4096, state); return 0;
   case KEY_MAX: parse_count(a->max_instructions, sizeof a->max_instructions, value, "max-instructions", INT64_MAX, state); return 0;
   case 'v': a->verbose = true; return 0;
-  case 'o': a->output = value; return 0;
-  case KEY_CSV: a->csv = value; return 0;
-  case KEY_JSON: a->json = value; return 0;
+  case 'o': a->outputs.output = value; return 0;
+  case KEY_CSV: a->outputs.csv = value; return 0;
+  case KEY_JSON: a->outputs.json = value; return 0;
   case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the program's name is empty");
     a->program = state->argv + state->next - 1;
     state->next = state->argc; /* the rest is the program's */
     return 0;
@@ -93,25 +101,6 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
-}
-
-/* A file that cannot be written is refused before the program runs, not after. */
-static ff_status check_output(const char *path, ff_error *error) {
-  if (!path || access(path, W_OK) == 0) return FF_OK;
-  if (errno != ENOENT) return ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
-  char *folder = ff_strdup(path);
-  char *slash = strrchr(folder, '/');
-  if (slash) slash[slash == folder] = '\0';
-  ff_status status = FF_OK;
-  if (access(slash ? folder : ".", W_OK)) status = ff_fail(error, FF_IO, "%s: cannot write there: %s", path, strerror(errno));
-  free(folder);
-  return status;
-}
-
-static ff_status check_outputs(const arguments *a, ff_error *error) {
-  ff_status status = check_output(a->output, error);
-  if (!status) status = check_output(a->csv, error);
-  return status ? status : check_output(a->json, error);
 }
 
 /* A new temporary folder, or NULL with a message. The caller frees it. */
@@ -135,30 +124,6 @@ static void remove_folder(char *folder) {
   free(folder);
 }
 
-/* FILE for the first process, FILE.2, FILE.3 for further ones. */
-static ff_status write_json(const char *path, const run_results *results, ff_error *error) {
-  for (uint32_t i = 0; path && i < results->count; i++) {
-    ff_text name = {0}, text = {0};
-    ff_text_add(&name, "%s", path);
-    if (i) ff_text_add(&name, ".%u", i + 1);
-    report_json_write(&results->runs[i], &text);
-    ff_status status = ff_file_write(name.chars, text.chars, text.length, error);
-    free(name.chars);
-    free(text.chars);
-    if (status) return status;
-  }
-  return FF_OK;
-}
-
-static ff_status write_csv(const char *path, const run_results *results, ff_error *error) {
-  if (!path) return FF_OK;
-  ff_text text = {0};
-  for (uint32_t i = 0; i < results->count; i++) report_csv_write(&results->runs[i], i == 0, &text);
-  ff_status status = ff_file_write(path, text.chars, text.length, error);
-  free(text.chars);
-  return status;
-}
-
 static void print_tables(const arguments *a, const run_results *results) {
   ff_text text = {0};
   for (uint32_t i = 0; i < results->count; i++) {
@@ -178,16 +143,14 @@ static int report(const arguments *a, const char *folder, const run_end *end) {
   fflush(stdout);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
   int status = end->status;
-  ff_error error;
-  if (!results.count) {
-    cli_fail(0, "%s made no CUDA call: there is nothing to report", a->program[0]);
-  } else {
+  bool good = !results.lost;
+  if (results.count) {
     print_tables(a, &results);
-    if (write_json(a->output, &results, &error) || write_json(a->json, &results, &error) || write_csv(a->csv, &results, &error)) {
-      cli_fail(0, "%s", error.message);
-      if (!status) status = CLI_FAILED;
-    }
+    good = run_outputs_write(&a->outputs, &results) && good;
+  } else if (good) {
+    cli_fail(0, "%s made no CUDA call: there is nothing to report", a->program[0]);
   }
+  if (!good && !status) status = CLI_FAILED;
   run_results_free(&results);
   return status;
 }
@@ -206,25 +169,33 @@ static int run(int argc, char **argv) {
   static const struct argp argp = {
       options, parse, "[--] PROGRAM [ARGUMENTS]",
       "Runs a CUDA program on a virtual GPU, and prints per memory manager how long it would take and what its memory would "
-      "do. The program's output and exit status are its own; the table goes to stderr.\v"
+      "do. The program's output and exit status are its own; the table goes to stderr. Options for farfault stand before "
+      "PROGRAM, everything after it is the program's.\v"
       "Example:\n  nvcc -cudart shared saxpy.cu -o saxpy\n"
-      "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n\n"
-      "The program needs the shared CUDA runtime and PTX of its kernels inside, which nvcc embeds unless it is told not to.",
+      "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n"
+      "  farfault run -v --machine v100 --gpu-memory 4G -o saxpy.json ./saxpy 1000000\n\n"
+      "The program needs the shared CUDA runtime (nvcc -cudart shared) and the PTX of its kernels inside, which nvcc embeds "
+      "unless it is told not to.\n\n"
+      "Exit status: the program's; 128 + N if signal N ended it; 64 wrong arguments, 127 no such program, 126 it cannot be "
+      "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
       NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   ff_error error;
   if (cli_setup_check(&a.setup, &error)) return cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
-  if (check_outputs(&a, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
-  char *libraries = run_libraries(), *folder = NULL;
+  if (run_outputs_check(&a.outputs, a.program[0], a.setup.machine, &error))
+    return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  char *folder = make_folder();
+  if (!folder) return CLI_FAILED;
+  char *libraries = run_libraries(folder, &error);
   run_program program = {0};
   int status = CLI_FAILED;
-  if (!libraries) cli_fail(CLI_FAILED, "the virtual GPU's libraries (lib/farfault/libfarfault-gpu.so) are not beside this program");
+  if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
   else if (run_program_find(a.program[0], libraries, &program, &error)) status = cli_fail(program.status, "%s", error.message);
-  else if ((folder = make_folder())) status = run_in(&a, &program, libraries, folder);
-  if (folder) remove_folder(folder);
+  else status = run_in(&a, &program, libraries, folder);
   run_program_free(&program);
   free(libraries);
+  remove_folder(folder);
   return status;
 }
 

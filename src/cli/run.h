@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of `farfault run`: program.c (may this file be run?), child.c (runs it), progress.c (the line on a terminal),
- * results.c (what it left). */
+ * results.c (what it left), outputs.c (the files it writes). */
 #ifndef FF_CLI_RUN_H
 #define FF_CLI_RUN_H
 
@@ -20,8 +20,9 @@ typedef struct run_program {
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
 void run_program_free(run_program *program);
 
-/* The folder of the virtual GPU's libraries, beside this executable; the caller frees it. NULL: not there. */
-char *run_libraries(void);
+/* The folder of the virtual GPU's libraries, beside this executable; the caller frees it. Where its path has what the
+ * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says more. */
+char *run_libraries(const char *folder, ff_error *error);
 
 typedef struct run_child {
   char **argv;              /* the program and its arguments */
@@ -41,13 +42,19 @@ typedef struct run_end {
  * from the terminal reach it by themselves. Shows progress if stderr is a terminal. */
 ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error);
 
+/* How fast a count of warp instructions grows, from the moments at which it did. */
+typedef struct run_pace {
+  double since;             /* when it had `count` first */
+  uint64_t count;
+  double per_second;        /* smoothed; 0: not known yet */
+} run_pace;
+
 /* The progress line. `area` is the mapped file that the virtual GPU updates. */
 struct session_progress;
 typedef struct run_progress {
   const struct session_progress *area;
-  double started, last;     /* seconds of the monotonic clock */
-  uint64_t last_instructions;
-  double rate;              /* warp instructions per second, smoothed */
+  double started, last;     /* seconds of the monotonic clock: the first call, the last line */
+  run_pace executed, simulated;
   uint64_t launch;          /* the one shown, and when it was first seen */
   double launch_started;
   bool shown;
@@ -55,9 +62,17 @@ typedef struct run_progress {
 void run_progress_show(run_progress *progress);  /* about five times a second */
 void run_progress_clear(run_progress *progress);
 
-/* All result files in `folder`, in the order of their process numbers. */
-typedef struct run_results { report_run *runs; uint32_t count; } run_results;
+/* All result files in `folder`, in the order of their process numbers. `lost`: there were some that could not be read, and
+ * the user was told why. */
+typedef struct run_results { report_run *runs; uint32_t count, lost; } run_results;
 void run_results_read(const char *folder, run_results *results);
 void run_results_free(run_results *results);
+
+typedef struct run_outputs { const char *output, *json, *csv; } run_outputs; /* paths, NULL: not wanted */
+/* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the program, the machine's
+ * file, another report. */
+ff_status run_outputs_check(const run_outputs *outputs, const char *program, const char *machine, ff_error *error);
+/* Writes them; what fails is told to the user. True: all was written. */
+bool run_outputs_write(const run_outputs *outputs, const run_results *results);
 
 #endif

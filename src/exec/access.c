@@ -110,34 +110,42 @@ static void slot_read(core_warp *w, const exec_access *a, uint32_t operand, uint
   }
 }
 
+/* 4, 8 and 16 bytes (aligned, as they are here) go in one piece, so that other threads never see a part of them. */
+typedef uint64_t two_words __attribute__((vector_size(16)));
+
+static void read_whole(unsigned char *data, const void *host, uint32_t bytes) {
+  if (bytes == 4) memcpy(data, &(uint32_t){__atomic_load_n((const uint32_t *)host, __ATOMIC_RELAXED)}, 4);
+  else if (bytes == 8) memcpy(data, &(uint64_t){__atomic_load_n((const uint64_t *)host, __ATOMIC_RELAXED)}, 8);
+  else if (bytes == 16) {
+    two_words words = *(const volatile two_words *)host;
+    memcpy(data, &words, 16);
+  } else memcpy(data, host, bytes);
+}
+
+static void write_whole(void *host, const unsigned char *data, uint32_t bytes) {
+  uint64_t words[2];
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    memcpy(host, data, bytes);
+    return;
+  }
+  memcpy(words, data, bytes);
+  if (bytes == 4) __atomic_store_n((uint32_t *)host, (uint32_t)words[0], __ATOMIC_RELAXED);
+  else if (bytes == 8) __atomic_store_n((uint64_t *)host, words[0], __ATOMIC_RELAXED);
+  else *(volatile two_words *)host = (two_words){words[0], words[1]};
+}
+
 static void move_lane(core_warp *w, const exec_access *a, uint32_t lane, const core_target *at) {
-  unsigned char data[64];
+  unsigned char data[64] = {0};
   uint32_t bytes = (uint32_t)a->bytes * a->elements;
   if (a->op == EXEC_OP_LOAD) {
-    if (at->host) memcpy(data, at->host, bytes);
+    if (at->host) read_whole(data, at->host, bytes);
     else local_copy(w, at->offset, lane, data, bytes, false);
     for (uint32_t e = 0; e < a->elements; e++) slot_write(w, a, a->data[e], lane, data + e * a->bytes);
   } else {
     for (uint32_t e = 0; e < a->elements; e++) slot_read(w, a, a->data[e], lane, data + e * a->bytes);
-    if (at->host) memcpy(at->host, data, bytes);
+    if (at->host) write_whole(at->host, data, bytes);
     else local_copy(w, at->offset, lane, data, bytes, true);
   }
-}
-
-/* A 4- or 8-byte cell goes in one piece, so that other threads never see half of it. */
-static void move_whole(core_warp *w, const exec_access *a, uint32_t lane, void *host) {
-  unsigned char data[16];
-  if (a->op == EXEC_OP_LOAD) {
-    if (a->bytes == 8) memcpy(data, &(uint64_t){__atomic_load_n((uint64_t *)host, __ATOMIC_RELAXED)}, 8);
-    else memcpy(data, &(uint32_t){__atomic_load_n((uint32_t *)host, __ATOMIC_RELAXED)}, 4);
-    slot_write(w, a, a->data[0], lane, data);
-    return;
-  }
-  slot_read(w, a, a->data[0], lane, data);
-  uint64_t wide = 0;
-  memcpy(&wide, data, a->bytes);
-  if (a->bytes == 8) __atomic_store_n((uint64_t *)host, wide, __ATOMIC_RELAXED);
-  else __atomic_store_n((uint32_t *)host, (uint32_t)wide, __ATOMIC_RELAXED);
 }
 
 static void do_atomic(core_warp *w, const exec_instr *i, const core_target *at) {
@@ -171,11 +179,7 @@ void core_access_lanes(exec_warp *x, const exec_instr *i) {
     do_atomic(w, i, at);
     return;
   }
-  for (uint32_t m = w->active; m; m &= m - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(m);
-    if (at[lane].host && a->elements == 1 && (a->bytes == 4 || a->bytes == 8)) move_whole(w, a, lane, at[lane].host);
-    else move_lane(w, a, lane, &at[lane]);
-  }
+  for (uint32_t m = w->active; m; m &= m - 1) move_lane(w, a, (uint32_t)__builtin_ctz(m), &at[__builtin_ctz(m)]);
 }
 
 /* ---- cp.async: done at once ---- */

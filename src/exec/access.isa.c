@@ -530,7 +530,7 @@ static const access_row rows[] = {
 };
 
 static exec_handler find_row(const exec_access *a) {
-  if (a->elements > 4) return core_access_lanes;
+  if (a->elements > 4 || (a->whole && a->space != PTX_SPACE_SHARED)) return core_access_lanes;
   uint32_t width = a->elements == 4 ? 2 : a->elements - 1u;
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     const access_row *row = &rows[r];

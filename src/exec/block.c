@@ -4,7 +4,11 @@
  * A warp runs until it exits, waits, or has used its turn up; a block until it has finished or until all its warps that
  * can run have used up a turn by polling, without any barrier or exit in between: then they wait for something outside
  * the block, and another block gets its turn. A warp that computes for long keeps its block going, but not for ever: it
- * may wait in a way that does not look like it. */
+ * may wait in a way that does not look like it.
+ *
+ * The warps of a block start together: the first turn of each ends at a store in a loop or at the end of a loop's first
+ * round. On a device they do, and programs rely on it without saying so (eight warps read an element, add the same row
+ * to it, and all write it). */
 #include <string.h>
 
 #include "exec/fault.h"
@@ -75,6 +79,7 @@ static void set_shape(core_block *block, core_launch *launch) {
 
 static void start_warp(core_block *block, core_warp *w) {
   w->started = false;
+  w->starting = block->warp_count > 1;
   w->active = 0;
   w->live = w->present;
   w->other_count = w->ready_count = 0;
@@ -169,7 +174,9 @@ block_result core_block_run(core_block *block) {
     uint64_t before = w->executed;
     w->budget = EXEC_TURN_BUDGET;
     w->polls = 0;
+    bool first = w->starting;
     warp_turn turn = launch->isa->run(w);
+    w->starting = false;
     if (turn == TURN_DONE) {
       warp_done(block, w);
     } else if (turn == TURN_BLOCKED) {
@@ -177,6 +184,7 @@ block_result core_block_run(core_block *block) {
     } else {
       count_turn(block, w, before, 0);
       block->at = next_ready(block);
+      if (first) continue;
       bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
       block->idle_turns = waits ? block->idle_turns + 1 : 0;
       if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;

@@ -63,6 +63,7 @@ enum {
   EXEC_ATTEND_FLOW = 1,   /* flow != NONE */
   EXEC_ATTEND_WAIT = 2,   /* may use a register with an outstanding load: only when the access stream is wanted */
   EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
+  EXEC_ATTEND_START = 8,  /* backward branch, store in a loop: where a warp's first turn ends */
 };
 
 /* ---- decoded code ---- */
@@ -127,6 +128,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   uint8_t to16;            /* load: the register has 16 bits: the extension is cut to 16 */
   uint8_t slot_bytes;      /* of the data registers: 4, 8 or 16 per lane */
   uint8_t poll;            /* volatile, relaxed, acquire: a loop of these is waiting for somebody */
+  uint8_t whole;           /* a vector that other blocks must never see in part */
   uint8_t returns;         /* atomic: the old value is wanted */
   uint8_t trace_flags;     /* TRACE_* */
   uint8_t log2_total;      /* log2 of the bytes per lane, rounded up */
@@ -250,6 +252,7 @@ struct core_warp {
   uint64_t executed, thread_executed, accesses, sectors, diverged;
   uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
   bool started;                    /* it has a frame */
+  bool starting;                   /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];
   exec_split others[EXEC_LANES];
   trace_writer writer;

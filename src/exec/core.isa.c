@@ -28,7 +28,8 @@ INLINE void enter(core_warp *w, step *at) {
   w->x.base[1] = frame->function->constants;
   at->i = w->pc;
   at->code = frame->function->code;
-  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0);
+  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
+                  (w->starting ? EXEC_ATTEND_START : 0);
   if (w->active == frame->lanes) {
     at->form = 0;
     w->x.mask = UINT32_MAX;
@@ -143,6 +144,10 @@ warp_turn ISA(core_run)(core_warp *w) {
       at.i++;
     }
     uint8_t ask = at.i->attention & at.attention;
+    if (ask & EXEC_ATTEND_START) {
+      w->pc = at.i;
+      return TURN_YIELD;
+    }
     if (ask & EXEC_ATTEND_LEADER) {
       if (w->rotated) w->rotated--;
       uint64_t key = core_key(w->frame, at.i);

@@ -380,6 +380,24 @@ static void set_targets(decoder *d, const uint32_t *first_of) {
   }
 }
 
+static bool is_store(const ptx_instr *instr) {
+  ptx_space space = ptx_instr_space(instr);
+  return instr->opcode == PTX_OP_ST && (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC);
+}
+
+/* Marks where a warp's first turn ends. An instruction is in a loop if a branch behind it (or itself) leads to it or
+ * before it. */
+static void set_starts(decoder *d, const uint32_t *first_of) {
+  uint32_t begin = UINT32_MAX; /* of all loops that end further down */
+  for (size_t n = d->code.count; n-- > 0;) {
+    exec_instr *i = &d->code.items[n];
+    bool back = (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) && i->target <= n;
+    if (back && i->target < begin) begin = i->target;
+    bool store = n >= begin && i->index < d->func->instr_count && first_of[i->index] == n && is_store(&d->func->instrs[i->index]);
+    if (back || store) i->attention |= EXEC_ATTEND_START;
+  }
+}
+
 static void count_units(decoder *d, uint32_t *sfu, uint32_t *fp64) {
   for (size_t n = 0; n < d->code.count; n++) {
     const exec_instr *i = &d->code.items[n];
@@ -501,6 +519,7 @@ static void finish(decoder *d, uint32_t *first_of) {
   exec_function *out = d->out;
   set_ranks(d, first_of);
   set_targets(d, first_of);
+  set_starts(d, first_of);
   make_waits(d, first_of);
   uint32_t *sfu = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *sfu);
   uint32_t *fp64 = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *fp64);

@@ -147,6 +147,16 @@ static uint8_t trace_flags(const ptx_instr *instr) {
   return flags;
 }
 
+/* A vector of 8 or 16 bytes that goes past the first-level cache: a device moves it in one piece. The manual promises
+ * that only for its elements, but a value and its flag side by side are how decoupled look-back passes sums on. */
+static bool is_whole(const ptx_instr *instr) {
+  static const ptx_mod strong[] = {PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_RELEASE,
+                                        PTX_MOD_CG, PTX_MOD_CV, PTX_MOD_WT};
+  for (size_t n = 0; n < sizeof strong / sizeof strong[0]; n++)
+    if (ptx_has(instr, strong[n])) return true;
+  return false;
+}
+
 static exec_record no_record; /* nothing is inside it: a hint that never holds */
 
 static exec_access *new_access(decoder *d, exec_op op, ptx_space space, ptx_type type) {
@@ -158,6 +168,7 @@ static exec_access *new_access(decoder *d, exec_op op, ptx_space space, ptx_type
   a->bytes = (uint8_t)(ptx_type_bits(type) / 8);
   a->elements = instr->vector;
   a->poll = ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE);
+  a->whole = a->elements > 1 && is_whole(instr);
   a->trace_flags = trace_flags(instr);
   uint32_t total = a->bytes * a->elements;
   while (1u << a->log2_total < total) a->log2_total++;

@@ -39,7 +39,7 @@ static void manager_row(const report_run *run, const sim_result *result, table *
   double ratio = report_ratio(run, result);
   table_cell(t, "%s", result->memory);
   time_cell(t, c->time_ps);
-  if (ratio > 0) table_cell(t, ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
+  if (ratio > 0) table_cell(t, ratio < 0.0995 ? "%.3fx" : ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
   else table_cell(t, "-");
   time_cell(t, c->kernel_ps);
   time_cell(t, c->transfer_ps);
@@ -50,11 +50,22 @@ static void manager_row(const report_run *run, const sim_result *result, table *
   table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
 }
 
+/* A text of the program's or of a file's own, on one line and without what a terminal would obey. */
+static void clean_write(const char *text, ff_text *out) {
+  for (; *text; text++) {
+    char shown = *text == '\n' ? ' ' : (unsigned char)*text < 32 || *text == 127 ? '?' : *text;
+    ff_text_add_bytes(out, &shown, 1);
+  }
+}
+
 /* "copy: could not run it: ...", without the name twice where the reason begins with it. */
 static void error_write(const sim_result *result, ff_text *out) {
   size_t length = strlen(result->memory);
   bool named = !strncmp(result->error, result->memory, length) && result->error[length] == ':';
-  ff_text_add(out, "%s: could not run it: %s\n", result->memory, result->error + (named ? length + 1 + (result->error[length + 1] == ' ') : 0));
+  clean_write(result->memory, out);
+  ff_text_add(out, ": could not run it: ");
+  clean_write(result->error + (named ? length + 1 + (result->error[length + 1] == ' ') : 0), out);
+  ff_text_add(out, "\n");
 }
 
 static void managers_write(const report_run *run, ff_text *out) {
@@ -124,7 +135,9 @@ static void allocations_write(const sim_result *result, ff_text *out) {
 
 static void details_write(const sim_result *result, ff_text *out) {
   if (result->error[0] || (!result->kernel_count && !result->allocation_count)) return;
-  ff_text_add(out, "\n%s\n", result->memory);
+  ff_text_add(out, "\n");
+  clean_write(result->memory, out);
+  ff_text_add(out, "\n");
   if (result->kernel_count) kernels_write(result, out);
   if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");
   if (result->allocation_count) allocations_write(result, out);
@@ -132,7 +145,7 @@ static void details_write(const sim_result *result, ff_text *out) {
 
 static void host_write(const report_host *host, ff_text *out) {
   char instructions[32], rate[32], accesses[32], memory[32];
-  double per_second = host->wall_s > 0 ? (double)host->warp_instructions / host->wall_s : 0;
+  double per_second = host->wall_s > 1e-6 ? (double)host->warp_instructions / host->wall_s : 0;
   ff_text_add(out, "\nhost: %.2f s (processor %.2f s), at most %s of memory\n", host->wall_s, host->cpu_s,
               ff_format_bytes(host->peak_rss_bytes, memory, sizeof memory));
   ff_text_add(out, "executed: %s warp instructions (%s per second), %s accesses of warps to global memory\n",
@@ -141,15 +154,38 @@ static void host_write(const report_host *host, ff_text *out) {
               report_format_count(host->warp_accesses, accesses, sizeof accesses));
 }
 
-void report_table_write(const report_run *run, const report_style *style, ff_text *out) {
-  ff_text_add(out, "farfault: %s", run->command ? run->command : "program");
-  if (run->result_count) ff_text_add(out, " on %s", run->results[0].machine);
+static void incomplete_write(const report_run *run, ff_text *out) {
+  bool over = true;
+  for (uint32_t i = 0; i < run->result_count; i++) over = over && (run->results[i].complete || run->results[i].error[0]);
+  ff_text_add(out, "incomplete: the program did not end by itself; the numbers are %s\n",
+              over ? "of what it did until then" : "as far as each simulation was, so there are no ratios");
+}
+
+static bool launched_nothing(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].error[0] || run->results[i].counters.launches) return false;
+  return run->complete && run->result_count;
+}
+
+static void header_write(const report_run *run, ff_text *out) {
+  ff_text_add(out, "farfault: ");
+  clean_write(run->command ? run->command : "program", out);
+  if (run->result_count) ff_text_add(out, " on ");
+  if (run->result_count) clean_write(run->results[0].machine, out);
   ff_text_add(out, "%s\n", run->complete ? "" : " (incomplete)");
+}
+
+void report_table_write(const report_run *run, const report_style *style, ff_text *out) {
+  header_write(run, out);
   if (run->result_count) managers_write(run, out);
   else ff_text_add(out, "no manager was asked for: the program was executed, not timed\n");
-  if (!run->complete)
-    ff_text_add(out, "incomplete: the program did not end by itself; the numbers are those of its last snapshot\n");
-  for (uint32_t i = 0; i < run->note_count; i++) ff_text_add(out, "note: %s\n", run->notes[i]);
+  if (!run->complete) incomplete_write(run, out);
+  if (launched_nothing(run)) ff_text_add(out, "note: the program launched no kernel\n");
+  for (uint32_t i = 0; i < run->note_count; i++) {
+    ff_text_add(out, "note: ");
+    clean_write(run->notes[i], out);
+    ff_text_add(out, "\n");
+  }
   if (!style->verbose) return;
   for (uint32_t i = 0; i < run->result_count; i++) details_write(&run->results[i], out);
   host_write(&run->host, out);

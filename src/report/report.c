@@ -40,6 +40,7 @@ const sim_result *report_baseline(const report_run *run) {
 double report_ratio(const report_run *run, const sim_result *result) {
   const sim_result *baseline = report_baseline(run);
   if (!baseline || !has_time(result)) return 0;
+  if (!baseline->complete || !result->complete) return 0; /* snapshots are not of the same moment of the program */
   return (double)result->counters.time_ps / (double)baseline->counters.time_ps;
 }
 
@@ -57,7 +58,8 @@ static void format_scaled(double value, double step, double limit, const char *c
 
 const char *report_format_time(uint64_t picoseconds, char *buffer, size_t size) {
   static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
-  format_scaled((double)picoseconds, 1000, 999.5, units, 5, buffer, size);
+  if (!picoseconds) snprintf(buffer, size, "0 s");
+  else format_scaled((double)picoseconds, 1000, 999.5, units, 5, buffer, size);
   return buffer;
 }
 

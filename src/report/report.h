@@ -44,7 +44,7 @@ void report_note(report_run *run, const char *text); /* copies the text; a text 
 
 /* What the ratios are relative to: the run `copy`, else the first one without an error; NULL: none has a time. */
 const sim_result *report_baseline(const report_run *run);
-double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none */
+double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none (an error, no time, a snapshot) */
 
 /* The JSON text of schema 1, ending in a newline, added to *out. */
 void report_json_write(const report_run *run, ff_text *out);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What session.c and results.c share. */
+/* What session.c, results.c and ending.c share. */
 #ifndef FF_STUDY_PRIVATE_H
 #define FF_STUDY_PRIVATE_H
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -18,6 +20,7 @@ struct session {
   char machine[64];              /* short name of the machine, for the reports */
   uint64_t gpu_memory;           /* bytes */
   pid_t process;                 /* that made the session: a forked child must leave it alone */
+  char *results;                 /* the file to write, "%p" replaced; NULL: none */
   trace_program *program;        /* NULL: functional only */
   struct {
     sim *sim;
@@ -32,16 +35,34 @@ struct session {
   exec_stats stats;
   report_run notes;              /* only its notes are used */
   pthread_t writer;
-  pthread_cond_t wake;
-  bool stopping, finished;
+  sem_t wake;                    /* of the writer; posted after `stopping` or `ending` was set, also from signal handlers */
+  atomic_bool stopping;          /* the writer is to end */
+  atomic_int ending;             /* the signal that ends the process, ENDING_QUICK_EXIT, or 0 */
+  atomic_bool ended;             /* the writer has done what `ending` asks for */
+  atomic_bool stream_ended;      /* TRACE_OP_END was appended */
+  atomic_bool no_room_noted;     /* session_note_no_room was called */
+  bool finished;
 };
+
+enum { ENDING_QUICK_EXIT = -1 };
 
 /* Collects everything into *run (report_free) as of now. */
 void session_collect(session *session, bool complete, report_run *run);
 /* Writes the results file, if one is wanted, and what the progress area says of simulated time. Errors are ignored: the
  * reader finds the last file that could be written. */
 void session_write_results(session *session, bool complete);
-/* The thread that does so about twice a second; `argument` is the session. */
+/* The thread that does so, more often at first, then twice a second; `argument` is the session. */
 void *session_writer(void *argument);
+/* Tells the simulations that nothing follows (once; further calls do nothing). */
+void session_end_stream(session *session);
+
+/* ---- ending.c ---- */
+
+/* From now on a signal that would end the process, and quick_exit, first let this session write what it has. */
+void session_watch_ending(session *session);
+void session_unwatch_ending(session *session);
+/* In the writer's thread, after `ending` was set: gives the simulations a little time to get to the end of what the program
+ * did, and writes the results as they are then. */
+void session_write_ending(session *session);
 
 #endif

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the session found, as a file that is whole at any time: collected, written aside, renamed; about twice a second.
+/* What the session found, as a file that is whole at any time: collected, written aside, renamed; soon after the start, then
+ * about twice a second.
  *
  * What always holds: everything here runs in the C locale, whatever the program has set, so that numbers have a point;
  * the writer holds the session's lock only to copy small things, never while it waits for a simulation or a disk. */
+#define _GNU_SOURCE /* sem_clockwait */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +17,7 @@
 #include "base/memory.h"
 #include "study/private.h"
 
-enum { PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
+enum { FIRST_PERIOD_MS = 20, PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
 
 /* Adds one argument, in quotes if a shell needs them. */
 static void add_argument(ff_text *out, const char *argument) {
@@ -93,53 +97,55 @@ void session_collect(session *session, bool complete, report_run *run) {
   collect_host(session, &run->host);
 }
 
-/* The file's name with "%p" replaced by the process number; the caller frees it. */
-static char *results_path(const session *session) {
-  ff_text path = {0};
-  for (const char *c = session->options.results; *c; c++) {
-    if (c[0] == '%' && c[1] == 'p') {
-      ff_text_add(&path, "%ld", (long)session->process);
-      c++;
-    } else {
-      ff_text_add(&path, "%c", *c);
-    }
+/* Where nothing can be written at all (a full disk), an empty file may still say that there was something to write. */
+static void write_file(const session *session, const report_run *run) {
+  if (!session->results) return;
+  ff_text text = {0};
+  report_json_write(run, &text);
+  if (ff_file_write(session->results, text.chars, text.length, NULL)) {
+    int fd = open(session->results, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
   }
-  return path.chars;
+  free(text.chars);
+}
+
+/* The progress display asks how far the slowest simulation is. */
+static void show_progress(session *session, const report_run *run) {
+  uint64_t least = UINT64_MAX;
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (!run->results[i].error[0] && run->results[i].counters.warp_instructions < least) {
+      least = run->results[i].counters.warp_instructions;
+      session->progress->simulated_ps = run->results[i].counters.time_ps;
+    }
+  if (least != UINT64_MAX) session->progress->simulated_instructions = least;
 }
 
 void session_write_results(session *session, bool complete) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
   report_run run;
   session_collect(session, complete, &run);
-  if (run.result_count) session->progress->simulated_ps = run.results[0].counters.time_ps;
-  if (session->options.results[0]) {
-    ff_text text = {0};
-    report_json_write(&run, &text);
-    char *path = results_path(session);
-    ff_file_write(path, text.chars, text.length, NULL);
-    free(path);
-    free(text.chars);
-  }
+  show_progress(session, &run);
+  write_file(session, &run);
   report_free(&run);
   uselocale(old);
   freelocale(c);
 }
 
+static void wait_for_wake(session *session, unsigned milliseconds) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000L;
+  until.tv_nsec %= 1000000000L;
+  while (sem_clockwait(&session->wake, CLOCK_MONOTONIC, &until) && errno == EINTR) {}
+}
+
 void *session_writer(void *argument) {
   session *session = argument;
-  pthread_mutex_lock(&session->lock);
-  while (!session->stopping) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PERIOD_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(&session->wake, &session->lock, &until);
-    if (session->stopping) break;
-    pthread_mutex_unlock(&session->lock);
+  for (unsigned period = FIRST_PERIOD_MS;; period = period * 2 < PERIOD_MS ? period * 2 : PERIOD_MS) {
+    wait_for_wake(session, period);
+    if (session->ending) session_write_ending(session);
+    if (session->stopping || session->ending) return NULL;
     session_write_results(session, false);
-    pthread_mutex_lock(&session->lock);
   }
-  pthread_mutex_unlock(&session->lock);
-  return NULL;
 }

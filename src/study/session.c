@@ -46,6 +46,16 @@ static ff_status apply_settings(session *session, ff_error *error) {
   return FF_OK;
 }
 
+static void note_gpu_memory(session *session) {
+  char own[32], given[32];
+  if (session->gpu_memory == session->spec.memory_bytes) return;
+  ff_text note = {0};
+  ff_text_add(&note, "machine %s with %s of memory instead of %s", session->machine,
+              ff_format_bytes(session->gpu_memory, given, sizeof given), ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
+  report_note(&session->notes, note.chars);
+  free(note.chars);
+}
+
 static ff_status load_machine(session *session, ff_error *error) {
   if (!session->options.machine[0]) strcpy(session->options.machine, SESSION_DEFAULT_MACHINE);
   ff_status status = machine_spec_load(session->options.machine, &session->spec, error);
@@ -58,6 +68,7 @@ static ff_status load_machine(session *session, ff_error *error) {
   if (status) return ff_fail_at(error, status, "GPU memory");
   if (session->gpu_memory < session->spec.fault_page_bytes)
     return ff_fail(error, FF_INVALID, "GPU memory: '%s' is less than one page", session->options.gpu_memory);
+  note_gpu_memory(session);
   return FF_OK;
 }
 
@@ -110,11 +121,14 @@ static ff_status start_thread(pthread_t *thread, void *(*run)(void *), void *arg
   return failed ? ff_fail(error, FF_IO, "cannot start a thread: %s", strerror(failed)) : FF_OK;
 }
 
+void session_end_stream(session *session) {
+  trace_op end = {.kind = TRACE_OP_END};
+  if (session->program && !atomic_exchange(&session->stream_ended, true)) trace_op_append(session->program, &end);
+}
+
 /* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. */
 static void end_simulations(session *session, uint32_t started) {
-  if (!session->program) return;
-  trace_op end = {.kind = TRACE_OP_END};
-  trace_op_append(session->program, &end);
+  session_end_stream(session);
   for (uint32_t i = 0; i < started; i++) pthread_join(session->managers[i].thread, NULL);
 }
 
@@ -128,7 +142,6 @@ static ff_status start_threads(session *session, ff_error *error) {
   }
   ff_status status = start_thread(&session->writer, session_writer, session, error);
   if (status) end_simulations(session, session->manager_count);
-
   return status;
 }
 
@@ -137,9 +150,31 @@ static void release(session *session) {
   if (session->program) trace_program_free(session->program);
   if (session->progress_mapped) munmap(session->progress, session->progress_mapped);
   report_free(&session->notes);
-  pthread_cond_destroy(&session->wake);
+  free(session->results);
+  sem_destroy(&session->wake);
   pthread_mutex_destroy(&session->lock);
   free(session);
+}
+
+/* The option's path with "%p" replaced by the process number; a program that another one of the same process number
+ * exec'ed gets "NUMBER.2", so that the first one's numbers stay. */
+static char *results_path(const char *pattern, pid_t process, unsigned copy) {
+  const char *number = strstr(pattern, "%p");
+  ff_text path = {0};
+  if (!number) ff_text_add(&path, "%s", pattern);
+  else if (copy == 1) ff_text_add(&path, "%.*s%ld%s", (int)(number - pattern), pattern, (long)process, number + 2);
+  else ff_text_add(&path, "%.*s%ld.%u%s", (int)(number - pattern), pattern, (long)process, copy, number + 2);
+  return path.chars;
+}
+
+static void choose_results_file(session *session) {
+  const char *pattern = session->options.results;
+  if (!*pattern) return;
+  session->results = results_path(pattern, session->process, 1);
+  for (unsigned copy = 2; copy < 1000 && strstr(pattern, "%p") && access(session->results, F_OK) == 0; copy++) {
+    free(session->results);
+    session->results = results_path(pattern, session->process, copy);
+  }
 }
 
 static ff_status set_up(session *session, ff_error *error) {
@@ -148,6 +183,7 @@ static ff_status set_up(session *session, ff_error *error) {
   ff_status status = load_machine(session, error);
   if (!status) status = add_managers(session, error);
   if (status) return status;
+  choose_results_file(session);
   session_write_results(session, false);
   return start_threads(session, error);
 }
@@ -158,15 +194,15 @@ ff_status session_create(const session_options *options, session **out, ff_error
   session->process = getpid();
   clock_gettime(CLOCK_MONOTONIC, &session->started);
   pthread_mutex_init(&session->lock, NULL);
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&session->wake, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  sem_init(&session->wake, 0, 0);
   ff_status status = set_up(session, error);
-  if (status) release(session);
-  else *out = session;
-  return status;
+  if (status) {
+    release(session);
+    return status;
+  }
+  session_watch_ending(session);
+  *out = session;
+  return FF_OK;
 }
 
 const machine_spec *session_machine(const session *session) { return &session->spec; }
@@ -193,15 +229,25 @@ void session_note(session *session, const char *text) {
   pthread_mutex_unlock(&session->lock);
 }
 
+void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used) {
+  char wanted[32], taken[32], all[32];
+  if (atomic_exchange(&session->no_room_noted, true)) return;
+  ff_text note = {0};
+  ff_text_add(&note, "%s of %s did not fit and failed: the GPU has %s, of which %s were taken", call,
+              ff_format_bytes(bytes, wanted, sizeof wanted), ff_format_bytes(session->gpu_memory, all, sizeof all),
+              ff_format_bytes(used, taken, sizeof taken));
+  session_note(session, note.chars);
+  free(note.chars);
+}
+
 void session_finish(session *session) {
   if (session->finished || getpid() != session->process) return;
   session->finished = true;
   end_simulations(session, session->manager_count);
-  pthread_mutex_lock(&session->lock);
   session->stopping = true;
-  pthread_cond_signal(&session->wake);
-  pthread_mutex_unlock(&session->lock);
+  sem_post(&session->wake);
   pthread_join(session->writer, NULL);
+  session_unwatch_ending(session);
   session_write_results(session, true);
   session->progress->done = 1;
 }

@@ -2,7 +2,8 @@
 /* The wiring, in one place: one running program, its access stream, and a simulation per manager in its own thread.
  *
  * Lives in the process of the CUDA program (inside libfarfault-gpu). Results go to a file that `farfault run` reads: whole,
- * written aside and renamed, about twice a second and at the end, so that a program that is killed leaves its last snapshot. */
+ * written aside and renamed, about twice a second and at the end, so that a program that is killed leaves its last snapshot;
+ * one that a signal ends which it does not handle leaves all it has (ending.c). */
 #ifndef FF_STUDY_SESSION_H
 #define FF_STUDY_SESSION_H
 
@@ -29,6 +30,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
 typedef struct session_progress { /* shared memory, written by the program's process, read by `farfault run` */
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
   char kernel[128];
+  volatile uint64_t simulated_instructions; /* warp instructions; like simulated_ps of the slowest simulation */
 } session_progress;
 
 typedef struct session session;
@@ -42,6 +44,9 @@ sim *session_primary(session *session);                 /* the first manager: an
 session_progress *session_progress_area(session *session); /* never NULL */
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
+/* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken. Only
+ * the first one of a run is noted: a program may try smaller and smaller sizes. */
+void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used);
 /* Ends the stream (TRACE_OP_END), waits for the simulations, writes the final results. Idempotent. */
 void session_finish(session *session);
 /* Finishes the session if that was not done, and frees everything of it. */

@@ -55,4 +55,23 @@ chmod +x noise-program
 not_run 126 "neither a program for this machine nor a script" ./noise-program
 not_run 1 "no/folder/x: cannot write there" -o no/folder/x /bin/true
 not_run 1 "no/folder/x: cannot write there" --csv no/folder/x /bin/true
+not_run 1 "$work: cannot write there: it is a folder" -o "$work" /bin/true
+not_run 1 "new/: cannot write there: it is a folder" --json new/ /bin/true
+expect test ! -e new
+# JSON on both of its options, and devices, may be named twice.
+run "$farfault" run -o both --json both --csv /dev/null /bin/true
+expect_status 0
+
+# What cannot be written is said, by every command.
+if [[ -w /dev/full ]]; then
+  for arguments in "--help" "--version" "run --help" "list counters" "list --json machines"; do
+    # shellcheck disable=SC2086 # the arguments are words
+    "$farfault" $arguments >/dev/full 2>err
+    status=$?
+    : >out
+    shown="farfault $arguments, to a full disk"
+    expect_status 1
+    expect_err "cannot write the output: No space left on device"
+  done
+fi
 finish

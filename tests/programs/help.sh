@@ -9,7 +9,7 @@ expect_out "Example:"
 commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
 for command in run report list disasm; do expect grep -qw "$command" <<<"$commands"; done
 for command in $commands; do
-  for way in "$command --help" "help $command"; do
+  for way in "$command --help" "$command -h" "$command -?" "help $command"; do
     # shellcheck disable=SC2086 # two words
     run "$farfault" $way
     expect_status 0
@@ -17,6 +17,18 @@ for command in $commands; do
     expect_out "Usage: farfault $command"
     expect_out "Example:"
   done
+done
+# Every option that the help names is in the manual, and the other way round.
+for command in run report list; do
+  run "$farfault" $command --help
+  for option in $(grep -oE -- '--[a-z][a-z-]+' out | sort -u); do
+    case $option in --help | --usage | --version | --verbose | --output) continue ;; esac
+    expect grep -q -- "$option" "$source/docs/usage.md"
+  done
+done
+run "$farfault" run --help
+for option in $(sed -n '/^## farfault run/,/^## /p' "$source/docs/usage.md" | grep -oE -- '`-(-[a-z-]+|[a-z])`' | tr -d '`' | sort -u); do
+  expect grep -qE -- "(^|[ ,])$option\b" out
 done
 version=$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
 run "$farfault" --version

@@ -87,6 +87,10 @@ shown="farfault run pretender, HUP"
 expect_status 129
 expect_err "2.50x"
 
+# Lists may be given in parts.
+run "$farfault" run --memory copy --memory demand,ideal /usr/bin/env
+expect_out "FARFAULT_MEMORY=copy,demand,ideal"
+
 # Files.
 run "$farfault" run -o saved --csv rows.csv --json also.json "$pretender"
 expect_status 0
@@ -116,10 +120,21 @@ expect test -s several
 expect test -s several.2
 expect test "$(wc -l <several.csv)" -eq 5
 
-# A results file that is cut is said to be, and is no crash.
+# The program that a process of the program became, and numbers in the order in which programs ran.
+run "$farfault" run --csv became.csv "$pretender" 'cp "$file" "${file%.json}.2.json"; sed s/pretender/third/ "$file" >"${file%.json}.10.json"'
+expect test "$(grep -c 'farfault: ./' err)" -eq 3
+expect grep -q third <(grep 'farfault: ./' err | tail -1)
+
+# A results file that is cut is said to be, and is no crash; so is an empty one, which a full disk leaves.
 run "$farfault" run "$pretender" 'head -c 100 "$file" >"$file.x"; mv "$file.x" "$file"'
-expect_status 0
+expect_status 1
 expect_err "not JSON"
+expect test "$(grep -c 'made no CUDA call' err)" -eq 0
+run "$farfault" run "$pretender" ': >"$file"'
+expect_status 1
+expect_err "could not write its results"
+run "$farfault" run "$pretender" ': >"$file"' 'exit 4'
+expect_status 4
 
 # Without CUDA: the program just runs.
 run "$farfault" run /bin/echo hello
@@ -146,7 +161,7 @@ X
   script -qec "'$farfault' run ./worker" typescript >/dev/null 2>&1 </dev/null
   cp typescript out
   shown="farfault run on a terminal"
-  expect_out "launch 1 sa?xpy: 50 % of 10 blocks"
+  expect_out "farfault: launch 1 sa?xpy: 50 % of 10 blocks, at 0 s"
   expect_out "2.50x"
   expect test "$(sed 's/.*\x1b\[K//' out | grep -c 'launch 1')" -eq 0
 fi

@@ -182,8 +182,50 @@ static void test_fork(void **state) {
   close_ptx(t);
 }
 
+/* Eight warps (the rows of a 32x8 block) do the same work on the same elements: each reads the start, adds in a loop and
+ * writes the sum after every step. On a device they start together, and so the race is not seen; it must not be here. */
+static void test_warps_start_together(void **state) {
+  kernel_test *t = open_body(
+      "", "mov.u32 %r3, %tid.x; and.b32 %r3, %r3, 31; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1; ld.global.u32 %r5, [%rd2]; mov.u32 %r6, 0;"
+          "L: add.u32 %r5, %r5, %r3; st.global.u32 [%rd2], %r5; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %n; @%p1 bra L;");
+  uint64_t out = buffer(t, 128);
+  for (uint32_t i = 0; i < 32; i++) u32_at(out)[i] = 1000;
+  run(t, "k", 1, 256, out, 50);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[i], 1000 + 50 * i);
+  close_ptx(t);
+}
+
+/* One block writes vectors of equal elements, the other reads them: it never sees elements of two different stores. A
+ * value beside its flag is how blocks pass sums to each other. */
+static void check_whole(const char *store, const char *load, const char *type, const char *registers) {
+  char body[2048];
+  const char *r = registers;
+  snprintf(body, sizeof body,
+           "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 16; add.s64 %%rd2, %%out, %%rd1; add.s64 %%rd9, %%rd2, 1024; mov.u32 %%r6, 0; mov.u32 %%r7, 0;"
+           "mov.u32 %%r1, %%ctaid.x; setp.ne.u32 %%p1, %%r1, 0; @%%p1 bra READ;"
+           "WRITE: cvt.u64.u32 %%rd3, %%r6; cvt.u32.u64 %%r8, %%rd3; %s.v2.%s [%%rd2], {%%%s, %%%s}; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra WRITE; bra END;"
+           "READ: %s.v2.%s {%%%s1, %%%s2}, [%%rd2]; setp.ne.%s %%p3, %%%s1, %%%s2; @%%p3 add.u32 %%r7, %%r7, 1; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p2, %%r6, %%n; @%%p2 bra READ;"
+           "st.global.u32 [%%rd9], %%r7; END:",
+           store, type, *r == 'r' && r[1] == 'd' ? "rd3" : "r8", *r == 'r' && r[1] == 'd' ? "rd3" : "r8", load, type, r, r, type, r, r);
+  kernel_test *t = open_body("", body);
+  uint64_t out = buffer(t, 2048);
+  t->config.threads = 2;
+  run(t, "k", 2, 32, out, 20000);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out + 1024)[4 * i], 0);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(u32_at(out)[4 * i], 19999);
+  close_ptx(t);
+}
+
+static void test_vectors_are_whole(void **state) {
+  check_whole("st.relaxed.gpu.global", "ld.relaxed.gpu.global", "u32", "r1");
+  check_whole("st.relaxed.gpu.global", "ld.relaxed.gpu.global", "u64", "rd1");
+  check_whole("st.volatile.global", "ld.volatile.global", "u64", "rd1");
+  check_whole("st.global.cg", "ld.global.cg", "u32", "r1");
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence),
+    cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
+    cmocka_unit_test(test_vectors_are_whole),
     cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)

@@ -212,30 +212,41 @@ static void test_prefetch_operations(void **state) {
 
 /* ---- too much ---- */
 
+/* More than fits: copy refuses, the others evict, ideal knows no limit. */
 static void test_memory_too_small(void **state) {
-  const char *managers_[] = {"copy", "demand", "replay", "ideal"};
-  for (int m = 0; m < 4; m++) {
+  for (const manager *const *m = managers; *m; m++) {
     rig r;
-    rig_open(&r, managers_[m]);
-    r.gpu_memory = 1 << 20;
+    rig_open(&r, (*m)->name);
+    r.gpu_memory = 4 << 20;
+    r.spec.fault_us = 1;
     rig_start(&r);
-    rig_alloc(&r, PAGE(0), 1 << 19, TRACE_MEMORY_DEVICE);
-    rig_alloc(&r, PINNED, 1 << 20, TRACE_MEMORY_PINNED); /* takes none of it */
-    launch_touch(&r, (touch){PAGE(0), 10, true});
-    rig_alloc(&r, PAGE(1000), (1 << 19) + 1, TRACE_MEMORY_MANAGED);
-    launch_touch(&r, (touch){PAGE(1000), 10, true});
-    rig_d2h(&r, PAGE(1000), 100);
+    rig_alloc(&r, PAGE(0), 3 << 20, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, PINNED, 4 << 20, TRACE_MEMORY_PINNED); /* takes none of it */
+    launch_touch(&r, (touch){PAGE(0), 700, true});
+    rig_alloc(&r, PAGE(1024), (3 << 20) + 1, TRACE_MEMORY_MANAGED);
+    launch_touch(&r, (touch){PAGE(1024), 700, true});
+    launch_touch(&r, (touch){PAGE(0), 700, false});
+    rig_d2h(&r, PAGE(1024), 700 * 4096);
     rig_sync(&r);
-    rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(1000)}});
+    rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(1024)}});
     const sim_result *result = rig_finish(&r);
-    if (m == 3) {
-      assert_string_equal(result->error, "");
-    } else {
+    const sim_counters *c = &result->counters;
+    bool paged = (*m)->placement == MANAGER_PAGED, copies = (*m)->placement == MANAGER_PROGRAM;
+    if (copies) {
       assert_non_null(strstr(result->error, "array #3"));
-      assert_non_null(strstr(result->error, "1.00 MiB"));
-      assert_non_null(strstr(result->error, managers_[m]));
+      assert_non_null(strstr(result->error, "4.00 MiB"));
+      assert_non_null(strstr(result->error, (*m)->name));
+    } else {
+      assert_string_equal(result->error, "");
     }
-    assert_int_equal(result->counters.launches, m == 3 ? 2 : 1);
+    assert_int_equal(c->launches, copies ? 1 : 3);
+    if (paged) {
+      assert_true(c->pages_evicted >= 376 && c->refaults > 0 && c->resident_peak_bytes <= 4 << 20);
+      assert_true(c->pages_written_back > 0 && c->pages_written_back <= c->pages_evicted);
+      assert_int_equal(c->d2h_bytes >= 1400 * 4096u, true); /* everything that was written has come back, evicted or asked for */
+    } else {
+      assert_int_equal(c->pages_evicted + c->refaults + c->pages_prefetched, 0);
+    }
     assert_int_equal(trace_program_usage(r.program).memory_bytes, 0); /* what was not simulated was given back */
     rig_close(&r);
   }
@@ -265,7 +276,7 @@ static void test_unknown_manager_and_bad_machines(void **state) {
   ff_error error;
   sim_options options = {.spec = &spec, .manager = "magic"};
   assert_int_equal(sim_create(program, &options, &s, &error), FF_NOT_FOUND);
-  assert_non_null(strstr(error.message, "copy, demand, replay, ideal"));
+  assert_non_null(strstr(error.message, "copy, demand, replay, "));
   options.manager = "copy";
   spec.page_bytes = 5000;
   assert_int_equal(sim_create(program, &options, &s, &error), FF_INVALID);
@@ -329,6 +340,8 @@ static sim_result run_everything(const char *manager, uint64_t budget) {
   r.spec.api_us = r.spec.launch_us = r.spec.sync_us = 1;
   r.spec.fault_us = 2;
   r.spec.l2_bytes = 192 << 10; /* so that dirty lines leave it */
+  bool paged = manager_find(manager)->placement == MANAGER_PAGED;
+  if (paged) r.gpu_memory = 5 << 20; /* of 8 MiB */
   rig_start(&r);
   everything(&r);
   rig_finish(&r);
@@ -350,9 +363,9 @@ static void assert_same(const sim_result *a, const sim_result *b) {
 }
 
 static void test_the_same_twice_and_from_the_file(void **state) {
-  const char *managers_[] = {"copy", "demand", "replay", "ideal"};
-  for (int m = 0; m < 4; m++) {
-    sim_result first = run_everything(managers_[m], 0), second = run_everything(managers_[m], 0), spilled = run_everything(managers_[m], 4096);
+  for (int m = 0; managers[m]; m++) {
+    const char *name = managers[m]->name;
+    sim_result first = run_everything(name, 0), second = run_everything(name, 0), spilled = run_everything(name, 4096);
     assert_same(&first, &second);
     assert_same(&first, &spilled);
     sim_result_free(&first);
@@ -362,9 +375,8 @@ static void test_the_same_twice_and_from_the_file(void **state) {
 }
 
 static void test_totals_are_the_sum_of_their_parts(void **state) {
-  const char *managers_[] = {"copy", "demand", "replay", "ideal"};
-  for (int m = 0; m < 4; m++) {
-    sim_result r = run_everything(managers_[m], 0);
+  for (int m = 0; managers[m]; m++) {
+    sim_result r = run_everything(managers[m]->name, 0);
     assert_int_equal(r.kernel_count, 2);
     assert_int_equal(r.allocation_count, 3);
     sim_counters kernels = {0}, allocations = {0};
@@ -405,9 +417,8 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
 /* Every counter counts in some run. */
 static void test_all_counters_count(void **state) {
   sim_counters sum = {0};
-  const char *managers_[] = {"copy", "demand", "replay"};
-  for (int m = 0; m < 3; m++) {
-    sim_result r = run_everything(managers_[m], 0);
+  for (int m = 0; managers[m]; m++) {
+    sim_result r = run_everything(managers[m]->name, 0);
 #define X(name, unit, help) sum.name += r.counters.name;
 #include "machine/counters.def"
 #undef X

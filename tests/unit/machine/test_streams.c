@@ -268,7 +268,7 @@ static void test_link_table(void **state) {
   rig_start(&r);
   rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
   uint64_t sizes[] = {4096, 65536, 16384, 1024, COPY_BYTES};
-  uint64_t expected_ps[] = {4096 * 250, 65536 * 125, 16384 * 1000 / 6, 4096 * 250, COPY_BYTES * 1000 / 16 + 2 * US};
+  uint64_t expected_ps[] = {4096 * 250, 65536 * 125, 16384 * 1000 / 6, 4096 * 250, 65536 * 125 + (COPY_BYTES - 65536) * 1000 / 16};
   ps last = 0;
   uint64_t sequences[5];
   for (int i = 0; i < 5; i++) sequences[i] = rig_h2d(&r, RIG_BASE, sizes[i]);

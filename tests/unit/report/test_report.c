@@ -170,6 +170,10 @@ static void the_ratio_is_to_copy_or_to_the_first(void **state) {
   assert_true(report_ratio(&run, &run.results[0]) == 3000000007.0 / 2000000000.0);
   assert_true(report_ratio(&run, &run.results[1]) == 1);
   assert_true(report_ratio(&run, &run.results[2]) == 0);
+  run.results[0].complete = false; /* a snapshot: of another moment of the program */
+  assert_true(report_ratio(&run, &run.results[0]) == 0);
+  assert_true(report_ratio(&run, &run.results[1]) == 1);
+  run.results[0].complete = true;
   strcpy(run.results[1].error, "no");
   assert_ptr_equal(report_baseline(&run), &run.results[0]);
   strcpy(run.results[0].error, "no");
@@ -180,7 +184,7 @@ static void the_ratio_is_to_copy_or_to_the_first(void **state) {
 
 static void times_and_counts_have_three_digits(void **state) {
   static const struct { uint64_t value; const char *time, *count; } rows[] = {
-      {0, "0 ps", "0"}, {999, "999 ps", "999"}, {1000, "1.00 ns", "1000"}, {12345, "12.3 ns", "12345"}, {99999, "100 ns", "99999"},
+      {0, "0 s", "0"}, {999, "999 ps", "999"}, {1000, "1.00 ns", "1000"}, {12345, "12.3 ns", "12345"}, {99999, "100 ns", "99999"},
       {100000, "100 ns", "100 k"}, {999499, "999 ns", "999 k"}, {999500, "1.00 us", "1.00 M"}, {9994999, "9.99 us", "9.99 M"},
       {1234567890, "1.23 ms", "1.23 G"}, {UINT64_C(7200000000000000), "7200 s", "7.20 P"}};
   char text[32];
@@ -196,7 +200,12 @@ static void an_incomplete_run_says_so(void **state) {
   ff_text text = {0};
   report_table_write(&run, &(report_style){0}, &text);
   assert_non_null(strstr(text.chars, "(incomplete)"));
-  assert_non_null(strstr(text.chars, "did not end by itself"));
+  assert_non_null(strstr(text.chars, "did not end by itself; the numbers are of what it did until then"));
+  text.length = 0;
+  run.results[0].complete = run.results[1].complete = false;
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "so there are no ratios"));
+  assert_null(strstr(text.chars, "1.50x"));
   free(text.chars);
   report_free(&run);
 }
@@ -217,6 +226,78 @@ static void a_manager_is_named_once_with_its_error(void **state) {
   assert_non_null(strstr(text.chars, "\nideal: could not run it: no room\n"));
   free(text.chars);
   report_free(&run);
+}
+
+static void a_run_without_kernels_says_so(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  run.results[0].counters.launches = run.results[1].counters.launches = 0;
+  run.results[2].error[0] = '\0';
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "note: the program launched no kernel\n"));
+  text.length = 0;
+  run.results[1].counters.launches = 1;
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_null(strstr(text.chars, "launched no kernel"));
+  free(text.chars);
+  report_free(&run);
+}
+
+static void small_ratios_keep_their_digits(void **state) {
+  static const struct { uint64_t time; const char *shown; } rows[] = {
+      {2000, " 0.000x "}, {2469135, " 0.001x "}, {172000000, " 0.086x "}, {198999999, " 0.099x "}, {199000000, " 0.10x "}, {199890000000, " 99.94x "},
+      {199900000000, " 100x "}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    report_run run = sample();
+    ff_text text = {0};
+    run.results[0].counters.time_ps = rows[i].time;
+    report_table_write(&run, &(report_style){0}, &text);
+    if (!strstr(text.chars, rows[i].shown)) fail_msg("expected '%s' in '%s'", rows[i].shown, text.chars);
+    free(text.chars);
+    report_free(&run);
+  }
+}
+
+/* A saved run comes from anywhere; a terminal obeys what looks harmless in a file. */
+static void nothing_in_a_table_commands_the_terminal(void **state) {
+  report_run run = sample();
+  ff_text text = {0};
+  free(run.command);
+  run.command = ff_strdup("./a\033]0;b\007\nfarfault: c");
+  report_note(&run, "one\033[2J\ntwo");
+  strcpy(run.results[0].memory, "de\033mand");
+  strcpy(run.results[0].machine, "m\033");
+  strcpy(run.results[1].kernels[0].name, "k\033[1m");
+  strcpy(run.results[1].allocations[0].name, "a\n");
+  strcpy(run.results[2].memory, "i\rdeal");
+  strcpy(run.results[2].error, "no\033\n");
+  report_table_write(&run, &(report_style){.verbose = true}, &text);
+  for (const char *c = text.chars; *c; c++)
+    if ((unsigned char)*c < 32 && *c != '\n') fail_msg("a control character %d in the table", *c);
+  assert_non_null(strstr(text.chars, "farfault: ./a?]0;b? farfault: c on m?\n"));
+  assert_non_null(strstr(text.chars, "note: one?[2J two\n"));
+  free(text.chars);
+  report_free(&run);
+}
+
+/* Whatever the numbers, every row of a table has its cells under the header's. */
+static void columns_line_up(void **state) {
+  static const uint64_t values[] = {0, 1, 999, UINT64_C(5000000000000), UINT64_C(36000000000000000), UINT64_MAX};
+  for (uint32_t count = 1; count <= 4; count++) {
+    report_run run = {.complete = true, .results = ff_alloc(4 * sizeof(sim_result)), .result_count = count};
+    for (uint32_t i = 0; i < count; i++) {
+      fill_result(&run.results[i], i ? "other" : "copy", 1);
+      uint64_t *counters = (uint64_t *)&run.results[i].counters;
+      for (size_t k = 0; k < sizeof(sim_counters) / sizeof *counters; k++) counters[k] = values[(k + i) % 6];
+    }
+    ff_text text = {0};
+    report_table_write(&run, &(report_style){0}, &text);
+    char *line = strchr(text.chars, '\n') + 1;
+    size_t width = strcspn(line, "\n");
+    for (uint32_t i = 0; i <= count; i++, line += width + 1) assert_int_equal(strcspn(line, "\n"), width);
+    free(text.chars);
+    report_free(&run);
+  }
 }
 
 static void the_widest_table_fits(void **state) {
@@ -265,7 +346,8 @@ int main(void) {
       cmocka_unit_test(every_csv_row_has_the_headers_fields), cmocka_unit_test(what_is_written_is_read_back),
       cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same), cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
       cmocka_unit_test(times_and_counts_have_three_digits), cmocka_unit_test(an_incomplete_run_says_so),
-      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(a_manager_is_named_once_with_its_error), cmocka_unit_test(the_widest_table_fits),
+      cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(a_manager_is_named_once_with_its_error), cmocka_unit_test(the_widest_table_fits), cmocka_unit_test(a_run_without_kernels_says_so), cmocka_unit_test(small_ratios_keep_their_digits),
+      cmocka_unit_test(nothing_in_a_table_commands_the_terminal), cmocka_unit_test(columns_line_up),
       cmocka_unit_test(broken_files_are_refused), cmocka_unit_test(what_later_versions_may_add_is_ignored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

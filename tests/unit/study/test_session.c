@@ -8,11 +8,14 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -210,6 +213,127 @@ static void the_process_number_is_put_in(void **state) {
   assert_int_equal(access(path, R_OK), 0);
 }
 
+/* A process that execs keeps its number: the program that it becomes must not take the first one's place. */
+static void a_second_program_of_a_process_gets_its_own_file(void **state) {
+  session_options options = options_for("", "again-%p.json");
+  session_free(created(&options));
+  exec_stats stats = {.warp_instructions = 77};
+  session *session = created(&options);
+  session_add_exec(session, &stats);
+  session_free(session);
+  const char *suffixes[] = {"", ".2"};
+  for (uint64_t i = 0; i < 2; i++) {
+    snprintf(options.results, sizeof options.results, "%s/again-%ld%s.json", folder, (long)getpid(), suffixes[i]);
+    report_run run = results_of(&options);
+    assert_int_equal(run.host.warp_instructions, 77 * i);
+    report_free(&run);
+  }
+}
+
+static void memory_that_is_missing_is_noted_once(void **state) {
+  session_options options = options_for("", "room.json");
+  strcpy(options.gpu_memory, "1M");
+  session *session = created(&options);
+  session_note_no_room(session, "cudaMalloc", 3 << 20, 512 << 10);
+  session_note_no_room(session, "cudaMalloc", 2 << 20, 512 << 10);
+  session_free(session);
+  report_run run = results_of(&options);
+  assert_int_equal(run.note_count, 2);
+  assert_string_equal(run.notes[0], "machine gtx480 with 1.00 MiB of memory instead of 1.50 GiB");
+  assert_string_equal(run.notes[1], "cudaMalloc of 3.00 MiB did not fit and failed: the GPU has 1.00 MiB, of which 512.00 KiB were taken");
+  report_free(&run);
+}
+
+/* ---- endings: each in a child, which is to end as it would without a session ---- */
+
+typedef enum ending { ABORT, TERMINATE, QUIT_QUICKLY, HANDLED, IGNORED, IN_A_CHILD, IN_A_LAUNCH, TWICE } ending;
+
+static void take_it(int number) { _exit(5); }
+
+static void *interrupt_later(void *process) {
+  usleep(200000);
+  kill(*(pid_t *)process, SIGINT);
+  return NULL;
+}
+
+/* In a child: a session that copied a megabyte ends by `how`. */
+static _Noreturn void end_by(ending how, const session_options *options) {
+  pid_t self = getpid();
+  pthread_t thread;
+  if (how == HANDLED) signal(SIGTERM, take_it);
+  if (how == IGNORED) signal(SIGTERM, SIG_IGN);
+  session *session = created(options);
+  append_copy(session_program(session));
+  if (how == IN_A_LAUNCH || how == TWICE) {
+    trace_launch *launch = trace_launch_create(session_program(session), 4, 1); /* whose blocks never come */
+    trace_op op = {.kind = TRACE_OP_LAUNCH, .launch = launch};
+    trace_op_append(session_program(session), &op);
+  }
+  if (how == TWICE) pthread_create(&thread, NULL, interrupt_later, &self);
+  if (how == ABORT) abort();
+  if (how == QUIT_QUICKLY) quick_exit(3);
+  if (how == IN_A_CHILD && fork() == 0) abort();
+  if (how == IN_A_CHILD) wait(NULL);
+  raise(how == IN_A_LAUNCH || how == TWICE ? SIGINT : SIGTERM);
+  session_free(session);
+  _exit(6);
+}
+
+/* The child's wait status, with the results in *run and how long it took. */
+static int end_of(ending how, report_run *run, double *seconds) {
+  char name[32];
+  snprintf(name, sizeof name, "ending-%d.json", how);
+  session_options options = options_for("copy,demand", name);
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  pid_t child = fork();
+  if (child == 0) end_by(how, &options);
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  *seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+  *run = results_of(&options);
+  return status;
+}
+
+static void a_program_that_ends_badly_leaves_all_it_did(void **state) {
+  static const struct { ending how; int signal, status; bool complete; } rows[] = {
+      {ABORT, SIGABRT, 0, false}, {TERMINATE, SIGTERM, 0, false}, {QUIT_QUICKLY, 0, 3, true}, {IGNORED, 0, 6, true}, {IN_A_CHILD, SIGTERM, 0, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    report_run run;
+    double seconds;
+    int status = end_of(rows[i].how, &run, &seconds);
+    assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, rows[i].signal);
+    if (!rows[i].signal) assert_int_equal(WEXITSTATUS(status), rows[i].status);
+    assert_int_equal(run.complete, rows[i].complete);
+    for (uint32_t k = 0; k < 2; k++) assert_true(run.results[k].complete);
+    assert_int_equal(run.results[0].counters.h2d_bytes, 1 << 20);
+    report_free(&run);
+  }
+}
+
+static void a_handler_of_the_programs_own_is_left_alone(void **state) {
+  report_run run;
+  double seconds;
+  int status = end_of(HANDLED, &run, &seconds);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+  report_free(&run);
+}
+
+/* A kernel that is not done: its blocks will not come, and nobody waits for them. */
+static void an_interrupted_launch_does_not_keep_the_process(void **state) {
+  static const ending hows[] = {IN_A_LAUNCH, TWICE};
+  for (size_t i = 0; i < 2; i++) {
+    report_run run;
+    double seconds;
+    int status = end_of(hows[i], &run, &seconds);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    assert_false(run.complete);
+    assert_true(seconds < 20); /* nothing waits for ever; the machine may be slow */
+    report_free(&run);
+  }
+}
+
 static void progress_is_shared(void **state) {
   session_options options = options_for("", "progress.json");
   snprintf(options.progress, sizeof options.progress, "%s/progress", folder);
@@ -278,6 +402,8 @@ int main(void) {
       cmocka_unit_test(every_manager_gets_the_stream), cmocka_unit_test(a_snapshot_is_there_before_the_end),
       cmocka_unit_test(the_process_number_is_put_in), cmocka_unit_test(progress_is_shared),
       cmocka_unit_test(gpu_memory_may_be_a_share), cmocka_unit_test(a_forked_child_leaves_the_session_alone),
-      cmocka_unit_test(numbers_have_points_in_any_locale)};
+      cmocka_unit_test(numbers_have_points_in_any_locale), cmocka_unit_test(a_second_program_of_a_process_gets_its_own_file),
+      cmocka_unit_test(memory_that_is_missing_is_noted_once), cmocka_unit_test(a_program_that_ends_badly_leaves_all_it_did),
+      cmocka_unit_test(a_handler_of_the_programs_own_is_left_alone), cmocka_unit_test(an_interrupted_launch_does_not_keep_the_process)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies 4 MiB
+ * to the GPU, then: exit, abort, quick (quick_exit), exec (becomes itself with "exit"), wait (until a signal comes),
+ * handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation at all). */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BYTES = 4 << 20 };
+
+static int call(void *library, const char *name, void *a, void *b, void *c) {
+  int (*function)(void *, void *, void *) = (int (*)(void *, void *, void *))dlsym(library, name);
+  return function ? function(a, b, c) : 999;
+}
+
+static void on_term(int number) {
+  printf("taken\n");
+  fflush(stdout);
+  _exit(5);
+}
+
+static void end(const char *way, void *library, char **argv) {
+  static void *too_much;
+  if (!strcmp(way, "abort")) abort();
+  if (!strcmp(way, "quick")) quick_exit(3);
+  if (!strcmp(way, "exec")) execl(argv[0], argv[0], "exit", NULL);
+  if (!strcmp(way, "room"))
+    for (int i = 0; i < 2; i++) printf("%d\n", call(library, "cuMemAlloc_v2", &too_much, (void *)(1UL << 42), NULL));
+  if (strcmp(way, "wait") && strcmp(way, "handled")) return;
+  printf("ready\n");
+  fflush(stdout);
+  for (;;) pause();
+}
+
+int main(int argc, char **argv) {
+  static char data[BYTES];
+  void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *memory;
+  if (!library || argc != 2) return 9;
+  if (!strcmp(argv[1], "handled")) signal(SIGTERM, on_term);
+  if (call(library, "cuInit", NULL, NULL, NULL) || call(library, "cuCtxCreate_v2", &context, NULL, NULL)) return 8;
+  if (!strcmp(argv[1], "idle")) return 0;
+  if (call(library, "cuMemAlloc_v2", &memory, (void *)(long)BYTES, NULL)) return 7;
+  if (call(library, "cuMemcpyHtoD_v2", memory, data, (void *)(long)BYTES)) return 6;
+  end(argv[1], library, argv);
+  return 0;
+}

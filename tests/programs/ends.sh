@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# However a program ends, the numbers are those of all it did; its end is its own. $3: the folder of fixtures.
+source "$(dirname "$0")/common.sh"
+program=$3/ends
+
+# What every report of it must show under the manager copy: 4 MiB to the GPU, simulated to the end.
+expect_copied() { # expect_copied JSON COMPLETE
+  expect test "$(grep -c '"h2d_bytes": 4194304' "$1")" -ge 1
+  expect grep -q "^ \"complete\": $2," "$1"
+  expect grep -q '^   "complete": true,' "$1"
+}
+run "$farfault" run --memory copy --json exit.json "$program" exit
+expect_status 0
+expect_copied exit.json true
+expect_err "note: the program launched no kernel"
+run "$farfault" run --memory copy --json quick.json "$program" quick
+expect_status 3
+expect_copied quick.json true
+run "$farfault" run --memory copy,demand --json abort.json "$program" abort
+expect_status 134
+expect_err "was ended by signal 6 (Aborted)"
+expect_err "incomplete: the program did not end by itself; the numbers are of what it did until then"
+expect_copied abort.json false
+
+# A signal from outside, and one that the program takes itself.
+for way in wait handled; do
+  "$farfault" run --memory copy --json $way.json "$program" $way >out 2>err &
+  process=$!
+  for _ in {1..200}; do grep -q ready out && break; sleep 0.05; done
+  kill -TERM $process
+  wait $process
+  status=$?
+  shown="farfault run ends $way, TERM"
+  expect test -s $way.json
+  [[ $way == wait ]] || break
+  expect_status 143
+  expect_copied wait.json false
+done
+expect_status 5
+expect_out taken
+
+# A program that becomes another one: both are reported.
+run "$farfault" run --memory copy --json exec.json "$program" exec
+expect_status 0
+expect test "$(grep -c '^farfault: .*ends ex' err)" -eq 2
+expect_copied exec.json.2 true
+
+# What does not fit is said, once; so is a size that is not the machine's.
+run "$farfault" run --memory copy --gpu-memory 8M "$program" room
+expect_status 0
+expect test "$(grep -c '^2$' out)" -eq 2
+expect test "$(grep -c 'note: .*instead of' err)" -eq 1
+expect_err "note: machine h200 with 8.00 MiB of memory instead of"
+run "$farfault" run --memory none "$program" idle
+expect_status 0
+expect_err "no manager was asked for"
+run "$farfault" run --memory copy "$program" idle
+expect_err "note: the program launched no kernel"
+
+# A disk that is full where the results go: said, and no "made no CUDA call".
+if ulimit -c 0 && mkdir full && mount -t tmpfs -o size=4k,nr_inodes=64 none full 2>/dev/null; then
+  head -c 4096 /dev/zero >full/filler 2>/dev/null
+  TMPDIR=$work/full run "$farfault" run --memory copy "$program" exit
+  umount full
+  expect_status 1
+  expect_err "could not write its results"
+  expect test "$(grep -c 'made no CUDA call' err)" -eq 0
+fi
+finish
