@@ -285,7 +285,8 @@ static void test_unknown_manager_and_bad_machines(void **state) {
   assert_int_equal(sim_create(program, &options, &s, &error), FF_INVALID);
   uint32_t count;
   const sim_manager *list = sim_managers(&count);
-  assert_int_equal(count, 4);
+  for (uint32_t i = 0; i < count; i++) assert_string_equal(list[i].name, managers[i]->name);
+  assert_null(managers[count]);
   assert_string_equal(list[2].name, "replay");
   trace_program_free(program);
 }
@@ -340,8 +341,8 @@ static sim_result run_everything(const char *manager, uint64_t budget) {
   r.spec.api_us = r.spec.launch_us = r.spec.sync_us = 1;
   r.spec.fault_us = 2;
   r.spec.l2_bytes = 192 << 10; /* so that dirty lines leave it */
-  bool paged = manager_find(manager)->placement == MANAGER_PAGED;
-  if (paged) r.gpu_memory = 5 << 20; /* of 8 MiB */
+  const struct manager *m = manager_find(manager);
+  if (m->placement == MANAGER_PAGED) r.gpu_memory = m->whole_blocks ? 4 << 20 : 3 << 20; /* the kernels touch 4 MiB */
   rig_start(&r);
   everything(&r);
   rig_finish(&r);
