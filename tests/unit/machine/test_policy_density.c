@@ -135,6 +135,14 @@ static void test_node_sizes_end_with_the_allocation(void **state) {
   assert_int_equal(m.moved, 128 * KB);
   assert_int_equal(m.valid, 50);
   mini_close(&m);
+  mini_open(&m, 2, MINI_ALL); /* a tail of 40 pages: 16, 16 and 8 */
+  mini_prefetcher(&m, "density");
+  mini_allocate(&m, MINI_BASE, FF_BLOCK_BYTES + 160 * KB);
+  assert_true(mini_touch(&m, 512));
+  assert_int_equal(m.moved, 64 * KB);
+  assert_true(mini_touch(&m, 512 + 39)); /* 24 of 40 is 60 %; of a whole node of 64 it would be 38 % */
+  assert_int_equal(m.moved, 96 * KB);
+  mini_close(&m);
 }
 
 /* Two allocations in one block, neither aligned to anything: each has a tree of its own, and nothing of the other comes. */
