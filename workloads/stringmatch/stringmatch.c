@@ -148,7 +148,7 @@ static matches allocate_matches(size_t count) {
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {
-      {"text", 65536, 1, 1 << 26}, {"queries", 8192, 1, 1 << 24}, {"letters", 25, 1, 1024}};
+      {"text", 65536, 1, 1 << 26}, {"queries", 8192, 1, 1 << 21}, {"letters", 25, 1, 1024}};
   workload_arguments(argc, argv, "stringmatch", "finds parts of queries by the suffix tree of a text", arguments, 3);
   unsigned text_length = (unsigned)arguments[0].value, queries = (unsigned)arguments[1].value,
            length = (unsigned)arguments[2].value;
