@@ -77,7 +77,7 @@ struct ff_view {
   uint64_t (*first_touch)(const ff_view *view, uint64_t index);
   uint64_t (*random)(ff_view *view);                                            /* 64 bits; the same sequence in every run */
   /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out) what the range holds. Only noted: it is carried out when
-   * the policy has returned, and the view stays as it was until then. */
+   * the policy has returned, and the view stays as it was until then. Ignored in `arrived` and `left`. */
   void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
 };
 

@@ -57,7 +57,7 @@ static void visit(cascade *c, uint32_t first, uint32_t leaves) {
   if (valid == 0 || valid * 2 >= size) return;
   ff_pages node = pages_between(first, end), go = pages_and(&c->exists, &c->evictable);
   go = pages_and(&go, &node);
-  for (uint32_t page = 0; (page = pages_next(&go, page)) < FF_BLOCK_PAGES; page++) pages_add(&c->victims, page, page + 1);
+  c->victims = pages_or(&c->victims, &go);
   c->valid = pages_without(&c->valid, &go);
   c->evictable = pages_without(&c->evictable, &go);
 }

@@ -41,6 +41,12 @@ ff_pages pages_and(const ff_pages *a, const ff_pages *b) {
   return result;
 }
 
+ff_pages pages_or(const ff_pages *a, const ff_pages *b) {
+  ff_pages result;
+  for (uint32_t w = 0; w < WORDS; w++) result.word[w] = a->word[w] | b->word[w];
+  return result;
+}
+
 ff_pages pages_without(const ff_pages *a, const ff_pages *b) {
   ff_pages result;
   for (uint32_t w = 0; w < WORDS; w++) result.word[w] = a->word[w] & ~b->word[w];

@@ -24,6 +24,7 @@ uint32_t pages_count(const ff_pages *pages, uint32_t first, uint32_t end);
 uint32_t pages_next(const ff_pages *pages, uint32_t from);
 
 ff_pages pages_and(const ff_pages *a, const ff_pages *b);
+ff_pages pages_or(const ff_pages *a, const ff_pages *b);
 ff_pages pages_without(const ff_pages *a, const ff_pages *b);
 ff_pages pages_between(uint32_t first, uint32_t end);
 

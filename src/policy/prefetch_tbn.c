@@ -4,13 +4,16 @@
  *
  *     a tree: one allocation's part of one block, its 64 KiB groups as leaves; full, so the part is rounded up to 2^i groups
  *     filled: inner nodes with size / 2 < valid < size       size, valid: in pages, those of the padding included
+ *     a fault brings at most 1 MiB, its own 4 KiB included: a node that would make it more waits for another fault
  *
  * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it. That
  * need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and in
- * a group of its own once a node above it is filled, which the same visit finds again. It is proposed like the rest, for a
- * pager that rounds allocations up; others cut it off. Pages of another allocation are never proposed. */
+ * a group of its own once a node above it is filled, which a visit of what is there finds again. It is proposed once, like
+ * the rest; the pager cuts it off. Pages of another allocation are never proposed. */
 #include "policy/pages.h"
 #include "policy/policies.h"
+
+enum { MOST_PAGES = 256 };
 
 /* Pages are counted from the tree's first leaf, which need not be the block's. */
 typedef struct tree {
@@ -33,12 +36,15 @@ static tree tree_of(const pages_piece *piece, const ff_pages *valid) {
   return t;
 }
 
-static void visit(tree *t, uint32_t first, uint32_t leaves) {
+/* Post-order from a node; at most `*room` pages are added. */
+static void visit(tree *t, uint32_t first, uint32_t leaves, uint32_t *room) {
   if (leaves == 1) return;
-  visit(t, first, leaves / 2);
-  visit(t, first + leaves / 2 * FF_GROUP_PAGES, leaves / 2);
+  visit(t, first, leaves / 2, room);
+  visit(t, first + leaves / 2 * FF_GROUP_PAGES, leaves / 2, room);
   uint32_t size = leaves * FF_GROUP_PAGES, valid = pages_count(&t->there, first, first + size);
-  if (valid * 2 > size && valid < size) pages_add(&t->there, first, first + size);
+  if (valid * 2 <= size || size - valid > *room) return;
+  *room -= size - valid;
+  pages_add(&t->there, first, first + size);
 }
 
 /* The tree's pages as pages of the block, without those that belong to another allocation. */
@@ -51,33 +57,45 @@ static ff_pages tree_pages(const tree *t, const pages_piece *piece, const ff_pag
   return pages;
 }
 
-/* `known`: what is valid, comes by itself, or was proposed. */
-static void fault(ff_view *view, uint64_t address, const ff_block *block, ff_pages *known) {
+/* The padding that counts as valid before the fault. */
+static ff_pages padding_of(tree t, const pages_piece *piece, const ff_pages *mapped) {
+  uint32_t room = FF_BLOCK_PAGES;
+  visit(&t, 0, t.leaves, &room);
+  ff_pages all = tree_pages(&t, piece, mapped), own = pages_between(piece->first, piece->end);
+  return pages_without(&all, &own);
+}
+
+/* `known`: what is valid, comes by itself, or was proposed; it grows. */
+static void fault(ff_view *view, const ff_fault *fault, const ff_block *block, ff_pages *known) {
   pages_piece piece;
-  if (!pages_piece_at(view, address, &piece)) return;
-  uint32_t page = pages_index(address);
+  if (!pages_piece_at(view, fault->address, &piece)) return;
+  uint32_t page = pages_index(fault->address), room = MOST_PAGES;
+  ff_pages unit = {0};
+  pages_add_faulted(view, piece.block, fault, 1, &unit);
+  ff_pages before = pages_without(known, &unit), padding = padding_of(tree_of(&piece, &before), &piece, &block->mapped);
+  *known = pages_or(known, &unit);
   tree t = tree_of(&piece, known);
   uint32_t leaf = (page - t.origin) / FF_GROUP_PAGES * FF_GROUP_PAGES;
-  ff_pages before = tree_pages(&t, &piece, &block->mapped);
+  room -= 1 + FF_GROUP_PAGES - pages_count(&t.there, leaf, leaf + FF_GROUP_PAGES);
   pages_add(&t.there, leaf, leaf + FF_GROUP_PAGES);
-  visit(&t, 0, t.leaves);
+  visit(&t, 0, t.leaves, &room);
   ff_pages wanted = tree_pages(&t, &piece, &block->mapped);
-  wanted = pages_without(&wanted, &before);
+  wanted = pages_without(&wanted, &padding);
   wanted = pages_without(&wanted, known);
   pages_propose(view, piece.block, &wanted, page);
-  for (uint32_t next = 0; (next = pages_next(&wanted, next)) < FF_BLOCK_PAGES; next++) pages_add(known, next, next + 1);
+  *known = pages_or(known, &wanted);
 }
 
 static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
   ff_block block;
-  ff_pages known;
+  ff_pages known, proposed;
   for (size_t i = 0; i < count; i++) {
     if (i == 0 || pages_block_of(faults[i].address) != pages_block_of(faults[i - 1].address)) {
       view->block(view, faults[i].address, &block);
       known = block.valid;
-      pages_add_faulted(view, pages_block_of(faults[i].address), faults, count, &known);
     }
-    fault(view, faults[i].address, &block, &known);
+    proposed = pages_without(&known, &block.valid);
+    if (!pages_has(&proposed, pages_index(faults[i].address))) fault(view, &faults[i], &block, &known);
   }
 }
 

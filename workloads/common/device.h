@@ -70,9 +70,14 @@ DEVICE unsigned __shfl_sync(unsigned lanes, unsigned value, int from) {
 }
 DEVICE unsigned __ballot_sync(unsigned lanes, bool yes) { return __nvvm_vote_ballot_sync(lanes, yes); }
 
-/* One rounding each, whatever the compiler's contraction settings: fma.rn, mul.rn, sqrt.rn; then rsqrt.approx. */
+/* One rounding each, whatever the compiler's contraction settings: fma.rn, mul.rn, sqrt.rn; then rsqrt.approx. The
+ * product is assembly: LLVM makes the builtin for it a plain product, and that one part of a fused multiply-add. */
 DEVICE float fmaf(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
-DEVICE float __fmul_rn(float a, float b) { return __nvvm_mul_rn_f(a, b); }
+DEVICE float __fmul_rn(float a, float b) {
+  float product;
+  asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+  return product;
+}
 DEVICE float sqrtf(float a) { return __nvvm_sqrt_rn_f(a); }
 DEVICE float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
 DEVICE float fabsf(float a) { return __builtin_fabsf(a); }
