@@ -74,6 +74,15 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free * PAGER_FRAME_BYTES; }
 
+static void show_unit(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, ff_block *block) {
+  bool dirty = unit->cpu_version != unit->version;
+  if (!dirty && !unit->fresh) return;
+  uint32_t first, last;
+  pages_of(p, chunk, window, unit, &first, &last);
+  if (unit->fresh) set_pages(&block->moving, first, last, true);
+  if (dirty) set_pages(&block->dirty, first, last, true);
+}
+
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   pager *p = pager_of(view);
   pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
@@ -83,14 +92,12 @@ static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   block->mapped = chunk->mapped;
   block->valid = chunk->valid;
   block->moving = chunk->moving;
-  pager_walk w = pager_walk_begin(p, block->address, FF_BLOCK_BYTES);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->state != PAGER_RESIDENT) continue;
-    uint32_t first = (uint32_t)((w.first - block->address) / FF_PAGE_BYTES);
-    uint32_t last = (uint32_t)((w.last - block->address + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
-    if (unit->fresh) set_pages(&block->moving, first, last, true);
-    if (unit->cpu_version != unit->version) set_pages(&block->dirty, first, last, true);
-  }
+  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
+  for (uint32_t u = 0; u < units; u++) /* not by a walk: evictors ask for every victim */
+    for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+      if (unit->state == PAGER_RESIDENT && unit->allocation) show_unit(p, chunk, block->address + ((uint64_t)u << p->unit_shift), unit, block);
+      if (!unit->sibling) break;
+    }
 }
 
 static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }

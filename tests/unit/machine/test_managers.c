@@ -342,7 +342,7 @@ static sim_result run_everything(const char *manager, uint64_t budget) {
   r.spec.fault_us = 2;
   r.spec.l2_bytes = 192 << 10; /* so that dirty lines leave it */
   const struct manager *m = manager_find(manager);
-  if (m->placement == MANAGER_PAGED) r.gpu_memory = m->whole_blocks ? 4 << 20 : 3 << 20; /* the kernels touch 4 MiB */
+  if (m->placement == MANAGER_PAGED) r.gpu_memory = m->whole_blocks ? 4 << 20 : 15 << 18; /* the kernels touch 4 MiB */
   rig_start(&r);
   everything(&r);
   rig_finish(&r);
