@@ -25,6 +25,7 @@ typedef struct arguments {
   char **program; /* and its arguments, NULL-ended */
 } arguments;
 
+enum { FOLDER_LENGTH = sizeof((session_options *)0)->results - 32 };
 enum { KEY_CSV = 256, KEY_JSON, KEY_MAX, KEY_SET, KEY_GPU_MEMORY };
 
 static const struct argp_option options[] = {
@@ -108,7 +109,8 @@ static char *make_folder(void) {
   const char *base = getenv("TMPDIR");
   ff_text path = {0};
   ff_text_add(&path, "%s/farfault-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (mkdtemp(path.chars)) return path.chars;
+  if (path.length > FOLDER_LENGTH) errno = ENAMETOOLONG; /* the files' names go through session_options */
+  else if (mkdtemp(path.chars)) return path.chars;
   cli_fail(CLI_FAILED, "%s: cannot make a temporary folder: %s", path.chars, strerror(errno));
   free(path.chars);
   return NULL;
@@ -148,7 +150,7 @@ static int report(const arguments *a, const char *folder, const run_end *end) {
     print_tables(a, &results);
     good = run_outputs_write(&a->outputs, &results) && good;
   } else if (good) {
-    cli_fail(0, "%s made no CUDA call: there is nothing to report", a->program[0]);
+    cli_fail(0, "%s did not use the virtual GPU: there is nothing to report", a->program[0]);
   }
   if (!good && !status) status = CLI_FAILED;
   run_results_free(&results);

@@ -57,13 +57,13 @@ expect_err "no manager was asked for"
 run "$farfault" run --memory copy "$program" idle
 expect_err "note: the program launched no kernel"
 
-# A disk that is full where the results go: said, and no "made no CUDA call".
+# A disk that is full where the results go: said, and no "did not use the virtual GPU".
 if ulimit -c 0 && mkdir full && mount -t tmpfs -o size=4k,nr_inodes=64 none full 2>/dev/null; then
   head -c 4096 /dev/zero >full/filler 2>/dev/null
   TMPDIR=$work/full run "$farfault" run --memory copy "$program" exit
   umount full
   expect_status 1
   expect_err "could not write its results"
-  expect test "$(grep -c 'made no CUDA call' err)" -eq 0
+  expect test "$(grep -c 'did not use the virtual GPU' err)" -eq 0
 fi
 finish

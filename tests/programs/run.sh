@@ -29,7 +29,7 @@ run "$farfault" run ./arguments -o "a b" --memory '' x
 expect_out "<-o><a b><--memory><><x>"
 run "$farfault" run --memory copy -- ./arguments --
 expect_out "<-->"
-expect_err "made no CUDA call"
+expect_err "did not use the virtual GPU"
 
 # The environment of the program.
 run "$farfault" run --memory copy,demand --machine gtx480 --set fault_us=50 --set sm_count=4 --gpu-memory 75% --threads 2 \
@@ -129,7 +129,7 @@ expect grep -q third <(grep 'farfault: ./' err | tail -1)
 run "$farfault" run "$pretender" 'head -c 100 "$file" >"$file.x"; mv "$file.x" "$file"'
 expect_status 1
 expect_err "not JSON"
-expect test "$(grep -c 'made no CUDA call' err)" -eq 0
+expect test "$(grep -c 'did not use the virtual GPU' err)" -eq 0
 run "$farfault" run "$pretender" ': >"$file"'
 expect_status 1
 expect_err "could not write its results"
@@ -140,7 +140,7 @@ expect_status 4
 run "$farfault" run /bin/echo hello
 expect_status 0
 expect_out hello
-expect_err "/bin/echo made no CUDA call: there is nothing to report"
+expect_err "/bin/echo did not use the virtual GPU: there is nothing to report"
 run "$farfault" run echo hello
 expect_out hello
 
@@ -175,4 +175,11 @@ fi
 TMPDIR=/no/such run "$farfault" run "$pretender"
 expect_status 1
 expect_err "cannot make a temporary folder"
+long=$TMPDIR
+for _ in {1..6}; do long=$long/$(printf 'x%.0s' {1..90}); done
+mkdir -p "$long"
+TMPDIR=$long run "$farfault" run "$pretender"
+expect_status 1
+expect_err "cannot make a temporary folder: File name too long"
+rm -r "$TMPDIR"/x*
 finish
