@@ -53,6 +53,10 @@ static void set_environment(const run_child *child) {
   set_variable("FARFAULT_MACHINE", setup->machine);
   set_variable("FARFAULT_SET", setup->set[0] ? setup->set : NULL);
   set_variable("FARFAULT_GPU_MEMORY", setup->gpu_memory[0] ? setup->gpu_memory : NULL);
+  set_variable("FARFAULT_PREFETCH", setup->prefetch[0] ? setup->prefetch : NULL);
+  set_variable("FARFAULT_EVICT", setup->evict[0] ? setup->evict : NULL);
+  set_variable("FARFAULT_UNIT", setup->unit[0] ? setup->unit : NULL);
+  set_variable("FARFAULT_WRITE_BACK", setup->write_back[0] ? setup->write_back : NULL);
   if (child->max_instructions) set_variable("FARFAULT_MAX_INSTRUCTIONS", child->max_instructions);
   if (child->threads) set_variable("FARFAULT_THREADS", child->threads);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");

@@ -54,6 +54,7 @@ int cli_print(const ff_text *text);
 
 typedef struct cli_setup {
   char managers[512], machine[256], set[1024], gpu_memory[64]; /* as session_options wants them */
+  char prefetch[512], evict[512], unit[64], write_back[16];
   bool machine_chosen;  /* by the user, not by default */
 } cli_setup;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault list managers|machines|workloads|counters`: what there is, from the tables that define it. */
+/* `farfault list managers|policies|machines|workloads|counters`: what there is, from the tables that define it. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "machine/sim.h"
 #include "machine/spec.h"
+#include "policy/policies.h"
 #include "report/table.h"
 
 enum { FIELDS = 3, FILE_LIMIT = 1 << 20 };
@@ -31,6 +32,18 @@ static ff_status list_managers(listing *list, ff_error *error) {
   uint32_t count;
   const sim_manager *managers = sim_managers(&count);
   for (uint32_t i = 0; i < count; i++) add_row(list, managers[i].name, managers[i].summary, NULL);
+  return FF_OK;
+}
+
+static ff_status list_policies(listing *list, ff_error *error) {
+  *list = (listing){.names = {"use", "policy", "summary"}};
+  for (int use = POLICY_PREFETCH; use <= POLICY_EVICT; use++)
+    for (const policy_entry *entry = policy_list((policy_use)use); entry->policy; entry++) {
+      ff_text name = {0};
+      ff_text_add(&name, "%s%s", entry->policy->name, entry->argument);
+      add_row(list, use == POLICY_PREFETCH ? "--prefetch" : "--evict", name.chars, entry->policy->summary);
+      free(name.chars);
+    }
   return FF_OK;
 }
 
@@ -105,7 +118,7 @@ static ff_status list_workloads(listing *list, ff_error *error) {
 }
 
 static const struct { const char *name; ff_status (*fill)(listing *, ff_error *); } kinds[] = {
-    {"managers", list_managers}, {"machines", list_machines}, {"workloads", list_workloads}, {"counters", list_counters}};
+    {"managers", list_managers}, {"policies", list_policies}, {"machines", list_machines}, {"workloads", list_workloads}, {"counters", list_counters}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void write_text(const listing *list, ff_text *out) {
@@ -163,7 +176,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int list(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "managers|machines|workloads|counters",
+  static const struct argp argp = {options, parse, "managers|policies|machines|workloads|counters",
                                    "Lists the memory managers, the machines, the bundled workloads with the commands that run them, or what a "
                                    "simulation counts.\v"
                                    "Example:\n  farfault list machines\n  farfault list --json counters",

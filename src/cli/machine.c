@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "machine/sim.h"
 #include "machine/spec.h"
+#include "policy/policies.h"
 #include "study/session.h"
 
 char *cli_own_folder(void) {
@@ -88,6 +89,55 @@ static ff_status make_absolute(cli_setup *setup, ff_error *error) {
   return FF_OK;
 }
 
+static ff_status check_memory(const cli_setup *setup, const machine_spec *spec, ff_error *error) {
+  uint64_t bytes;
+  char page[32];
+  if (!setup->gpu_memory[0]) return FF_OK;
+  bool share = strchr(setup->gpu_memory, '%') != NULL; /* of what the program will allocate */
+  ff_status status = ff_parse_bytes(setup->gpu_memory, share ? UINT64_C(1000000000) : 0, &bytes, error);
+  if (status) return ff_fail_at(error, status, "--gpu-memory");
+  if (share && !bytes) return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is nothing", setup->gpu_memory);
+  if (!share && bytes < spec->fault_page_bytes)
+    return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is less than one page of %s", setup->gpu_memory,
+                   ff_format_bytes(spec->fault_page_bytes, page, sizeof page));
+  return FF_OK;
+}
+
+/* Opens the policies once, so that a wrong name or a bad plug-in is refused before the program runs. A plug-in's path
+ * becomes absolute: the program may change its folder. */
+static ff_status check_policy(policy_use use, const char *option, char *text, size_t size, ff_error *error) {
+  if (!*text) return FF_OK;
+  char *colon = strrchr(text, ':'), path[PATH_MAX];
+  bool plug_in = strchr(text, '/') || strstr(text, ".so");
+  if (plug_in) {
+    ff_text whole = {0};
+    char *file = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+    if (realpath(file, path)) ff_text_add(&whole, "%s%s", path, colon ? colon : "");
+    bool fits = whole.length < size;
+    if (whole.chars && fits) strcpy(text, whole.chars);
+    free(file);
+    free(whole.chars);
+    if (!fits) return ff_fail(error, FF_LIMIT, "--%s: the path is too long", option);
+  }
+  ff_policy_instance instance = {0};
+  ff_status status = policy_open(use, text, &instance, error);
+  policy_close(&instance);
+  return status ? ff_fail_at(error, status, option) : FF_OK;
+}
+
+static ff_status check_paging(cli_setup *setup, ff_error *error) {
+  uint64_t unit;
+  ff_status status = check_policy(POLICY_PREFETCH, "--prefetch", setup->prefetch, sizeof setup->prefetch, error);
+  if (!status) status = check_policy(POLICY_EVICT, "--evict", setup->evict, sizeof setup->evict, error);
+  if (status) return status;
+  if (setup->unit[0] && (status = ff_parse_bytes(setup->unit, 0, &unit, error))) return ff_fail_at(error, status, "--unit");
+  if (setup->unit[0] && (unit < FF_PAGE_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1))))
+    return ff_fail(error, FF_INVALID, "--unit: '%s' is not a power of two from 4K to 2M", setup->unit);
+  if (setup->write_back[0] && strcmp(setup->write_back, "serial") && strcmp(setup->write_back, "overlapped"))
+    return ff_fail(error, FF_INVALID, "--write-back: '%s' is neither 'serial' nor 'overlapped'", setup->write_back);
+  return FF_OK;
+}
+
 ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   if (!setup->managers[0]) strcpy(setup->managers, CLI_DEFAULT_MANAGERS);
   if (!setup->machine[0]) strcpy(setup->machine, SESSION_DEFAULT_MACHINE);
@@ -97,12 +147,6 @@ ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   machine_spec spec;
   if ((status = machine_spec_load(setup->machine, &spec, error))) return status;
   if ((status = check_settings(setup->set, &spec, error))) return status;
-  uint64_t bytes;
-  if (setup->gpu_memory[0] && (status = ff_parse_bytes(setup->gpu_memory, spec.memory_bytes, &bytes, error)))
-    return ff_fail_at(error, status, "--gpu-memory");
-  char page[32];
-  if (setup->gpu_memory[0] && bytes < spec.fault_page_bytes)
-    return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is less than one page of %s", setup->gpu_memory,
-                   ff_format_bytes(spec.fault_page_bytes, page, sizeof page));
-  return FF_OK;
+  if ((status = check_memory(setup, &spec, error))) return status;
+  return check_paging(setup, error);
 }

@@ -187,6 +187,10 @@ bool access_continue(sim *s, warp *w, ps *time) {
     access_over(w);
     return true;
   }
+  if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
+    event_push(&s->heap, *time, EVENT_WARP, w->index);
+    return false;
+  }
   warp_sleep(s, w, *time);
   if (!w->waiting_units) FF_PUSH(&m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
   return false;

@@ -121,7 +121,7 @@ static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
   sim *s = context;
   warp *w = s->warps.items[warp_index];
   FF_ASSERT(w->waiting_units);
-  if (--w->waiting_units == 0) event_push(&s->heap, s->now, EVENT_WARP, warp_index);
+  if (--w->waiting_units == 0 && w->asleep) event_push(&s->heap, s->now, EVENT_WARP, warp_index);
 }
 
 static void unblock(void *context, uint32_t sm_index) {
@@ -137,6 +137,7 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
   uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(PAGER_FRAME_BYTES - 1);
   tlb_forget(s, address, unit);
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
   l2_discard(s, begin > window ? begin : window, unit->frames * PAGER_FRAME_BYTES);
 }
 
@@ -150,8 +151,13 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
 }
 
+/* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 void fault_idle(sim *s) {
-  if (s->running_count && pager_wants_idle(s->pager) && s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
+  if (s->idle_pending || !s->running_count || !pager_wants_idle(s->pager)) return;
+  if (s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
+  if (s->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
+  s->idle_pending = true;
+  event_push(&s->heap, s->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {

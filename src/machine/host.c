@@ -9,6 +9,7 @@
  *
  *     host clock: += api_us, launch_us, malloc_us, link_copy_us (explicit copies under MANAGER_PROGRAM)
  *                 = max(clock, condition) + sync_us for synchronisations */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -55,11 +56,22 @@ static uint64_t frames_bytes(uint64_t address, uint64_t bytes) {
 
 static bool lives_on_gpu(trace_memory_kind kind) { return kind == TRACE_MEMORY_DEVICE || kind == TRACE_MEMORY_MANAGED; }
 
+/* --gpu-memory 75%: of the most that was allocated at one time. The program's memory comes bit by bit, so does the GPU's. */
+static void grow_memory(sim *s, uint64_t mapped) {
+  if (!(s->gpu_memory_share > 0)) return;
+  uint64_t share = (uint64_t)llround(s->gpu_memory_share * (double)mapped), unit = s->pager->config.unit_bytes;
+  share = (share + unit - 1) / unit * unit;
+  if (share <= s->gpu_memory) return;
+  pager_grow(s->pager, share - s->gpu_memory);
+  s->gpu_memory = share;
+}
+
 static void allocate(sim *s, const trace_op *op) {
   spend(s, s->t.malloc);
   if (s->failed) return;
   bool counted = lives_on_gpu(op->alloc.memory);
   uint64_t bytes = frames_bytes(op->alloc.address, op->alloc.bytes);
+  if (counted) grow_memory(s, s->mapped + bytes);
   if (counted && s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
     char wanted[32], there[32];
     ff_format_bytes(s->mapped + bytes, wanted, sizeof wanted);

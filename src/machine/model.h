@@ -27,7 +27,7 @@ typedef uint64_t ps;
 
 /* ---- events: events.c ---- */
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH } event_kind;
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. */
 typedef struct event { unsigned __int128 key; } event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
@@ -266,6 +266,8 @@ struct sim {
   trace_program *program;
   trace_reader *reader;
   uint64_t gpu_memory;
+  uint64_t least_memory;        /* that a paged manager can work with */
+  double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */
   timing t;
   /* the device */
   arena arena;
@@ -287,6 +289,7 @@ struct sim {
   enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
   ps batch_at;                  /* how far the service has come */
   FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
+  bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
   ps room_at;                   /* when the frames that the next transfer takes are written back */
   bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */

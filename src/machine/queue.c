@@ -227,6 +227,10 @@ void queue_run_event(sim *s, event e) {
     s->served_from = 0;
     fault_idle(s);
     break;
+  case EVENT_LINK_IDLE:
+    s->idle_pending = false;
+    fault_idle(s);
+    break;
   case EVENT_BATCH: fault_batch(s); break;
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);

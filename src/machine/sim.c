@@ -117,14 +117,18 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (!is_paged(s)) unit = s->spec->fault_page_bytes;
   if (unit < PAGER_FRAME_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "a unit of %" PRIu64 " bytes: it must be a power of two from 4 KiB to 2 MiB", unit);
-  uint64_t least = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
-  if (is_paged(s) && s->gpu_memory < least)
-    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, least >> 10);
+  s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
+  if (s->gpu_memory_share > 0) s->gpu_memory = s->least_memory;
+  if (is_paged(s) && s->gpu_memory < s->least_memory)
+    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->least_memory >> 10);
   if (is_paged(s)) {
     const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
     if (!status) status = policy_open(POLICY_EVICT, options->evict ? options->evict : m->evict ? m->evict : "lru", &s->evict, error);
     if (status) return status;
+    const ff_policy *clairvoyant = s->prefetch.policy == &policy_prefetch_oracle ? s->prefetch.policy
+                                   : s->evict.policy == &policy_evict_belady     ? s->evict.policy : NULL;
+    if (clairvoyant) return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here", clairvoyant->name);
   }
   pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
@@ -154,6 +158,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->program = program;
   s->reader = reader;
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
+  s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;

@@ -16,6 +16,7 @@ typedef struct sim_options {
   const machine_spec *spec;   /* borrowed until sim_free */
   const char *manager;        /* a name of `list managers` */
   uint64_t gpu_memory;        /* bytes; 0: the spec's */
+  double gpu_memory_share;    /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
   const char *prefetch, *evict; /* policies: policy/policies.h */
   uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */

@@ -46,13 +46,16 @@ static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
 
 static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
 
-/* Pages over the link in one transfer; those that the host asked for cost it host_fault_us each. */
+/* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever the
+ * unit of the GPU's far-faults is. */
 static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
   ps end = link_copy(s, in, moves.bytes, false, time);
   if (in) return end;
-  s->counters.host_faults += moves.units;
-  return end + moves.units * s->t.host_fault;
+  uint64_t pages = (moves.bytes + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
+  uint64_t faults = moves.units < pages ? moves.units : pages;
+  s->counters.host_faults += faults;
+  return end + faults * s->t.host_fault;
 }
 
 /* ---- MANAGER_PROGRAM: managed allocations ---- */

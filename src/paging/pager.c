@@ -73,6 +73,14 @@ void pager_free(pager *p) {
   free(p);
 }
 
+void pager_grow(pager *p, uint64_t bytes) {
+  p->config.memory_bytes += bytes;
+  p->view.capacity = p->config.memory_bytes;
+  uint64_t frames = p->config.memory_bytes / PAGER_FRAME_BYTES - p->frames;
+  p->frames += frames;
+  p->free += frames;
+}
+
 /* ---- units ---- */
 
 /* How a unit looks before anyone has touched it. */

@@ -162,6 +162,7 @@ typedef struct pager {
 
 pager *pager_create(const pager_config *config);
 void pager_free(pager *pager);
+void pager_grow(pager *pager, uint64_t bytes); /* GPU memory becomes larger; whole frames */
 
 /* ---- allocations ---- */
 

@@ -36,6 +36,10 @@ void session_options_from_environment(session_options *options) {
   read_text(options, "FARFAULT_MACHINE", options->machine, sizeof options->machine);
   read_text(options, "FARFAULT_SET", options->set, sizeof options->set);
   read_text(options, "FARFAULT_GPU_MEMORY", options->gpu_memory, sizeof options->gpu_memory);
+  read_text(options, "FARFAULT_PREFETCH", options->prefetch, sizeof options->prefetch);
+  read_text(options, "FARFAULT_EVICT", options->evict, sizeof options->evict);
+  read_text(options, "FARFAULT_UNIT", options->unit, sizeof options->unit);
+  read_text(options, "FARFAULT_WRITE_BACK", options->write_back, sizeof options->write_back);
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);

@@ -48,12 +48,61 @@ static ff_status apply_settings(session *session, ff_error *error) {
 
 static void note_gpu_memory(session *session) {
   char own[32], given[32];
-  if (session->gpu_memory == session->spec.memory_bytes) return;
+  if (session->managed_memory == session->spec.memory_bytes) return;
   ff_text note = {0};
-  ff_text_add(&note, "machine %s with %s of memory instead of %s", session->machine,
-              ff_format_bytes(session->gpu_memory, given, sizeof given), ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
+  if (session->managed_share > 0)
+    ff_text_add(&note, "the managers have %s of what the program allocates as GPU memory", session->options.gpu_memory);
+  else
+    ff_text_add(&note, "machine %s with %s of memory instead of %s", session->machine,
+                ff_format_bytes(session->managed_memory, given, sizeof given), ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
   report_note(&session->notes, note.chars);
   free(note.chars);
+}
+
+static void note_choice(session *session, const char *option, const char *value) {
+  if (!*value) return;
+  ff_text note = {0};
+  ff_text_add(&note, "paged managers with --%s %s", option, value);
+  report_note(&session->notes, note.chars);
+  free(note.chars);
+}
+
+/* --gpu-memory: bytes, or a share of what the program will have allocated, which is not known yet. */
+static ff_status parse_memory(session *session, ff_error *error) {
+  const char *text = session->options.gpu_memory;
+  uint64_t parts, whole = UINT64_C(1000000000);
+  session->gpu_memory = session->managed_memory = session->spec.memory_bytes;
+  if (!*text) return FF_OK;
+  if (strchr(text, '%')) {
+    ff_status status = ff_parse_bytes(text, whole, &parts, error);
+    if (status) return ff_fail_at(error, status, "GPU memory");
+    if (!parts) return ff_fail(error, FF_INVALID, "GPU memory: '%s' is nothing", text);
+    session->managed_memory = 0;
+    session->managed_share = (double)parts / (double)whole;
+  } else {
+    ff_status status = ff_parse_bytes(text, 0, &session->managed_memory, error);
+    if (status) return ff_fail_at(error, status, "GPU memory");
+    if (session->managed_memory < session->spec.fault_page_bytes)
+      return ff_fail(error, FF_INVALID, "GPU memory: '%s' is less than one page", text);
+    if (session->gpu_memory < session->managed_memory) session->gpu_memory = session->managed_memory;
+  }
+  note_gpu_memory(session);
+  return FF_OK;
+}
+
+static ff_status parse_paging(session *session, ff_error *error) {
+  const session_options *o = &session->options;
+  if (o->unit[0]) {
+    ff_status status = ff_parse_bytes(o->unit, 0, &session->unit_bytes, error);
+    if (status) return ff_fail_at(error, status, "unit");
+  }
+  if (o->write_back[0] && strcmp(o->write_back, "serial") && strcmp(o->write_back, "overlapped"))
+    return ff_fail(error, FF_INVALID, "write-back: '%s' is neither 'serial' nor 'overlapped'", o->write_back);
+  note_choice(session, "prefetch", o->prefetch);
+  note_choice(session, "evict", o->evict);
+  note_choice(session, "unit", o->unit);
+  note_choice(session, "write-back", o->write_back);
+  return FF_OK;
 }
 
 static ff_status load_machine(session *session, ff_error *error) {
@@ -62,14 +111,8 @@ static ff_status load_machine(session *session, ff_error *error) {
   if (status) return status;
   set_short_name(session);
   if ((status = apply_settings(session, error))) return status;
-  session->gpu_memory = session->spec.memory_bytes;
-  if (!session->options.gpu_memory[0]) return FF_OK;
-  status = ff_parse_bytes(session->options.gpu_memory, session->spec.memory_bytes, &session->gpu_memory, error);
-  if (status) return ff_fail_at(error, status, "GPU memory");
-  if (session->gpu_memory < session->spec.fault_page_bytes)
-    return ff_fail(error, FF_INVALID, "GPU memory: '%s' is less than one page", session->options.gpu_memory);
-  note_gpu_memory(session);
-  return FF_OK;
+  if ((status = parse_memory(session, error))) return status;
+  return parse_paging(session, error);
 }
 
 /* Maps the file that `farfault run` made for the progress area; without one, the session's own memory serves. */
@@ -90,7 +133,11 @@ static void map_progress(session *session) {
 static ff_status add_manager(session *session, const char *name, ff_error *error) {
   if (session->manager_count == SESSION_MANAGER_LIMIT)
     return ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
-  sim_options options = {.spec = &session->spec, .manager = name, .gpu_memory = session->gpu_memory};
+  const session_options *o = &session->options;
+  sim_options options = {.spec = &session->spec, .manager = name, .gpu_memory = session->managed_memory,
+                         .gpu_memory_share = session->managed_share, .prefetch = o->prefetch[0] ? o->prefetch : NULL,
+                         .evict = o->evict[0] ? o->evict : NULL, .unit_bytes = session->unit_bytes,
+                         .write_back_overlaps = !strcmp(o->write_back, "overlapped")};
   ff_status status = sim_create(session->program, &options, &session->managers[session->manager_count].sim, error);
   if (!status) session->manager_count++;
   return status;
