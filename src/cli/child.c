@@ -144,7 +144,7 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   watched_signals(&watched);
   sigprocmask(SIG_BLOCK, &watched, &old);
   session_progress *area = map_progress(child);
-  run_progress progress = {.area = area};
+  run_progress progress = {.area = area, .simulates = child->setup->managers[0] != '\0'};
   pid_t process = -1;
   ff_status status = start(child, &old, &process, error);
   if (!status) wait_for(process, &watched, &progress, end);

@@ -4,6 +4,7 @@
  *
  * The numbers come from memory that the program's process writes while we read: each is only a display, none is trusted
  * (the kernel's name is cleaned and bounded). */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -43,59 +44,59 @@ static void update_pace(run_pace *pace, uint64_t count, double time) {
   pace->count = count;
 }
 
-/* ", 12 s left", from the share of the launch's blocks that is done; "" while nothing can be said. */
-static void estimate(run_progress *p, double time, uint64_t done, uint64_t total, char *text, size_t size) {
-  text[0] = '\0';
+/* Whether the simulations are far behind what launches that have ended executed: then they are what is waited for. */
+static bool simulations_lag(const run_progress *p) {
+  return p->simulates && (double)p->area->simulated_instructions < 0.9 * (double)p->area->warp_instructions;
+}
+
+/* Seconds until the launch, or the slowest simulation, is done; 0: nothing can be said. */
+static double seconds_left(run_progress *p, double time, bool executed) {
   if (p->launch != p->area->launches) {
     p->launch = p->area->launches;
     p->launch_started = time;
   }
-  double elapsed = time - p->launch_started;
-  if (done && done < total && elapsed > 1) snprintf(text, size, ", %.0f s left", elapsed * (double)(total - done) / (double)done);
-}
-
-/* ", 31.2 M instructions/s"; "" while it is not known. */
-static void describe_pace(const run_pace *pace, char *text, size_t size) {
-  char number[32];
-  text[0] = '\0';
-  if (pace->per_second >= 1)
-    snprintf(text, size, ", %s instructions/s", report_format_count((uint64_t)pace->per_second, number, sizeof number));
-}
-
-/* "42 % simulated, 5.20 M instructions/s, 12 s left": what is executed, the slowest simulation still has to take. */
-static void describe_simulation(run_progress *p, char *text, size_t size) {
-  uint64_t done = p->area->simulated_instructions, total = p->area->warp_instructions;
-  char pace[64], left[32] = "";
-  if (!total || done >= total) {
-    snprintf(text, size, p->area->done ? "finishing" : "executed");
-    return;
-  }
-  describe_pace(&p->simulated, pace, sizeof pace);
-  if (p->simulated.per_second >= 1) snprintf(left, sizeof left, ", %.0f s left", (double)(total - done) / p->simulated.per_second);
-  snprintf(text, size, "executed, %.0f %% simulated%s%s", 100 * (double)done / (double)total, pace, left);
-}
-
-/* "16 % of 1936 blocks, 6 s left, 31.2 M instructions/s", or how far the simulations are where only they still run. */
-static void describe(run_progress *p, double time, char *text, size_t size) {
-  char pace[64], left[64];
   uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
-  estimate(p, time, done, total, left, sizeof left);
-  if (done >= total) {
-    describe_simulation(p, text, size);
-    return;
-  }
-  describe_pace(&p->executed, pace, sizeof pace);
-  snprintf(text, size, "%.0f %% of %llu blocks%s%s", 100 * (double)done / (double)total, (unsigned long long)total, left, pace);
+  double elapsed = time - p->launch_started, left = (double)p->area->warp_instructions - (double)p->area->simulated_instructions;
+  if (executed) return p->simulates && p->simulated.per_second >= 1 && left > 0 ? left / p->simulated.per_second : 0;
+  if (simulations_lag(p) || !done || done >= total || elapsed <= 1) return 0;
+  return elapsed * (double)(total - done) / (double)done;
+}
+
+/* Adds ", piece" if the line is then still shorter than the terminal is wide. */
+static void add_piece(char *line, size_t width, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add_piece(char *line, size_t width, const char *format, ...) {
+  char piece[128];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(piece, sizeof piece, format, args);
+  va_end(args);
+  size_t length = strlen(line);
+  if (length + 2 + strlen(piece) < width) sprintf(line + length, "%s%s", length ? ", " : "", piece);
+}
+
+/* "farfault: launch 3 saxpy: 16 % of 1936 blocks, 6 s left, 31.2 M instr./s, at 1.20 ms": what matters most first. */
+static void describe(run_progress *p, double time, char *line, size_t width) {
+  char name[33], text[32];
+  uint64_t done = p->area->blocks_done, total = p->area->blocks_total;
+  bool executed = done >= total, lag = simulations_lag(p);
+  const run_pace *pace = lag ? &p->simulated : &p->executed;
+  double left = seconds_left(p, time, executed);
+  copy_name(p->area, name, sizeof name);
+  line[0] = '\0';
+  if (executed) add_piece(line, width, "farfault: launch %llu %s: executed", (unsigned long long)p->area->launches, name);
+  else add_piece(line, width, "farfault: launch %llu %s: %.0f %% of %llu blocks", (unsigned long long)p->area->launches, name,
+                 100 * (double)done / (double)total, (unsigned long long)total);
+  if (p->area->done) add_piece(line, width, "finishing");
+  else if (lag) add_piece(line, width, "%.0f %% simulated", 100 * (double)p->area->simulated_instructions / (double)p->area->warp_instructions);
+  if (left >= 0.5) add_piece(line, width, "%.0f s left", left);
+  if (pace->per_second >= 1) add_piece(line, width, "%s instr./s", report_format_count((uint64_t)pace->per_second, text, sizeof text));
+  if (p->simulates) add_piece(line, width, "at %s", report_format_time(p->area->simulated_ps, text, sizeof text));
 }
 
 static void show(run_progress *p, double time) {
-  char name[25], simulated[32], what[160], line[256];
-  copy_name(p->area, name, sizeof name);
-  describe(p, time, what, sizeof what);
-  report_format_time(p->area->simulated_ps, simulated, sizeof simulated);
-  int length = snprintf(line, sizeof line, "farfault: launch %llu %s: %s, at %s", (unsigned long long)p->area->launches, name, what, simulated);
-  size_t width = columns() - 1;
-  if ((size_t)length > width && width < sizeof line) line[width] = '\0';
+  char line[256];
+  size_t width = columns();
+  describe(p, time, line, width < sizeof line ? width : sizeof line);
   fprintf(stderr, "\r%s\033[K", line);
   fflush(stderr);
   p->shown = true;

@@ -53,6 +53,7 @@ typedef struct run_pace {
 struct session_progress;
 typedef struct run_progress {
   const struct session_progress *area;
+  bool simulates;           /* there are memory managers */
   double started, last;     /* seconds of the monotonic clock: the first call, the last line */
   run_pace executed, simulated;
   uint64_t launch;          /* the one shown, and when it was first seen */

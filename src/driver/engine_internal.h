@@ -186,6 +186,8 @@ void engine_forget_allocation(const exec_allocation *allocation);
 engine_pointer engine_pointer_find_locked(uint64_t address);
 void engine_memory_reset(void);
 
+/* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
+ff_status engine_parts_parse(engine_module *module, ff_error *error);
 cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
 cudaError_t engine_function_load_locked(engine_function *function);
 void engine_modules_reset(void);

@@ -7,9 +7,9 @@
  *                   failed: the reason was said on stderr, every use returns the same error
  *
  * A registered module is looked at when something of it is first used. One fat binary gives one PTX text; after a
- * device link there is one per translation unit, and they are linked here (ptx_link). What always holds: a loaded module
- * has a program, its variables are in memory and known to the access stream; functions keep their identity (and their
- * attributes and kernel numbers) when the module loads again after a reset. */
+ * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. What always
+ * holds: a loaded module has a program, its variables are in memory and known to the access stream; functions keep
+ * their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,14 +36,12 @@ static uint32_t capability(void) {
   return (uint32_t)(ff_engine.machine->compute_major * 10 + ff_engine.machine->compute_minor);
 }
 
-/* Takes the PTX of one fat binary. FF_NOT_FOUND: it has none. */
+/* Takes the PTX of one fat binary; any will do, for a newer GPU too. FF_NOT_FOUND: it has none. */
 static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
-  fatbin_note note;
-  const fatbin_entry *entry = fatbin_best_ptx(image, capability(), &note);
+  const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
   if (!entry)
     return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX: %s", module->number,
                    program_invocation_short_name, PTX_ADVICE);
-  if (note[0]) engine_say_once(note, "%s", note);
   char *text;
   size_t length;
   ff_status status = fatbin_ptx(entry, &text, &length, error);
@@ -87,15 +85,9 @@ static ff_status read_image(engine_module *module, const void *image, size_t byt
 
 /* ---- loading ---- */
 
-static ff_status parse_sources(engine_module *module, ff_error *error) {
-  for (size_t i = 0; i < module->sources.count; i++) {
-    ptx_module *part;
-    const engine_source *source = &module->sources.items[i];
-    ff_status status = ptx_module_parse(source->name, source->text, source->length, &part, error);
-    if (status) return status;
-    FF_PUSH(&module->parts, part);
-  }
-  if (module->parts.count < 2) return FF_OK;
+static ff_status parse_and_link(engine_module *module, ff_error *error) {
+  ff_status status = engine_parts_parse(module, error);
+  if (status || module->parts.count < 2) return status;
   return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
 }
 
@@ -149,7 +141,7 @@ static ff_status load(engine_module *module, ff_error *error) {
   if (!module->sources.count && module->binary) status = read_image(module, module->binary, 0, error);
   if (!status && !module->sources.count)
     status = ff_fail(error, FF_NOT_FOUND, "module %u of %s is empty", module->number, program_invocation_short_name);
-  if (!status) status = parse_sources(module, error);
+  if (!status) status = parse_and_link(module, error);
   if (!status) status = exec_program_create(module_code(module), ff_engine.memory, &module->program, error);
   return status;
 }

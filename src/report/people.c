@@ -146,7 +146,7 @@ static void details_write(const sim_result *result, ff_text *out) {
 static void host_write(const report_host *host, ff_text *out) {
   char instructions[32], rate[32], accesses[32], memory[32];
   double per_second = host->wall_s > 1e-6 ? (double)host->warp_instructions / host->wall_s : 0;
-  ff_text_add(out, "\nhost: %.2f s (processor %.2f s), at most %s of memory\n", host->wall_s, host->cpu_s,
+  ff_text_add(out, "host: %.2f s (processor %.2f s), at most %s of memory\n", host->wall_s, host->cpu_s,
               ff_format_bytes(host->peak_rss_bytes, memory, sizeof memory));
   ff_text_add(out, "executed: %s warp instructions (%s per second), %s accesses of warps to global memory\n",
               report_format_count(host->warp_instructions, instructions, sizeof instructions),
@@ -157,8 +157,8 @@ static void host_write(const report_host *host, ff_text *out) {
 static void incomplete_write(const report_run *run, ff_text *out) {
   bool over = true;
   for (uint32_t i = 0; i < run->result_count; i++) over = over && (run->results[i].complete || run->results[i].error[0]);
-  ff_text_add(out, "incomplete: the program did not end by itself; the numbers are %s\n",
-              over ? "of what it did until then" : "as far as each simulation was, so there are no ratios");
+  ff_text_add(out, "incomplete: the program did not end by itself%s\n",
+              !run->result_count ? "" : over ? "; the numbers are of what it did until then" : "; the numbers are as far as each simulation was, so there are no ratios");
 }
 
 static bool launched_nothing(const report_run *run) {
@@ -186,7 +186,7 @@ void report_table_write(const report_run *run, const report_style *style, ff_tex
     clean_write(run->notes[i], out);
     ff_text_add(out, "\n");
   }
-  if (!style->verbose) return;
-  for (uint32_t i = 0; i < run->result_count; i++) details_write(&run->results[i], out);
-  host_write(&run->host, out);
+  for (uint32_t i = 0; style->verbose && i < run->result_count; i++) details_write(&run->results[i], out);
+  if (style->verbose && run->result_count) ff_text_add(out, "\n");
+  if (style->verbose || !run->result_count) host_write(&run->host, out);
 }

@@ -24,9 +24,10 @@ expect_copied abort.json false
 
 # A signal from outside, and one that the program takes itself.
 for way in wait handled; do
+  : >out # no word of an earlier program
   "$farfault" run --memory copy --json $way.json "$program" $way >out 2>err &
   process=$!
-  for _ in {1..200}; do grep -q ready out && break; sleep 0.05; done
+  for _ in {1..200}; do grep -q ready out 2>/dev/null && break; sleep 0.05; done
   kill -TERM $process
   wait $process
   status=$?

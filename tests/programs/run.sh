@@ -68,18 +68,20 @@ echo ready
 while :; do sleep 0.05; done
 X
 chmod +x sleeper
+: >out # no word of an earlier program
 "$farfault" run ./sleeper >out 2>err &
 process=$!
-for _ in {1..200}; do grep -q ready out && break; sleep 0.05; done
+for _ in {1..200}; do grep -q ready out 2>/dev/null && break; sleep 0.05; done
 kill -TERM $process
 wait $process
 status=$?
 shown="farfault run ./sleeper, TERM"
 expect_status 5
 expect_out "taken"
+: >out # no word of an earlier program
 "$farfault" run "$pretender" 'echo ready' 'sleep 20' >out 2>err &
 process=$!
-for _ in {1..200}; do grep -q ready out && break; sleep 0.05; done
+for _ in {1..200}; do grep -q ready out 2>/dev/null && break; sleep 0.05; done
 kill -HUP $process
 wait $process
 status=$?

@@ -35,9 +35,14 @@ static const char part_one[] = PTX_HEAD
     "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
     "{\n.param .b32 a;\nst.param.b32 [a], %r1;\n.param .b32 r;\ncall.uni (r), twice, (a);\nld.param.b32 %r2, [r];\n}\n"
     "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
-static const char part_two[] = PTX_HEAD
+/* Needed by nothing, though it speaks of the others' names: it is not even read. */
+static const char part_useless[] = PTX_HEAD
+    "/* } .visible .func twice */ .extern .func (.param .b32 result) twice(.param .b32 value);\n.extern .global .u32 step;\n"
+    ".visible .func lost()\n{\nthis is linked to nothing, step and twice are called;\n}\n";
+static const char part_three[] = PTX_HEAD ".visible .global .align 4 .u32 step = 7;\n.visible .entry other()\n{\nret;\n}\n";
+static const char part_two[] = PTX_HEAD ".extern .global .align 4 .u32 step;\n"
     ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
-    "ld.param.b32 %r1, [value];\nadd.u32 %r2, %r1, %r1;\nst.param.b32 [result], %r2;\nret;\n}\n";
+    "ld.param.b32 %r1, [value];\nld.global.u32 %r2, [step];\nmad.lo.u32 %r2, %r1, 2, %r2;\nst.param.b32 [result], %r2;\nret;\n}\n";
 
 STUB(affine);
 STUB(count);
@@ -53,7 +58,7 @@ STUB(ghost);
 
 static int set_up(void **state) {
   (void)state;
-  const char *one[] = {main_module}, *two[] = {part_one, part_two};
+  const char *one[] = {main_module}, *linked_parts[] = {part_three, part_useless, part_one, part_two};
   void **handle = register_ptx(one, 1);
   register_kernel(handle, affine, "affine");
   register_kernel(handle, count, "count");
@@ -66,7 +71,7 @@ static int set_up(void **state) {
   __cudaRegisterVar(handle, counter, "counter", "counter", 0, 4, 0, 0);
   __cudaRegisterVar(handle, ghost, "ghost", "ghost", 0, 4, 0, 0);
   __cudaRegisterFatBinaryEnd(handle);
-  register_kernel(register_ptx(two, 2), linked, "linked");
+  register_kernel(register_ptx(linked_parts, 4), linked, "linked");
   return 0;
 }
 
@@ -253,6 +258,7 @@ static void symbols(void **state) {
   (void)cudaGetLastError();
 }
 
+/* Of four translation units three are needed, one for a name of the program's, two for names of theirs. */
 static void linked_modules(void **state) {
   (void)state;
   uint32_t *device, host[32];
@@ -260,7 +266,7 @@ static void linked_modules(void **state) {
   void *arguments[] = {&device};
   succeed(launch(linked, 1, 32, arguments));
   succeed(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
-  for (uint32_t i = 0; i < 32; i++) assert_int_equal(host[i], 2 * i);
+  for (uint32_t i = 0; i < 32; i++) assert_int_equal(host[i], 2 * i + 7);
   succeed(cudaFree(device));
 }
 

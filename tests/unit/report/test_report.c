@@ -214,7 +214,11 @@ static void a_run_without_managers_says_so(void **state) {
   report_run run = {.complete = true};
   ff_text text = {0};
   report_table_write(&run, &(report_style){0}, &text);
-  assert_non_null(strstr(text.chars, "executed, not timed"));
+  assert_non_null(strstr(text.chars, "executed, not timed\nhost: 0.00 s"));
+  text.length = 0;
+  run.complete = false;
+  report_table_write(&run, &(report_style){0}, &text);
+  assert_non_null(strstr(text.chars, "did not end by itself\n"));
   free(text.chars);
 }
 
