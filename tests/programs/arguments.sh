@@ -37,7 +37,11 @@ usage "'100' is less than one page of 64.00 KiB" run --gpu-memory 100 ./program
 usage "--gpu-memory is empty" run --gpu-memory "" ./program
 usage "is not a size" run --gpu-memory -1 ./program
 usage "is not a size" run --gpu-memory 99999999999T ./program
-usage "is less than one page" run --gpu-memory 0% ./program
+usage "'0%' is nothing" run --gpu-memory 0% ./program
+usage "did you mean 'density'" run --prefetch densty ./program
+usage "no-such.so" run --evict ./no-such.so ./program
+usage "is not a power of two from 4K to 2M" run --unit 5000 ./program
+usage "is neither 'serial' nor 'overlapped'" run --write-back never ./program
 usage "a machine has no value 'fault_uss': did you mean 'fault_us'?" run --set fault_uss=5 ./program
 usage "--set is empty" run --set "" ./program
 usage "'fault_us' is not NAME=VALUE" run --set fault_us ./program

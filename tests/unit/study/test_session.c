@@ -240,7 +240,7 @@ static void memory_that_is_missing_is_noted_once(void **state) {
   report_run run = results_of(&options);
   assert_int_equal(run.note_count, 2);
   assert_string_equal(run.notes[0], "machine gtx480 with 1.00 MiB of memory instead of 1.50 GiB");
-  assert_string_equal(run.notes[1], "cudaMalloc of 3.00 MiB did not fit and failed: the GPU has 1.00 MiB, of which 512.00 KiB were taken");
+  assert_string_equal(run.notes[1], "cudaMalloc of 3.00 MiB did not fit and failed: the GPU has 1.50 GiB, of which 512.00 KiB were taken");
   report_free(&run);
 }
 
@@ -360,7 +360,11 @@ static void gpu_memory_may_be_a_share(void **state) {
   session_options options = options_for("", "memory.json");
   strcpy(options.gpu_memory, "50%");
   session *session = created(&options);
-  assert_int_equal(session_gpu_memory(session), session_machine(session)->memory_bytes / 2);
+  assert_int_equal(session_gpu_memory(session), session_machine(session)->memory_bytes); /* the managers have half, the program all */
+  session_free(session);
+  strcpy(options.gpu_memory, "64G"); /* more than the machine's: the program has it too */
+  session = created(&options);
+  assert_int_equal(session_gpu_memory(session), UINT64_C(64) << 30);
   session_free(session);
 }
 
