@@ -225,17 +225,24 @@ static void evict_by_hand(pager *p, uint64_t frames, bool fresh_too) {
   }
 }
 
+/* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the frames they hold. */
+static void ask_evictor(pager *p, uint64_t frames) {
+  const ff_policy *policy = p->config.evict;
+  if (!policy || !policy->evict) return;
+  p->view.now = p->now;
+  p->to_evict.count = 0;
+  p->proposals = &p->to_evict;
+  policy->evict(p->config.evict_state, &p->view, (p->config.whole_blocks ? 1 : frames) * PAGER_FRAME_BYTES);
+  p->proposals = NULL;
+  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes);
+}
+
 bool pager_make_room(pager *p, uint64_t frames) {
   if (p->free >= frames) return true;
   if (!p->resident) return false;
-  const ff_policy *policy = p->config.evict;
-  if (policy && policy->evict) {
-    p->view.now = p->now;
-    p->to_evict.count = 0;
-    p->proposals = &p->to_evict;
-    policy->evict(p->config.evict_state, &p->view, (frames - p->free) * PAGER_FRAME_BYTES);
-    p->proposals = NULL;
-    for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes);
+  for (uint64_t before = UINT64_MAX; p->free < frames && p->resident < before;) { /* as long as it helps */
+    before = p->resident;
+    ask_evictor(p, frames - p->free);
   }
   for (int fresh_too = 0; fresh_too < 2 && p->free < frames; fresh_too++) evict_by_hand(p, frames, fresh_too);
   pager_check(p);

@@ -33,6 +33,7 @@ typedef struct rig {
   uint64_t gpu_memory, unit_bytes;
   const char *prefetch, *evict;
   bool write_back_overlaps;
+  double gpu_memory_share;
   uint64_t budget;       /* of the access stream */
   trace_program *program;
   sim *sim;
@@ -75,7 +76,8 @@ static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
   sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict,
-                         .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps};
+                         .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps,
+                         .gpu_memory_share = r->gpu_memory_share};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
 }
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prefetch, eviction and batches with their times: what the pager decides, the machine carries. 16 GB/s: a page takes 256 ns. */
+#include "rig.h"
+
+#define PAGE(n) (RIG_BASE + (uint64_t)(n) * 4096)
+#define PAGE_PS (256 * NS)
+
+typedef struct pages { uint64_t first, count, stride; bool write; } pages;
+
+/* One warp touches pages one after the other. */
+static void touch_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const pages *p = context;
+  for (uint64_t n = 0; n < p->count; n++) {
+    uint64_t address = PAGE(p->first + n * (p->stride ? p->stride : 1));
+    rig_load_wait(w, address);
+    if (p->write) rig_store(w, address);
+  }
+}
+
+static void launch(rig *r, pages p) {
+  static pages kept[16];
+  static uint32_t at;
+  kept[at % 16] = p;
+  rig_launch(r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_pages, .context = &kept[at++ % 16]});
+}
+
+static rig begin(const char *manager, uint64_t memory) {
+  rig r;
+  rig_open(&r, manager);
+  r.gpu_memory = memory;
+  return r;
+}
+
+/* A far-fault that has to evict: clean pages go for nothing, dirty ones first go over the link, or at the same time. */
+static void test_write_back(void **state) {
+  ps kernel_ps[3];
+  for (int how = 0; how < 3; how++) { /* clean, dirty and serial, dirty and overlapped */
+    rig r = begin("replay", 64 << 10);
+    r.spec.fault_us = 0;
+    r.write_back_overlaps = how == 2;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+    launch(&r, (pages){0, 16, 1, how > 0});
+    launch(&r, (pages){16, 16, 1, false});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->faults, 32);
+    assert_int_equal(c->pages_evicted, 16);
+    assert_int_equal(c->pages_written_back, how ? 16 : 0);
+    assert_int_equal(c->d2h_bytes, how ? 16 * 4096 : 0);
+    assert_int_equal(c->refaults, 0);
+    assert_int_equal(c->resident_peak_bytes, 64 << 10);
+    kernel_ps[how] = r.result.counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_true(kernel_ps[1] >= kernel_ps[2] + 15 * PAGE_PS && kernel_ps[1] <= kernel_ps[2] + 17 * PAGE_PS);
+  assert_true(kernel_ps[2] - kernel_ps[0] < 2 * US); /* the stores alone */
+}
+
+/* LRU keeps what is used again, FIFO does not. */
+static void test_what_is_evicted(void **state) {
+  const char *evictors[] = {"lru", "fifo", "lrm:4K"};
+  uint64_t expected[] = {0, 1, 1}; /* refaults on page 0 */
+  for (int e = 0; e < 3; e++) {
+    rig r = begin("replay", 64 << 10);
+    r.evict = evictors[e];
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+    launch(&r, (pages){0, 16, 1, false});
+    launch(&r, (pages){0, 1, 1, false});
+    launch(&r, (pages){16, 1, 1, false}); /* evicts page 1, or page 0 */
+    launch(&r, (pages){0, 1, 1, false});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->refaults, expected[e]);
+    assert_int_equal(c->pages_evicted, 1 + expected[e]);
+    rig_close(&r);
+  }
+}
+
+/* While a lone warp waits for its faults, the sequential prefetcher fills the link. */
+static void test_idle_prefetch_fills_the_link(void **state) {
+  rig r = begin("sequential", 0);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 64 << 20, TRACE_MEMORY_DEVICE);
+  launch(&r, (pages){16284, 100, 1, false}); /* the last pages: each a fault of 20 us */
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 100);
+  double carried = (double)(c->faults + c->pages_prefetched) * (double)PAGE_PS; /* of 4.2 ms for all */
+  assert_true(carried > 0.99 * (double)c->kernel_ps && carried < 1.01 * (double)c->kernel_ps);
+  rig_close(&r);
+}
+
+/* The driver's table, through the pager: one fault at a time, in order of address, moves 64 64 128 256 512 1024 KB. */
+static void test_density_through_the_pager(void **state) {
+  rig r = begin("uvm", 0);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
+  launch(&r, (pages){0, 512, 1, false});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 6);
+  assert_int_equal(c->h2d_bytes, 2 << 20);
+  assert_int_equal(c->pages_prefetched, 512 - 6);
+  rig_close(&r);
+}
+
+/* A batch: from the first fault to its begin, then per block its service and its copy; all waiting warps go on at its end. */
+static void test_batch_time(void **state) {
+  ps kernel_ps[3];
+  for (int blocks = 0; blocks < 3; blocks++) { /* none, one, two blocks of 2 MiB with one fault each */
+    rig r = begin("uvm", 0);
+    r.prefetch = "none";
+    r.spec.fault_batch_us = 10;
+    r.spec.fault_block_us = 5;
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 8 << 20, TRACE_MEMORY_DEVICE);
+    static const pages each[] = {{0, 1, 1, false}, {512, 1, 1, false}};
+    for (uint32_t b = 1; b <= 2; b++) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = b});
+    for (int b = 0; b < blocks; b++) {
+      rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .stream = (uint32_t)b + 1, .warp = touch_pages, .context = &each[b]});
+    }
+    kernel_ps[blocks] = rig_finish(&r)->counters.kernel_ps;
+    assert_int_equal(r.result.counters.faults, blocks);
+    rig_close(&r);
+  }
+  ps one = 15 * US + PAGE_PS, two = 20 * US + 2 * PAGE_PS;
+  assert_true(kernel_ps[1] >= one && kernel_ps[1] < one + 3 * US); /* and two walks and an access */
+  assert_true(kernel_ps[2] >= two && kernel_ps[2] < two + 3 * US);
+}
+
+/* One page costs a block of GPU memory under uvm; clean pages are copied back. */
+static void test_whole_blocks(void **state) {
+  rig r = begin("uvm", 4 << 20);
+  r.prefetch = "none";
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 16 << 20, TRACE_MEMORY_DEVICE);
+  launch(&r, (pages){0, 4, 512, false}); /* a page in each of four blocks: two have to go */
+  launch(&r, (pages){0, 1, 512, false});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 5);
+  assert_int_equal(c->pages_evicted, 3);
+  assert_int_equal(c->pages_written_back, 3);
+  assert_int_equal(c->refaults, 1);
+  assert_int_equal(c->resident_peak_bytes, 4 << 20);
+  rig_close(&r);
+}
+
+static void test_zero_copy(void **state) {
+  rig r = begin("zero-copy", 64 << 10);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
+  rig_h2d(&r, RIG_BASE, 4 << 20);
+  launch(&r, (pages){0, 100, 1, true});
+  rig_d2h(&r, RIG_BASE, 4 << 20);
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults + c->h2d_bytes + c->d2h_bytes, 0);
+  assert_int_equal(c->remote_bytes, 2 * 100 * 128);
+  rig_close(&r);
+}
+
+/* Memory that grows with what the program allocates: half of 2 MiB, then half of 4 MiB. */
+static void test_share_of_memory(void **state) {
+  rig r = begin("replay", 0);
+  r.gpu_memory_share = 0.5;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 2 << 20, TRACE_MEMORY_DEVICE);
+  launch(&r, (pages){0, 512, 1, false});
+  rig_sync(&r);
+  rig_alloc(&r, PAGE(1024), 2 << 20, TRACE_MEMORY_DEVICE);
+  launch(&r, (pages){1024, 512, 1, false});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->resident_peak_bytes, 2 << 20);
+  assert_int_equal(c->pages_evicted, 256 + 256);
+  rig_close(&r);
+}
+
+static void refused(const char *manager, const char *prefetch, const char *evict, uint64_t unit, uint64_t memory, const char *expected) {
+  trace_program *program = trace_program_create(0);
+  machine_spec spec = rig_spec();
+  sim *s = NULL;
+  ff_error error = {0};
+  sim_options options = {.spec = &spec, .manager = manager, .prefetch = prefetch, .evict = evict, .unit_bytes = unit, .gpu_memory = memory};
+  assert_int_not_equal(sim_create(program, &options, &s, &error), FF_OK);
+  if (!strstr(error.message, expected)) fail_msg("expected '%s' in '%s'", expected, error.message);
+  trace_program_free(program);
+}
+
+static void test_bad_choices(void **state) {
+  refused("replay", "sequental", NULL, 0, 0, "sequential");
+  refused("replay", NULL, "lru:5K", 0, 0, "4K, 64K or 2M");
+  refused("replay", NULL, NULL, 6000, 0, "power of two");
+  refused("replay", NULL, NULL, 4 << 20, 0, "power of two");
+  refused("replay", NULL, NULL, 0, 4096, "needs at least");
+  refused("uvm", NULL, NULL, 0, 2 << 20, "needs at least");
+  refused("replay", "oracle", NULL, 0, 0, "future");
+  refused("replay", NULL, "belady", 0, 0, "future");
+  refused("replay", "./none.so", NULL, 0, 0, "none.so");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
+      cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_bad_choices)};
+  ff_check_level = 2;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
