@@ -42,7 +42,7 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
   ADD(atomic_accesses) ADD(lines) ADD(sectors) ADD(l1_hits) ADD(l1_misses) ADD(l2_hits) ADD(l2_misses)
   ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses) ADD(tlb_merged)
   ADD(walks) ADD(walk_cache_hits) ADD(faults) ADD(faults_merged) ADD(faults_throttled) ADD(fault_wait_ps)
-  ADD(refaults) ADD(pages_prefetched) ADD(remote_bytes) ADD(warp_stall_ps)
+  ADD(refaults) ADD(prefetched_bytes) ADD(remote_bytes) ADD(warp_stall_ps)
 #undef ADD
 }
 
@@ -57,5 +57,5 @@ void counters_total(sim *s, sim_counters *total) {
   total->transfer_ps = s->link.union_busy;
   total->h2d_busy_ps = s->link.h2d.busy;
   total->d2h_busy_ps = s->link.d2h.busy;
-  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak * PAGER_FRAME_BYTES : total->footprint_bytes;
+  total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
 }

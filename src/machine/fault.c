@@ -9,7 +9,7 @@
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
 #include "machine/model.h"
 
-/* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into frames that are being
+/* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
 static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
   ps begin = s->room_at > from ? s->room_at : from;
@@ -27,13 +27,13 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
     ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
     from = gmmu_walk(s, address >> s->page_shift, at, at, &t);
   }
-  uint64_t bytes = unit->frames * PAGER_FRAME_BYTES;
+  uint64_t bytes = unit->bytes;
   ps lands = carry_in(s, bytes, from, from + s->t.fault);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
-  k->counters->pages_moved_in += unit->frames;
+  k->counters->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   s->served_from = from;
   s->served_kernel = k->counters;
   event_push(&s->heap, lands, EVENT_FLIGHT, flight);
@@ -49,7 +49,7 @@ static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t f
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight || !unit->prefetched) continue;
     tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
-    COUNT(&t, pages_prefetched, unit->frames);
+    COUNT(&t, prefetched_bytes, unit->bytes);
   }
   return s->batch_at;
 }
@@ -62,10 +62,10 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
   ps from = beside ? s->served_from : s->now;
   ps lands = carry_in(s, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
   tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
-  COUNT(&t, pages_prefetched, bytes / PAGER_FRAME_BYTES);
+  COUNT(&t, prefetched_bytes, bytes);
   if (beside) {
     t.kernel->h2d_bytes += bytes;
-    t.kernel->pages_moved_in += bytes / PAGER_FRAME_BYTES;
+    t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
   }
   event_push(&s->heap, lands, EVENT_FLIGHT, flight);
   return lands;
@@ -75,12 +75,12 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
   sim *s = context;
   sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
   tally t = {&s->counters, a};
-  COUNT(&t, pages_evicted, unit->frames);
-  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetches_unused, unit->frames);
+  COUNT(&t, evicted_bytes, unit->bytes);
+  if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
   if (!write_back) return;
-  COUNT(&t, pages_written_back, unit->frames);
+  COUNT(&t, written_back_bytes, unit->bytes);
   ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
-  ps end = link_carry(s, false, unit->frames * PAGER_FRAME_BYTES, from);
+  ps end = link_carry(s, false, unit->bytes, from);
   if (!s->write_back_overlaps && s->room_at < end) s->room_at = end;
 }
 
@@ -135,16 +135,16 @@ static void unblock(void *context, uint32_t sm_index) {
 static void left(void *context, uint64_t address, const pager_unit *unit) {
   sim *s = context;
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
-  uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(PAGER_FRAME_BYTES - 1);
+  uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   tlb_forget(s, address, unit);
   for (uint32_t i = 0; i < s->spec->sm_count; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
-  l2_discard(s, begin > window ? begin : window, unit->frames * PAGER_FRAME_BYTES);
+  l2_discard(s, begin > window ? begin : window, unit->bytes);
 }
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   sim *s = context;
   sim_counters *a = &s->allocations.items[owner]->counters;
-  uint64_t pages = (bytes + PAGER_FRAME_BYTES - 1) / PAGER_FRAME_BYTES;
+  uint64_t pages = (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
   *(in ? &a->pages_moved_in : &a->pages_moved_out) += pages;
   *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;

@@ -49,9 +49,9 @@ static void wait_for_device(sim *s) {
 
 /* ---- allocations ---- */
 
-static uint64_t frames_bytes(uint64_t address, uint64_t bytes) {
-  uint64_t first = address / PAGER_FRAME_BYTES, last = (address + bytes + PAGER_FRAME_BYTES - 1) / PAGER_FRAME_BYTES;
-  return (last - first) * PAGER_FRAME_BYTES;
+static uint64_t page_bytes_of(uint64_t address, uint64_t bytes) {
+  uint64_t first = address / FF_PAGE_BYTES, last = (address + bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
+  return (last - first) * FF_PAGE_BYTES;
 }
 
 static bool lives_on_gpu(trace_memory_kind kind) { return kind == TRACE_MEMORY_DEVICE || kind == TRACE_MEMORY_MANAGED; }
@@ -70,7 +70,7 @@ static void allocate(sim *s, const trace_op *op) {
   spend(s, s->t.malloc);
   if (s->failed) return;
   bool counted = lives_on_gpu(op->alloc.memory);
-  uint64_t bytes = frames_bytes(op->alloc.address, op->alloc.bytes);
+  uint64_t bytes = page_bytes_of(op->alloc.address, op->alloc.bytes);
   if (counted) grow_memory(s, s->mapped + bytes);
   if (counted && s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
     char wanted[32], there[32];
@@ -96,7 +96,7 @@ static void release(sim *s, const trace_op *op) {
   pager_allocation a = s->pager->allocations.items[index];
   pager_unmap(s->pager, op->free.address);
   if (!lives_on_gpu(a.kind)) return;
-  s->mapped -= frames_bytes(a.address, a.bytes);
+  s->mapped -= page_bytes_of(a.address, a.bytes);
   s->mapped_raw -= a.bytes;
 }
 

@@ -290,7 +290,7 @@ struct sim {
   ps batch_at;                  /* how far the service has come */
   FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
   bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
-  ps room_at;                   /* when the frames that the next transfer takes are written back */
+  ps room_at;                   /* when the memory that the next transfer takes is written back */
   bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */
   FF_VEC(warp *) warps;
@@ -308,7 +308,7 @@ struct sim {
   uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
   bool touches_recorded;        /* the program says when the host touches managed memory */
-  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory, in frames and as asked for */
+  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory, in whole pages and as asked for */
   bool failed;
   uint64_t processed;           /* operations */
   ps device_end;                /* the latest end of any operation */

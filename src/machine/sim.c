@@ -64,7 +64,7 @@ static ff_status check_spec(const machine_spec *spec, ff_error *error) {
     return ff_fail(error, FF_INVALID, "%s: page_bytes and fault_page_bytes must be powers of two", spec->name);
   if (spec->l2_slices % spec->channels)
     return ff_fail(error, FF_INVALID, "%s: l2_slices must be a multiple of channels", spec->name);
-  if (spec->fault_page_bytes < PAGER_FRAME_BYTES || spec->fault_page_bytes > 2 << 20 || spec->page_bytes < PAGER_FRAME_BYTES)
+  if (spec->fault_page_bytes < FF_PAGE_BYTES || spec->fault_page_bytes > 2 << 20 || spec->page_bytes < FF_PAGE_BYTES)
     return ff_fail(error, FF_INVALID, "%s: page_bytes must be at least 4K, fault_page_bytes 4K to 2M", spec->name);
   if (spec->l2_bytes / spec->l2_slices < TRACE_LINE_BYTES)
     return ff_fail(error, FF_INVALID, "%s: an L2 slice must hold at least one line of 128 bytes", spec->name);
@@ -115,7 +115,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   const manager *m = s->manager;
   uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
   if (!is_paged(s)) unit = s->spec->fault_page_bytes;
-  if (unit < PAGER_FRAME_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1)))
+  if (unit < FF_PAGE_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "a unit of %" PRIu64 " bytes: it must be a power of two from 4 KiB to 2 MiB", unit);
   s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
   if (s->gpu_memory_share > 0) s->gpu_memory = s->least_memory;

@@ -73,12 +73,12 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   pager_unit *unit = n->unit;
   FF_ASSERT(unit->state == PAGER_ABSENT);
-  if (!pager_make_room(p, pager_frames_wanted(p, n->address, unit))) return false;
+  if (!pager_make_room(p, pager_room_wanted(p, n->address, unit))) return false;
   unit->state = PAGER_IN_FLIGHT;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
-  pager_frames_take(p, n->address, unit);
-  p->in_flight += unit->frames;
+  pager_room_take(p, n->address, unit);
+  p->in_flight += unit->bytes;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   uint32_t sm = n->sm, warp = p->waiters.items[n->first_waiter].warp;
@@ -203,10 +203,10 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   unit->flight = 0;
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;
-  p->in_flight -= unit->frames;
-  p->resident += unit->frames;
-  p->moved_in += unit->frames;
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->frames * PAGER_FRAME_BYTES);
+  p->in_flight -= unit->bytes;
+  p->resident += unit->bytes;
+  p->moved_in += unit->bytes;
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->bytes);
   pager_mark(p, address, unit);
   pager_end_tracked(p, unit);
 }

@@ -35,7 +35,7 @@ pager_unit *pager_walk_next(pager_walk *w) {
 }
 
 static void moved(pager *p, const pager_unit *unit, bool in) {
-  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->frames * PAGER_FRAME_BYTES);
+  p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
 }
 
 static bool is_paged(const pager *p) { return p->config.manager->placement == MANAGER_PAGED; }
@@ -43,21 +43,21 @@ static bool is_paged(const pager *p) { return p->config.manager->placement == MA
 /* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
 static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_ABSENT);
-  bool room = pager_make_room(p, pager_frames_wanted(p, address, unit));
+  bool room = pager_make_room(p, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
   unit->prefetched = false;
   unit->last_use = p->now;
-  pager_frames_take(p, address, unit);
-  p->resident += unit->frames;
+  pager_room_take(p, address, unit);
+  p->resident += unit->bytes;
   pager_mark(p, address, unit);
 }
 
 static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
   unit->state = PAGER_ABSENT;
-  p->resident -= unit->frames;
-  pager_frames_give(p, address, unit);
+  p->resident -= unit->bytes;
+  pager_room_give(p, address, unit);
   p->config.hooks.left(p->config.hooks.context, address, unit);
   pager_mark(p, address, unit);
 }
@@ -68,9 +68,9 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
   FF_CHECK(unit->gpu_version == unit->version);
   unit->cpu_version = unit->gpu_version;
   unit_leaves(p, unit, address);
-  p->moved_out += unit->frames;
+  p->moved_out += unit->bytes;
   moves->units++;
-  moves->bytes += unit->frames * PAGER_FRAME_BYTES;
+  moves->bytes += unit->bytes;
   moved(p, unit, false);
 }
 
@@ -96,7 +96,7 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
       unit_leaves(p, unit, w.address);
-      p->dropped += unit->frames;
+      p->dropped += unit->bytes;
     }
     unit->cpu_version = ++unit->version;
   }
@@ -108,9 +108,9 @@ static void bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *
   FF_CHECK(unit->cpu_version == unit->version);
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
-  p->moved_in += unit->frames;
+  p->moved_in += unit->bytes;
   moves->units++;
-  moves->bytes += unit->frames * PAGER_FRAME_BYTES;
+  moves->bytes += unit->bytes;
   moved(p, unit, true);
 }
 
@@ -123,7 +123,7 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
     if (unit->state == PAGER_REMOTE) continue;
     if (unit->state == PAGER_ABSENT && w.covered) {
       unit_enters(p, unit, w.address);
-      p->filled += unit->frames;
+      p->filled += unit->bytes;
     } else if (unit->state == PAGER_ABSENT) {
       bring_in(p, unit, w.address, &moves);
     }
@@ -217,16 +217,16 @@ void pager_managed_host_write(pager *p, uint64_t address, uint64_t bytes) {
 
 void pager_check(const pager *p) {
   if (ff_check_level < 2 || !is_paged(p)) return;
-  uint64_t held = p->config.whole_blocks ? p->held_blocks * FF_BLOCK_PAGES : p->resident + p->in_flight;
-  FF_ASSERT(held + p->free == p->frames && p->resident + p->in_flight <= held);
+  uint64_t held = p->config.whole_blocks ? p->held_blocks * FF_BLOCK_BYTES : p->resident + p->in_flight;
+  FF_ASSERT(held + p->free == p->memory && p->resident + p->in_flight <= held);
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
 }
 
 static void unit_check(const pager *p, const pager_unit *unit, uint64_t *resident, uint64_t *in_flight) {
   if (!unit->allocation) return;
   FF_ASSERT(p->allocations.items[unit->allocation].live);
-  if (unit->state == PAGER_RESIDENT) *resident += unit->frames;
-  if (unit->state == PAGER_IN_FLIGHT) *in_flight += unit->frames;
+  if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
+  if (unit->state == PAGER_IN_FLIGHT) *in_flight += unit->bytes;
   FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0));
 }

@@ -29,10 +29,10 @@ pager *pager_create(const pager_config *config) {
   pager *p = ff_alloc(sizeof *p);
   p->config = *config;
   if (!p->config.allotment) p->config.allotment = 1;
-  FF_ASSERT(config->unit_bytes >= PAGER_FRAME_BYTES && config->unit_bytes <= CHUNK_BYTES);
+  FF_ASSERT(config->unit_bytes >= PAGER_LEAST_UNIT && config->unit_bytes <= CHUNK_BYTES);
   FF_ASSERT((config->unit_bytes & (config->unit_bytes - 1)) == 0);
   p->unit_shift = (uint32_t)__builtin_ctzll(config->unit_bytes);
-  p->frames = p->free = config->memory_bytes / PAGER_FRAME_BYTES;
+  p->memory = p->free = config->memory_bytes / FF_PAGE_BYTES * FF_PAGE_BYTES;
   p->bucket_count = 64;
   p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
   cache_clear(p);
@@ -76,9 +76,9 @@ void pager_free(pager *p) {
 void pager_grow(pager *p, uint64_t bytes) {
   p->config.memory_bytes += bytes;
   p->view.capacity = p->config.memory_bytes;
-  uint64_t frames = p->config.memory_bytes / PAGER_FRAME_BYTES - p->frames;
-  p->frames += frames;
-  p->free += frames;
+  uint64_t more = p->config.memory_bytes / FF_PAGE_BYTES * FF_PAGE_BYTES - p->memory;
+  p->memory += more;
+  p->free += more;
 }
 
 /* ---- units ---- */
@@ -90,7 +90,8 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   uint64_t end = window + p->config.unit_bytes;
   if (a->address + a->bytes < end) end = a->address + a->bytes;
   pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
-  unit.frames = (uint16_t)((round_up(end, PAGER_FRAME_BYTES) - round_down(begin, PAGER_FRAME_BYTES)) / PAGER_FRAME_BYTES);
+  uint64_t grain = p->config.unit_bytes < FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES;
+  unit.bytes = (uint32_t)(round_up(end, grain) - round_down(begin, grain));
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
   if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST || p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
@@ -154,9 +155,9 @@ static void unit_detach(pager *p, pager_unit *unit, uint32_t index, uint64_t add
   }
   FF_ASSERT(!unit->nacks && !unit->flight);
   if (unit->state == PAGER_RESIDENT && p->config.manager->placement == MANAGER_PAGED) {
-    p->resident -= unit->frames;
-    pager_frames_give(p, address, unit);
-    p->dropped += unit->frames;
+    p->resident -= unit->bytes;
+    pager_room_give(p, address, unit);
+    p->dropped += unit->bytes;
     p->config.hooks.left(p->config.hooks.context, address, unit);
     pager_tell(p, address, false);
   }

@@ -11,9 +11,9 @@
  *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
- * What always holds (pager_check; frames are 4 KiB pages, and only MANAGER_PAGED counts them):
- *     resident + in_flight + free == frames; if memory is handed out in whole blocks (the real driver's root chunks):
- *     blocks that hold anything x 512 + free == frames, and resident + in_flight <= what they make
+ * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
+ *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
+ *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
  *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
  *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
@@ -29,7 +29,7 @@
 #include "policy/manager.h"
 #include "trace/stream.h"
 
-#define PAGER_FRAME_BYTES UINT64_C(4096)
+#define PAGER_LEAST_UNIT 128u
 #define PAGER_CHUNK_SHIFT 21 /* the page table is kept in pieces of 2 MiB, made when first touched */
 
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
@@ -41,10 +41,10 @@ typedef struct pager_unit {
   uint32_t allocation;  /* index; 0: belongs to none, counts as resident */
   uint32_t flight;      /* IN_FLIGHT: its index */
   uint32_t nacks;       /* first NACK on it; 0: none */
+  uint32_t bytes;       /* that it covers: whole 4 KiB pages, or whole units if those are smaller */
   uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
   uint8_t state;        /* pager_state */
   uint8_t ordinal;      /* tells units of one window apart, for TLB tags */
-  uint16_t frames;      /* 4 KiB pages it covers, 1 to 512 */
   uint64_t last_use;    /* by the GPU, since it came; 0: never */
   bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
   bool prefetched;      /* came beside a far-fault */
@@ -132,11 +132,11 @@ typedef struct pager {
   uint64_t random;
   uint64_t now;                                        /* the machine's clock; it only marks uses and is shown to policies */
   uint32_t unit_shift;
-  uint64_t frames, free, in_flight, resident;          /* frames */
-  uint64_t resident_peak;                              /* frames, those in flight included */
-  uint64_t moved_in, moved_out, filled, dropped;       /* frames */
+  uint64_t memory, free, in_flight, resident;          /* bytes, as all that follow */
+  uint64_t resident_peak;                              /* those in flight included */
+  uint64_t moved_in, moved_out, filled, dropped;
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
-  uint64_t unused;                                     /* frames that were prefetched and left without a use */
+  uint64_t unused;                                     /* was prefetched and left without a use */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
   FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
@@ -162,7 +162,7 @@ typedef struct pager {
 
 pager *pager_create(const pager_config *config);
 void pager_free(pager *pager);
-void pager_grow(pager *pager, uint64_t bytes); /* GPU memory becomes larger; whole frames */
+void pager_grow(pager *pager, uint64_t bytes); /* GPU memory becomes larger; whole pages */
 
 /* ---- allocations ---- */
 
@@ -242,14 +242,14 @@ bool pager_wants_idle(const pager *pager);
 
 /* ---- room: room.c ---- */
 
-/* Frames that must be free for the unit to come. */
-uint64_t pager_frames_wanted(pager *pager, uint64_t address, const pager_unit *unit);
-void pager_frames_take(pager *pager, uint64_t address, const pager_unit *unit);
-void pager_frames_give(pager *pager, uint64_t address, const pager_unit *unit);
+/* Bytes that must be free for the unit to come. */
+uint64_t pager_room_wanted(pager *pager, uint64_t address, const pager_unit *unit);
+void pager_room_take(pager *pager, uint64_t address, const pager_unit *unit);
+void pager_room_give(pager *pager, uint64_t address, const pager_unit *unit);
 
 void pager_view_init(pager *pager);
-/* Evicts until `frames` are free. false: what is left cannot be evicted now (it is on its way). */
-bool pager_make_room(pager *pager, uint64_t frames);
+/* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
+bool pager_make_room(pager *pager, uint64_t bytes);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
 void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */

@@ -2,7 +2,7 @@
 /* Where the pager asks policies (farfault/policy.h): what to bring beside a far-fault, and what to evict when GPU memory
  * is full. A proposal is walked unit by unit; what is not in the right state, not mapped or does not fit is skipped.
  *
- *     pager_make_room:  free frames? -> all that the evictor proposes, in order -> whatever the hand comes upon
+ *     pager_make_room:  enough free? -> all that the evictor proposes, in order -> whatever the hand comes upon
  *     pager_prefetch:   prefetcher's proposals, in order; neighbours travel in one transfer
  *
  * A unit that came for a far-fault is not evicted before the access that wanted it was made, unless nothing else is
@@ -72,7 +72,7 @@ void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
 
 static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_t)view - offsetof(pager, view)); }
 
-static uint64_t view_free(const ff_view *view) { return pager_of(view)->free * PAGER_FRAME_BYTES; }
+static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
 static void show_unit(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, ff_block *block) {
   bool dirty = unit->cpu_version != unit->version;
@@ -156,31 +156,31 @@ void pager_view_init(pager *p) {
                       .next_use = view_never, .first_touch = view_no_touch, .random = view_random, .propose = view_propose};
 }
 
-/* ---- frames ---- */
+/* ---- memory ---- */
 
-uint64_t pager_frames_wanted(pager *p, uint64_t address, const pager_unit *unit) {
-  if (!p->config.whole_blocks) return unit->frames;
-  return pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding ? 0 : FF_BLOCK_PAGES;
+uint64_t pager_room_wanted(pager *p, uint64_t address, const pager_unit *unit) {
+  if (!p->config.whole_blocks) return unit->bytes;
+  return pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding ? 0 : FF_BLOCK_BYTES;
 }
 
-void pager_frames_take(pager *p, uint64_t address, const pager_unit *unit) {
-  uint64_t frames = pager_frames_wanted(p, address, unit);
-  FF_ASSERT(p->free >= frames);
-  p->free -= frames;
+void pager_room_take(pager *p, uint64_t address, const pager_unit *unit) {
+  uint64_t bytes = pager_room_wanted(p, address, unit);
+  FF_ASSERT(p->free >= bytes);
+  p->free -= bytes;
   pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   if (p->config.whole_blocks && !chunk->holding) p->held_blocks++;
   chunk->holding++;
-  if (p->frames - p->free > p->resident_peak) p->resident_peak = p->frames - p->free;
+  if (p->memory - p->free > p->resident_peak) p->resident_peak = p->memory - p->free;
 }
 
-void pager_frames_give(pager *p, uint64_t address, const pager_unit *unit) {
+void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
   pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   FF_ASSERT(chunk->holding);
   chunk->holding--;
   if (!p->config.whole_blocks) {
-    p->free += unit->frames;
+    p->free += unit->bytes;
   } else if (!chunk->holding) {
-    p->free += FF_BLOCK_PAGES;
+    p->free += FF_BLOCK_BYTES;
     p->held_blocks--;
   }
 }
@@ -193,15 +193,15 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
   unit->cpu_version = unit->version;
   unit->state = PAGER_ABSENT;
-  if (unit->prefetched && !unit->last_use) p->unused += unit->frames;
+  if (unit->prefetched && !unit->last_use) p->unused += unit->bytes;
   unit->evicted = true;
-  p->resident -= unit->frames;
-  pager_frames_give(p, address, unit);
+  p->resident -= unit->bytes;
+  pager_room_give(p, address, unit);
   if (write_back) {
-    p->moved_out += unit->frames;
-    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->frames * PAGER_FRAME_BYTES);
+    p->moved_out += unit->bytes;
+    p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, false, unit->bytes);
   } else {
-    p->dropped += unit->frames;
+    p->dropped += unit->bytes;
   }
   p->config.hooks.left(p->config.hooks.context, address, unit);
   pager_mark(p, address, unit);
@@ -214,39 +214,39 @@ static void evict_range(pager *p, uint64_t address, uint64_t bytes) {
 }
 
 /* Goes round all allocations, from where the last search ended. */
-static void evict_by_hand(pager *p, uint64_t frames, bool fresh_too) {
+static void evict_by_hand(pager *p, uint64_t bytes, bool fresh_too) {
   uint64_t begin = p->hand_address;
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
     pager_walk w = pager_walk_begin(p, round ? 0 : begin, round ? begin : UINT64_MAX - begin);
-    for (pager_unit *unit; p->free < frames && (unit = pager_walk_next(&w));) {
+    for (pager_unit *unit; p->free < bytes && (unit = pager_walk_next(&w));) {
       p->hand_address = w.last;
       if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, w.address);
     }
   }
 }
 
-/* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the frames they hold. */
-static void ask_evictor(pager *p, uint64_t frames) {
+/* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the memory they hold. */
+static void ask_evictor(pager *p, uint64_t bytes) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
   p->view.now = p->now;
   p->to_evict.count = 0;
   p->proposals = &p->to_evict;
-  policy->evict(p->config.evict_state, &p->view, (p->config.whole_blocks ? 1 : frames) * PAGER_FRAME_BYTES);
+  policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
   p->proposals = NULL;
   for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes);
 }
 
-bool pager_make_room(pager *p, uint64_t frames) {
-  if (p->free >= frames) return true;
+bool pager_make_room(pager *p, uint64_t bytes) {
+  if (p->free >= bytes) return true;
   if (!p->resident) return false;
-  for (uint64_t before = UINT64_MAX; p->free < frames && p->resident < before;) { /* as long as it helps */
+  for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
     before = p->resident;
-    ask_evictor(p, frames - p->free);
+    ask_evictor(p, bytes - p->free);
   }
-  for (int fresh_too = 0; fresh_too < 2 && p->free < frames; fresh_too++) evict_by_hand(p, frames, fresh_too);
+  for (int fresh_too = 0; fresh_too < 2 && p->free < bytes; fresh_too++) evict_by_hand(p, bytes, fresh_too);
   pager_check(p);
-  return p->free >= frames;
+  return p->free >= bytes;
 }
 
 /* ---- prefetch ---- */
@@ -266,20 +266,20 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving)) continue; /* a throttled request brings it by itself */
-    uint64_t wanted = pager_frames_wanted(p, w.address, unit);
+    uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
-    uint64_t begin = w.first & ~(PAGER_FRAME_BYTES - 1);
+    uint64_t begin = w.first & ~(FF_PAGE_BYTES - 1);
     bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
     if (!joins) {
       run_start(p, r);
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
-    r->end = (w.last + PAGER_FRAME_BYTES - 1) & ~(PAGER_FRAME_BYTES - 1);
+    r->end = (w.last + FF_PAGE_BYTES - 1) & ~(FF_PAGE_BYTES - 1);
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
     unit->prefetched = !unit->nacks;
-    pager_frames_take(p, w.address, unit);
-    p->in_flight += unit->frames;
+    pager_room_take(p, w.address, unit);
+    p->in_flight += unit->bytes;
     pager_mark(p, w.address, unit);
   }
 }

@@ -241,11 +241,11 @@ static void test_memory_too_small(void **state) {
     }
     assert_int_equal(c->launches, copies ? 1 : 3);
     if (paged) {
-      assert_true(c->pages_evicted >= 376 && c->refaults > 0 && c->resident_peak_bytes <= 4 << 20);
-      assert_true(c->pages_written_back > 0 && c->pages_written_back <= c->pages_evicted);
+      assert_true(c->evicted_bytes >= 376 * 4096 && c->refaults > 0 && c->resident_peak_bytes <= 4 << 20);
+      assert_true(c->written_back_bytes > 0 && c->written_back_bytes <= c->evicted_bytes);
       assert_int_equal(c->d2h_bytes >= 1400 * 4096u, true); /* everything that was written has come back, evicted or asked for */
     } else {
-      assert_int_equal(c->pages_evicted + c->refaults + c->pages_prefetched, 0);
+      assert_int_equal(c->evicted_bytes + c->refaults + c->prefetched_bytes, 0);
     }
     assert_int_equal(trace_program_usage(r.program).memory_bytes, 0); /* what was not simulated was given back */
     rig_close(&r);

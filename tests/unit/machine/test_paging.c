@@ -44,8 +44,8 @@ static void test_write_back(void **state) {
     launch(&r, (pages){16, 16, 1, false});
     const sim_counters *c = &rig_finish(&r)->counters;
     assert_int_equal(c->faults, 32);
-    assert_int_equal(c->pages_evicted, 16);
-    assert_int_equal(c->pages_written_back, how ? 16 : 0);
+    assert_int_equal(c->evicted_bytes, 16 * 4096);
+    assert_int_equal(c->written_back_bytes, how ? 16 * 4096 : 0);
     assert_int_equal(c->d2h_bytes, how ? 16 * 4096 : 0);
     assert_int_equal(c->refaults, 0);
     assert_int_equal(c->resident_peak_bytes, 64 << 10);
@@ -71,7 +71,7 @@ static void test_what_is_evicted(void **state) {
     launch(&r, (pages){0, 1, 1, false});
     const sim_counters *c = &rig_finish(&r)->counters;
     assert_int_equal(c->refaults, expected[e]);
-    assert_int_equal(c->pages_evicted, 1 + expected[e]);
+    assert_int_equal(c->evicted_bytes, (1 + expected[e]) * 4096);
     rig_close(&r);
   }
 }
@@ -84,7 +84,7 @@ static void test_idle_prefetch_fills_the_link(void **state) {
   launch(&r, (pages){16284, 100, 1, false}); /* the last pages: each a fault of 20 us */
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->faults, 100);
-  double carried = (double)(c->faults + c->pages_prefetched) * (double)PAGE_PS; /* of 4.2 ms for all */
+  double carried = (double)(c->faults + c->prefetched_bytes / 4096) * (double)PAGE_PS; /* of 4.2 ms for all */
   assert_true(carried > 0.99 * (double)c->kernel_ps && carried < 1.01 * (double)c->kernel_ps);
   rig_close(&r);
 }
@@ -98,7 +98,7 @@ static void test_density_through_the_pager(void **state) {
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->faults, 6);
   assert_int_equal(c->h2d_bytes, 2 << 20);
-  assert_int_equal(c->pages_prefetched, 512 - 6);
+  assert_int_equal(c->prefetched_bytes, (512 - 6) * 4096);
   rig_close(&r);
 }
 
@@ -136,8 +136,8 @@ static void test_whole_blocks(void **state) {
   launch(&r, (pages){0, 1, 512, false});
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->faults, 5);
-  assert_int_equal(c->pages_evicted, 3);
-  assert_int_equal(c->pages_written_back, 3);
+  assert_int_equal(c->evicted_bytes, 3 * 4096);
+  assert_int_equal(c->written_back_bytes, 3 * 4096);
   assert_int_equal(c->refaults, 1);
   assert_int_equal(c->resident_peak_bytes, 4 << 20);
   rig_close(&r);
@@ -168,7 +168,7 @@ static void test_share_of_memory(void **state) {
   launch(&r, (pages){1024, 512, 1, false});
   const sim_counters *c = &rig_finish(&r)->counters;
   assert_int_equal(c->resident_peak_bytes, 2 << 20);
-  assert_int_equal(c->pages_evicted, 256 + 256);
+  assert_int_equal(c->evicted_bytes, 512 * 4096);
   rig_close(&r);
 }
 
