@@ -131,8 +131,8 @@ static ff_status check_paging(cli_setup *setup, ff_error *error) {
   if (!status) status = check_policy(POLICY_EVICT, "--evict", setup->evict, sizeof setup->evict, error);
   if (status) return status;
   if (setup->unit[0] && (status = ff_parse_bytes(setup->unit, 0, &unit, error))) return ff_fail_at(error, status, "--unit");
-  if (setup->unit[0] && (unit < FF_PAGE_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1))))
-    return ff_fail(error, FF_INVALID, "--unit: '%s' is not a power of two from 4K to 2M", setup->unit);
+  if (setup->unit[0] && (unit < 128 || unit > FF_BLOCK_BYTES || (unit & (unit - 1))))
+    return ff_fail(error, FF_INVALID, "--unit: '%s' is not a power of two from 128 to 2M", setup->unit);
   if (setup->write_back[0] && strcmp(setup->write_back, "serial") && strcmp(setup->write_back, "overlapped"))
     return ff_fail(error, FF_INVALID, "--write-back: '%s' is neither 'serial' nor 'overlapped'", setup->write_back);
   return FF_OK;

@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
      "managers evict what does not fit; the program itself always finds the machine's", 1},
     {"prefetch", KEY_PREFETCH, "POLICY", 0, "what paged managers bring beside a far-fault, instead of their own way: a name of `farfault list policies`, or a plug-in (./mine.so)", 1},
     {"evict", KEY_EVICT, "POLICY", 0, "what they evict when memory is full (lru:2M, fifo, tree, ./mine.so ...)", 1},
-    {"unit", KEY_UNIT, "SIZE", 0, "what a far-fault moves at least: a power of two from 4K to 2M", 1},
+    {"unit", KEY_UNIT, "SIZE", 0, "what a far-fault moves at least: a power of two from 4K to 2M; of partial pages 128 to 64K", 1},
     {"write-back", KEY_WRITE_BACK, "HOW", 0, "serial: what comes in waits for what it replaces to be written back (default); overlapped: it does not", 1},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 1},
     {NULL, 0, NULL, 0, "How the program is executed:", 2},

@@ -58,7 +58,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
-  uint64_t page = address >> p->s->page_shift;
+  uint64_t page = address >> p->s->seen_shift;
   for (uint32_t i = m->seen_count; i-- > 0;)
     if (m->seen[i].page == page && m->seen[i].ordinal == p->unit->ordinal) {
       *ready = m->seen[i].ready;

@@ -177,7 +177,7 @@ typedef struct block {
 } block;
 
 typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
-  uint64_t page;                /* address >> page_shift */
+  uint64_t page;                /* address >> seen_shift */
   ps ready;
   uint8_t ordinal;
   bool here;
@@ -283,6 +283,7 @@ struct sim {
   host_link link;
   pager *pager;
   uint32_t page_shift;          /* of TLB entries */
+  uint32_t seen_shift;          /* of what a translation answers for: a page, or a unit of a partial page */
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
   ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
   sim_counters *served_kernel;  /* whose far-fault that is */

@@ -115,8 +115,9 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   const manager *m = s->manager;
   uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
   if (!is_paged(s)) unit = s->spec->fault_page_bytes;
-  if (unit < FF_PAGE_BYTES || unit > FF_BLOCK_BYTES || (unit & (unit - 1)))
-    return ff_fail(error, FF_INVALID, "a unit of %" PRIu64 " bytes: it must be a power of two from 4 KiB to 2 MiB", unit);
+  uint64_t low = m->ranges ? PAGER_LEAST_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
+  if (unit < low || unit > high || (unit & (unit - 1)))
+    return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
   s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
   if (s->gpu_memory_share > 0) s->gpu_memory = s->least_memory;
   if (is_paged(s) && s->gpu_memory < s->least_memory)
@@ -132,11 +133,14 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   }
   pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
-                         .evict = s->evict.policy, .evict_state = s->evict.state, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks};
+                         .evict = s->evict.policy, .evict_state = s->evict.state, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
+                         .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
   s->pager = pager_create(&config);
-  /* A TLB entry cannot map more than what moves as one. */
-  s->page_shift = (uint32_t)__builtin_ctzll(is_paged(s) ? smaller(s->spec->page_bytes, unit) : s->spec->page_bytes);
+  /* A TLB entry cannot map more than what moves as one; that of a partial page maps 2 MiB and knows what is valid. */
+  uint64_t page = m->ranges ? FF_BLOCK_BYTES : is_paged(s) ? smaller(s->spec->page_bytes, unit) : s->spec->page_bytes;
+  s->page_shift = (uint32_t)__builtin_ctzll(page);
+  s->seen_shift = (uint32_t)__builtin_ctzll(m->ranges ? unit : page);
   return FF_OK;
 }
 

@@ -40,20 +40,25 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   *ready = server_take(&m->tlb_port, ask, at, s->t.tlb_port);
   COUNT(tally, tlb_lookups, 1);
   lru_entry *entry = lru_find(&m->tlb, key);
-  if (entry) {
+  bool absent = unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT, blocks;
+  if (entry && !absent) {
     if (entry->ready <= *ready) return TRANSLATION_DONE;
     COUNT(tally, tlb_merged, 1);
     *ready = entry->ready;
     return TRANSLATION_DONE;
   }
-  bool absent = unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT, blocks;
   if (absent && pager_waits(s->pager, m->index, unit)) {
     COUNT(tally, tlb_merged, 1);
     if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) COUNT(tally, faults_merged, 1);
     return TRANSLATION_ABSENT;
   }
-  COUNT(tally, tlb_misses, 1);
-  ps walked = gmmu_walk(s, address >> s->page_shift, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
+  ps walked;
+  if (entry) { /* a partial page: its entry says that the unit is not valid */
+    walked = (entry->ready > *ready ? entry->ready : *ready) + s->t.tlb_there;
+  } else {
+    COUNT(tally, tlb_misses, 1);
+    walked = gmmu_walk(s, address >> s->page_shift, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
+  }
   if (!absent) {
     *ready = walked + s->t.tlb_back;
     lru_insert(&m->tlb, key, *ready);

@@ -15,6 +15,7 @@
 #include "paging/pager.h"
 
 uint32_t pager_flight_take(pager *p) {
+  p->flight_count++;
   uint32_t index = p->free_flight;
   if (index) {
     p->free_flight = p->flights.items[index].next_free;
@@ -73,6 +74,7 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   pager_unit *unit = n->unit;
   FF_ASSERT(unit->state == PAGER_ABSENT);
+  if (p->config.flight_limit && p->flight_count >= p->config.flight_limit) return false;
   if (!pager_make_room(p, pager_room_wanted(p, n->address, unit))) return false;
   unit->state = PAGER_IN_FLIGHT;
   unit->flight = pager_flight_take(p);
@@ -85,6 +87,7 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_mark(p, address, unit);
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, sm, warp, address, flight, unit);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
+  if (p->config.ranges) pager_partial(p, address);
   pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
   return true;
 }
@@ -231,6 +234,7 @@ void pager_complete(pager *p, uint32_t flight) {
     if (unit->flight == flight) unit_arrives(p, unit, w.address);
   p->flights.items[flight] = (pager_flight){.next_free = p->free_flight};
   p->free_flight = flight;
+  p->flight_count--;
   feed_starved(p);
   if (ff_check_level >= 2) pager_check(p);
 }

@@ -74,9 +74,31 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
   moved(p, unit, false);
 }
 
+static void widen(const pager *p, uint64_t *address, uint64_t *bytes) {
+  if (!p->config.ranges || !*bytes) return;
+  uint64_t end = *address + *bytes < *address ? UINT64_MAX : *address + *bytes;
+  *address &= ~(FF_BLOCK_BYTES - 1);
+  *bytes = ((end - *address + FF_BLOCK_BYTES - 1) & ~(FF_BLOCK_BYTES - 1));
+}
+
+/* Partial pages: a request of the CPU takes the whole of each page back. What is not newer on the GPU is only forgotten. */
+static void whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_moves *moves) {
+  if (!p->config.ranges) return;
+  widen(p, &address, &bytes);
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    bring_back(p, unit, w.address, moves);
+    if (unit->state != PAGER_RESIDENT) continue;
+    unit_leaves(p, unit, w.address);
+    p->dropped += unit->bytes;
+  }
+}
+
 pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
+  whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
@@ -89,6 +111,7 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
 pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
+  whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
@@ -149,6 +172,7 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
 uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
   uint64_t latest = 0;
   if (!p->in_flight) return 0;
+  widen(p, &address, &bytes);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
     if (unit->state == PAGER_IN_FLIGHT && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;

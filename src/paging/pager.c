@@ -21,6 +21,7 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   uint32_t units = units_per_chunk(p);
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
+  if (p->config.ranges) chunk->units_valid = ff_alloc((units + 63) / 64 * sizeof *chunk->units_valid);
   for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
   return chunk;
 }
@@ -32,6 +33,7 @@ pager *pager_create(const pager_config *config) {
   FF_ASSERT(config->unit_bytes >= PAGER_LEAST_UNIT && config->unit_bytes <= CHUNK_BYTES);
   FF_ASSERT((config->unit_bytes & (config->unit_bytes - 1)) == 0);
   p->unit_shift = (uint32_t)__builtin_ctzll(config->unit_bytes);
+  p->grain = config->unit_bytes < FF_PAGE_BYTES ? config->unit_bytes : FF_PAGE_BYTES;
   p->memory = p->free = config->memory_bytes / FF_PAGE_BYTES * FF_PAGE_BYTES;
   p->bucket_count = 64;
   p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
@@ -52,9 +54,11 @@ void pager_free(pager *p) {
   for (uint32_t b = 0; b < p->bucket_count; b++)
     while (p->buckets[b]) {
       pager_chunk *next = p->buckets[b]->next;
+      free(p->buckets[b]->units_valid);
       free(p->buckets[b]);
       p->buckets[b] = next;
     }
+  free(p->nowhere->units_valid);
   free(p->nowhere);
   for (uint32_t i = 1; i < p->sibling_count; i++) free(p->siblings[i]);
   free(p->siblings);
@@ -90,8 +94,7 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   uint64_t end = window + p->config.unit_bytes;
   if (a->address + a->bytes < end) end = a->address + a->bytes;
   pager_unit unit = {.allocation = index, .version = 1, .cpu_version = 1, .gpu_version = 1, .state = PAGER_RESIDENT};
-  uint64_t grain = p->config.unit_bytes < FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES;
-  unit.bytes = (uint32_t)(round_up(end, grain) - round_down(begin, grain));
+  unit.bytes = (uint32_t)(round_up(end, p->grain) - round_down(begin, p->grain));
   if (p->config.manager->placement == MANAGER_EVERYWHERE) return unit;
   if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST || p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
@@ -265,6 +268,7 @@ static void chunk_drop(pager *p, pager_chunk *chunk) {
   *link = chunk->next;
   p->chunk_count--;
   if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number) p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
+  free(chunk->units_valid);
   free(chunk);
 }
 

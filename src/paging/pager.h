@@ -89,6 +89,9 @@ typedef struct pager_config {
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
   bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
+  uint32_t ranges;      /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
+  uint64_t gap_bytes;   /* partial pages with several ranges: a smaller gap between two is moved and closed */
+  uint32_t flight_limit; /* requests that the migration buffer holds; 0: any number */
   bool whole_blocks;    /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
   uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
   uint64_t memory_bytes;
@@ -102,6 +105,7 @@ typedef struct pager_chunk {
   struct pager_chunk *next;     /* in its bucket */
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
+  uint64_t *units_valid;        /* partial pages: a bit per unit that is resident or in flight; NULL else */
   ff_pages mapped, valid, moving; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
@@ -148,6 +152,8 @@ typedef struct pager {
   pager_unit **siblings;                               /* [0] unused */
   uint32_t sibling_count, sibling_capacity, sibling_free;
   FF_VEC(pager_flight) flights;                        /* [0] unused */
+  uint32_t flight_count;                               /* in use */
+  uint64_t grain;                                      /* what sizes are rounded to: pages, or units if those are smaller */
   uint64_t lands_last;                                 /* the latest landing so far */
   FF_VEC(pager_nack) nacks;
   FF_VEC(pager_waiter) waiters;
@@ -271,6 +277,12 @@ typedef struct pager_walk {
 } pager_walk;
 pager_walk pager_walk_begin(pager *pager, uint64_t address, uint64_t bytes);
 pager_unit *pager_walk_next(pager_walk *walk); /* NULL: the end */
+
+/* ---- partial pages: partial.c ---- */
+
+/* The unit at `address` is on its way: brings what lies between the page's ranges and may not stay out. */
+void pager_partial(pager *pager, uint64_t address);
+uint32_t pager_page_ranges(pager *pager, uint64_t address); /* that the page has now */
 
 /* ---- what the host and copies do; nothing may be in flight in the range ---- */
 

@@ -32,36 +32,58 @@ static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, 
   *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
 }
 
-void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
-  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
-  uint32_t first = (uint32_t)((window - base) / FF_PAGE_BYTES), last = first + (uint32_t)(p->config.unit_bytes / FF_PAGE_BYTES);
-  const pager_unit *unit = &chunk->units[(window - base) >> p->unit_shift];
-  if (chunk == p->nowhere) return;
-  set_pages(&chunk->mapped, first, last, false);
-  set_pages(&chunk->valid, first, last, false);
-  set_pages(&chunk->moving, first, last, false);
-  for (int pass = 0; pass < 2; pass++) /* what is there, then what is not: an absent unit makes its pages invalid */
-    for (const pager_unit *u = unit;; u = p->siblings[u->sibling]) {
-      if (u->allocation && u->state != PAGER_REMOTE) {
-        pages_of(p, chunk, window, u, &first, &last);
-        bool absent = u->state == PAGER_ABSENT;
-        set_pages(&chunk->mapped, first, last, true);
-        if (absent == (pass == 1)) set_pages(&chunk->valid, first, last, !absent);
-        if (u->state == PAGER_IN_FLIGHT) set_pages(&chunk->moving, first, last, true);
-      }
-      if (!u->sibling) break;
-    }
+/* Partial pages: a bit per unit; a page counts as valid for policies as soon as any of it is. */
+static void mark_partial(pager *p, pager_chunk *chunk, uint64_t window) {
+  uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
+  bool valid = false;
+  for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
+    valid = valid || (unit->allocation && (unit->state == PAGER_RESIDENT || unit->state == PAGER_IN_FLIGHT));
+    if (!unit->sibling) break;
+  }
+  uint64_t bit = UINT64_C(1) << (u % 64);
+  if (valid) chunk->units_valid[u / 64] |= bit;
+  else chunk->units_valid[u / 64] &= ~bit;
 }
 
+/* The pages that this window of units makes up, or the page that it is a part of. */
+void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
+  if (chunk == p->nowhere) return;
+  if (p->config.ranges) mark_partial(p, chunk, window);
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, page = window & ~(FF_PAGE_BYTES - 1);
+  uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
+  uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES), first, last;
+  set_pages(&chunk->mapped, from, to, false);
+  set_pages(&chunk->valid, from, to, false);
+  set_pages(&chunk->moving, from, to, false);
+  bool any = p->config.unit_bytes < FF_PAGE_BYTES;
+  for (int pass = 0; pass < 2; pass++) /* what is there, then what is not: an absent unit makes its pages invalid */
+    for (uint64_t at = page; at < end; at += p->config.unit_bytes)
+      for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift];; u = p->siblings[u->sibling]) {
+        if (u->allocation && u->state != PAGER_REMOTE) {
+          pages_of(p, chunk, at, u, &first, &last);
+          bool absent = u->state == PAGER_ABSENT;
+          set_pages(&chunk->mapped, first, last, true);
+          if (absent == (pass == 1) && !(absent && any)) set_pages(&chunk->valid, first, last, !absent);
+          if (u->state == PAGER_IN_FLIGHT) set_pages(&chunk->moving, first, last, true);
+        }
+        if (!u->sibling) break;
+      }
+}
+
+/* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
 void pager_tell(pager *p, uint64_t address, bool arrived) {
   const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  uint64_t window = address & ~(p->config.unit_bytes - 1);
+  uint64_t bytes = p->config.unit_bytes;
+  if (!arrived && p->config.whole_blocks) {
+    if (pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding) return;
+    bytes = FF_BLOCK_BYTES;
+  }
   p->view.now = p->now;
   for (int i = 0; i < 2; i++) {
     if (!policies[i]) continue;
-    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, window, p->config.unit_bytes);
-    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, window, p->config.unit_bytes);
+    if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
+    if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, address & ~(bytes - 1), bytes);
   }
 }
 
@@ -265,16 +287,16 @@ static void run_start(pager *p, run *r) {
 static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving)) continue; /* a throttled request brings it by itself */
+    if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
-    uint64_t begin = w.first & ~(FF_PAGE_BYTES - 1);
+    uint64_t begin = w.first & ~(p->grain - 1);
     bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
     if (!joins) {
       run_start(p, r);
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
-    r->end = (w.last + FF_PAGE_BYTES - 1) & ~(FF_PAGE_BYTES - 1);
+    r->end = (w.last + p->grain - 1) & ~(p->grain - 1);
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
     unit->prefetched = !unit->nacks;

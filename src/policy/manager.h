@@ -40,6 +40,8 @@ typedef struct manager {
   const char *prefetch;  /* policies, as for --prefetch and --evict; NULL: none, and "lru" */
   const char *evict;
   uint64_t unit_bytes;   /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
+  uint32_t ranges;       /* partial pages of 2 MiB: valid ranges that each may have; 0: no partial pages */
+  uint64_t gap_bytes;    /* with several ranges: a smaller gap is moved and closed */
   bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
   bool batches;          /* decide answers MANAGER_BUFFER always */
   bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */

@@ -40,7 +40,7 @@ usage "is not a size" run --gpu-memory 99999999999T ./program
 usage "'0%' is nothing" run --gpu-memory 0% ./program
 usage "did you mean 'density'" run --prefetch densty ./program
 usage "no-such.so" run --evict ./no-such.so ./program
-usage "is not a power of two from 4K to 2M" run --unit 5000 ./program
+usage "is not a power of two from 128 to 2M" run --unit 5000 ./program
 usage "is neither 'serial' nor 'overlapped'" run --write-back never ./program
 usage "a machine has no value 'fault_uss': did you mean 'fault_us'?" run --set fault_uss=5 ./program
 usage "--set is empty" run --set "" ./program

@@ -143,6 +143,76 @@ static void test_whole_blocks(void **state) {
   rig_close(&r);
 }
 
+/* ---- partial pages ---- */
+
+typedef struct steps { uint32_t count; uint32_t unit[24]; bool write; } steps; /* units of 1 KiB, touched one after the other */
+
+#define TOUCH(n, ...) &(steps){.count = n, .unit = {__VA_ARGS__}}
+
+static void touch_units(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const steps *s = context;
+  for (uint32_t n = 0; n < s->count; n++) {
+    rig_load_wait(w, RIG_BASE + s->unit[n] * 1024ull);
+    if (s->write) rig_store(w, RIG_BASE + s->unit[n] * 1024ull);
+  }
+}
+
+/* Bytes moved in, and the ranges left, after these touches. */
+static void partial(const char *manager, const steps *s, uint64_t faults, uint64_t units, uint32_t page_ranges) {
+  rig r = begin(manager, 0);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = s});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, faults);
+  assert_int_equal(c->h2d_bytes, units * 1024);
+  assert_int_equal(pager_page_ranges(r.sim->pager, RIG_BASE), page_ranges);
+  rig_close(&r);
+}
+
+static void test_hull_rule(void **state) {
+  partial("partial-single", TOUCH(1, 7), 1, 1, 1);
+  partial("partial-single", TOUCH(2, 7, 7), 1, 1, 1);
+  partial("partial-single", TOUCH(2, 0, 10), 2, 11, 1);
+  partial("partial-single", TOUCH(3, 10, 0, 5), 2, 11, 1);   /* 5 lies within: a hit */
+  partial("partial-single", TOUCH(3, 10, 20, 0), 3, 21, 1);  /* widened on either side */
+  partial("partial-single", TOUCH(2, 0, 2047), 2, 2048, 1);  /* the whole page */
+  partial("partial-single", TOUCH(2, 2047, 2048), 2, 2, 1);  /* another page */
+}
+
+static void test_gap_rule(void **state) {
+  partial("partial-multi", TOUCH(2, 0, 10), 2, 2, 2);
+  partial("partial-multi", TOUCH(2, 0, 4), 2, 5, 1);  /* three units lie between: under 4 KiB */
+  partial("partial-multi", TOUCH(2, 0, 5), 2, 2, 2);  /* four: not smaller than the threshold */
+  partial("partial-multi", TOUCH(3, 0, 5, 3), 3, 6, 1); /* closes both gaps */
+  partial("partial-multi", TOUCH(2, 5, 4), 2, 2, 1);  /* neighbours are one range */
+  partial("partial-multi", TOUCH(8, 0, 10, 21, 33, 46, 60, 75, 91), 8, 8, 8);
+  partial("partial-multi", TOUCH(9, 0, 10, 21, 33, 46, 60, 75, 91, 200), 9, 9 + 9, 8);   /* the smallest gap, 1 to 9, goes */
+  partial("partial-multi", TOUCH(9, 0, 20, 40, 60, 80, 100, 120, 140, 150), 9, 9 + 9, 8); /* here the newest */
+  partial("partial-multi", TOUCH(9, 0, 10, 20, 30, 40, 50, 60, 70, 80), 9, 9 + 9, 8);     /* equal ones: the lowest */
+}
+
+/* valid-in-CPU -> partial-valid -> a request of the CPU takes the whole page back; only what was written on the GPU is copied. */
+static void test_cpu_takes_the_page_back(void **state) {
+  rig r = begin("partial-multi", 0);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 4 << 20, TRACE_MEMORY_DEVICE);
+  static const steps reads = {3, {0, 100, 2048}, false}, writes = {1, {200}, true}, again = {2, {0, 200}, false}, other = {1, {2048}, false};
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &reads});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &writes});
+  rig_d2h(&r, RIG_BASE + 500 * 1024, 4); /* anywhere in the page */
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &again});
+  rig_h2d(&r, RIG_BASE + 700 * 1024, 4); /* a write by the CPU takes it too */
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &again});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &other}); /* the second page stayed */
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->faults, 4 + 2 + 2);
+  assert_int_equal(c->h2d_bytes, 8 * 1024);
+  assert_int_equal(c->d2h_bytes, 1024); /* the written unit, once */
+  assert_int_equal(c->resident_peak_bytes, 4 << 20); /* GPU memory is taken by whole pages */
+  rig_close(&r);
+}
+
 static void test_zero_copy(void **state) {
   rig r = begin("zero-copy", 64 << 10);
   rig_start(&r);
@@ -188,6 +258,9 @@ static void test_bad_choices(void **state) {
   refused("replay", NULL, "lru:5K", 0, 0, "4K, 64K or 2M");
   refused("replay", NULL, NULL, 6000, 0, "power of two");
   refused("replay", NULL, NULL, 4 << 20, 0, "power of two");
+  refused("replay", NULL, NULL, 1024, 0, "power of two");
+  refused("partial-multi", NULL, NULL, 64, 0, "power of two");
+  refused("partial-multi", NULL, NULL, 128 << 10, 0, "power of two");
   refused("replay", NULL, NULL, 0, 4096, "needs at least");
   refused("uvm", NULL, NULL, 0, 2 << 20, "needs at least");
   refused("replay", "oracle", NULL, 0, 0, "future");
@@ -199,6 +272,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
+      cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
