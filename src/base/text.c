@@ -19,6 +19,17 @@ void ff_text_add_bytes(ff_text *text, const void *bytes, size_t length) {
   text->chars[text->length] = '\0';
 }
 
+void ff_text_add_quoted(ff_text *text, const char *word) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+  if (*word && !word[strspn(word, plain)]) {
+    ff_text_add_bytes(text, word, strlen(word));
+    return;
+  }
+  ff_text_add_bytes(text, "'", 1);
+  for (; *word; word++) ff_text_add(text, *word == '\'' ? "'\\''" : "%c", *word);
+  ff_text_add_bytes(text, "'", 1);
+}
+
 void ff_text_add(ff_text *text, const char *format, ...) {
   va_list args, again;
   va_start(args, format);

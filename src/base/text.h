@@ -16,6 +16,8 @@ typedef struct ff_text {
 } ff_text;
 void ff_text_add(ff_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ff_text_add_bytes(ff_text *text, const void *bytes, size_t length);
+/* Adds the word as a shell would have to be given it: in quotes if it needs them. */
+void ff_text_add_quoted(ff_text *text, const char *word);
 
 /* A map from strings to pointers (open addressing, FNV-1a). Keys are not copied and must outlive the map. */
 typedef struct ff_map {

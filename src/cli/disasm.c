@@ -88,15 +88,29 @@ static void write_summary(const ptx_func *func, ff_text *out) {
   if (func->entry) ff_text_add(out, ", %llu bytes of parameters", (unsigned long long)params);
   if (shared) ff_text_add(out, ", %llu bytes of shared memory", (unsigned long long)shared);
   if (local) ff_text_add(out, ", %llu bytes of local memory", (unsigned long long)local);
-  ff_text_add(out, ", %u blocks\n//   %u instructions:", cfg->block_count, func->instr_count);
+  ff_text_add(out, ", %u basic blocks\n//   %u instructions:", cfg->block_count, func->instr_count);
   write_classes(func, out);
   ff_text_add(out, "\n");
   ptx_cfg_free(cfg);
 }
 
-/* One PTX text. `function`: only its summary and instructions, NULL: the whole module. *found: whether it was there. */
-static ff_status write_module(const char *name, const char *text, size_t length, const char *function, bool *found, ff_text *out,
-                              ff_error *error) {
+/* What is asked for, and what was seen on the way. */
+typedef struct search {
+  const char *function; /* only its summary and instructions; NULL: whole modules */
+  bool found;
+  ff_text others;       /* the first functions that are not it: "_Z5saxpyifPKfPf, ..." */
+  uint32_t other_count;
+} search;
+
+enum { OTHERS_NAMED = 8 };
+
+static void remember_other(search *search, const char *name) {
+  if (search->other_count++ < OTHERS_NAMED) ff_text_add(&search->others, "%s%s", search->other_count > 1 ? ", " : "", name);
+}
+
+/* One PTX text. */
+static ff_status write_module(const char *name, const char *text, size_t length, search *search, ff_text *out, ff_error *error) {
+  const char *function = search->function;
   ptx_module *module;
   ff_status status = ptx_module_parse(name, text, length, &module, error);
   if (status) return status;
@@ -107,8 +121,12 @@ static ff_status write_module(const char *name, const char *text, size_t length,
   }
   for (uint32_t i = 0; i < module->func_count; i++) {
     const ptx_func *func = module->funcs[i];
-    if (!func->has_body || (function && func != wanted)) continue;
-    *found = true;
+    if (!func->has_body) continue;
+    if (function && func != wanted) {
+      remember_other(search, func->name);
+      continue;
+    }
+    search->found = true;
     write_summary(func, out);
     for (uint32_t j = 0; function && j < func->instr_count; j++) {
       for (uint32_t k = 0; k < func->label_count; k++)
@@ -122,7 +140,7 @@ static ff_status write_module(const char *name, const char *text, size_t length,
   return FF_OK;
 }
 
-static ff_status write_executable(const char *path, const char *function, bool *found, ff_text *out, ff_error *error) {
+static ff_status write_executable(const char *path, search *search, ff_text *out, ff_error *error) {
   fatbin_ptx_texts texts;
   ff_status status = fatbin_extract_ptx(path, &texts, error);
   if (status) return status;
@@ -130,7 +148,7 @@ static ff_status write_executable(const char *path, const char *function, bool *
     ff_text name = {0};
     ff_text_add(&name, "%s(module %u%s%s, compute_%u%.1s)", path, texts.items[i].image + 1, texts.items[i].name[0] ? " of " : "",
                 texts.items[i].name, texts.items[i].arch, &texts.items[i].suffix);
-    status = write_module(name.chars, texts.items[i].text, texts.items[i].length, function, found, out, error);
+    status = write_module(name.chars, texts.items[i].text, texts.items[i].length, search, out, error);
     free(name.chars);
   }
   fatbin_ptx_texts_free(&texts);
@@ -138,14 +156,14 @@ static ff_status write_executable(const char *path, const char *function, bool *
 }
 
 /* What is no ELF file and no fat binary is taken for PTX text. */
-static ff_status write_file(const char *path, const char *function, bool *found, ff_text *out, ff_error *error) {
+static ff_status write_file(const char *path, search *search, ff_text *out, ff_error *error) {
   char *text;
   size_t size;
   ff_status status = ff_file_read(path, 0, &text, &size, error);
   if (status) return status;
   bool binary = size >= 4 && (!memcmp(text, "\177ELF", 4) || !memcmp(text, "\x50\xed\x55\xba", 4));
-  if (binary) status = write_executable(path, function, found, out, error);
-  else status = write_module(path, text, size, function, found, out, error);
+  if (binary) status = write_executable(path, search, out, error);
+  else status = write_module(path, text, size, search, out, error);
   free(text);
   return status;
 }
@@ -178,11 +196,15 @@ static int disasm(int argc, char **argv) {
   cli_parse(&argp, argc, argv, &a);
   ff_text out = {0};
   ff_error error;
-  bool found = false;
+  search search = {.function = a.function};
   int status;
-  if (write_file(a.file, a.function, &found, &out, &error)) status = cli_fail(CLI_BAD_FILE, "%s", error.message);
-  else if (a.function && !found) status = cli_fail(CLI_BAD_FILE, "%s: has no function '%s' with a body", a.file, a.function);
+  if (write_file(a.file, &search, &out, &error)) status = cli_fail(CLI_BAD_FILE, "%s", error.message);
+  else if (a.function && !search.found)
+    status = cli_fail(CLI_BAD_FILE, "%s: has no function '%s' with a body: there %s %s%s", a.file, a.function,
+                      search.other_count == 1 ? "is" : "are", search.other_count ? search.others.chars : "none",
+                      search.other_count > OTHERS_NAMED ? ", ..." : "");
   else status = cli_print(&out);
+  free(search.others.chars);
   free(out.chars);
   return status;
 }

@@ -94,8 +94,11 @@ static void add_workload(listing *list, const char *folder, char *line) {
   char *rest = NULL;
   const char *name = strtok_r(line, "\t", &rest), *summary = strtok_r(NULL, "\t", &rest), *values = strtok_r(NULL, "\t", &rest);
   if (!name || !summary || !values) return;
-  ff_text command = {0};
-  ff_text_add(&command, "%s/%s %s", folder, name, values);
+  ff_text path = {0}, command = {0};
+  ff_text_add(&path, "%s/%s", folder, name);
+  ff_text_add_quoted(&command, path.chars);
+  ff_text_add(&command, " %s", values);
+  free(path.chars);
   add_row(list, name, summary, command.chars);
   free(command.chars);
 }

@@ -98,6 +98,13 @@ static cudaError_t fault_error(exec_fault_kind kind) {
   return cudaErrorLaunchFailure;
 }
 
+#define WAITING_MS 10000u
+
+/* The host thread that launched waits here too: only another one of the program's can help the kernel. */
+static void say_waiting(const char *text) {
+  engine_say("%s\n  a launch returns here when the kernel has finished: it cannot wait for what the same host thread does later", text);
+}
+
 static exec_config configuration(const engine_function_info *info, const engine_launch *launch) {
   const machine_spec *m = ff_engine.machine;
   return (exec_config){
@@ -111,6 +118,8 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .max_instructions = ff_engine.options.max_instructions,
       .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
       .print = print,
+      .waiting = say_waiting,
+      .waiting_ms = WAITING_MS,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
       .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,

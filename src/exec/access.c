@@ -188,30 +188,28 @@ static uint64_t operand_lane(const core_warp *w, uint32_t operand, bool wide, ui
   return wide ? exec_u64(&w->x, operand)[lane] : exec_u32(&w->x, operand)[lane];
 }
 
-static void async_lane(core_warp *w, const exec_instr *i, uint32_t lane) {
+/* from, to: i with the side data of its two accesses, for faults. */
+static void async_lane(core_warp *w, const exec_instr *i, const exec_instr *from, const exec_instr *to, uint32_t lane) {
   const exec_async *copy = i->side;
-  exec_instr from = *i, to = *i; /* what a fault would show */
-  from.side = &copy->from;
-  to.side = &copy->to;
   uint64_t source = exec_u64(&w->x, i->src[1])[lane] + (uint64_t)copy->global_offset;
   uint64_t target = operand_lane(w, i->src[0], copy->wide_shared, lane) + (uint64_t)copy->shared_offset;
   uint32_t wanted = copy->has_size ? exec_u32(&w->x, i->src[2])[lane] : copy->bytes;
   unsigned char data[16] = {0};
   if (wanted > copy->bytes) wanted = copy->bytes;
-  if (source & (copy->bytes - 1u)) core_fault_access(w, &from, lane, EXEC_FAULT_MISALIGNED, source, copy->bytes);
-  if (target & (copy->bytes - 1u)) core_fault_access(w, &to, lane, EXEC_FAULT_MISALIGNED, target, copy->bytes);
-  if (wanted) memcpy(data, locate_global(w, &from, lane, source, wanted), wanted);
+  if (source & (copy->bytes - 1u)) core_fault_access(w, from, lane, EXEC_FAULT_MISALIGNED, source, copy->bytes);
+  if (target & (copy->bytes - 1u)) core_fault_access(w, to, lane, EXEC_FAULT_MISALIGNED, target, copy->bytes);
+  if (wanted) memcpy(data, locate_global(w, from, lane, source, wanted), wanted);
   if (target >= w->shared_bytes || w->shared_bytes - target < copy->bytes)
-    core_fault_access(w, &to, lane, EXEC_FAULT_ILLEGAL_ADDRESS, target, copy->bytes);
+    core_fault_access(w, to, lane, EXEC_FAULT_ILLEGAL_ADDRESS, target, copy->bytes);
   memcpy(w->shared + target, data, copy->bytes);
 }
 
 void core_async_copy(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_async *copy = i->side;
-  for (uint32_t m = w->active; m; m &= m - 1) async_lane(w, i, (uint32_t)__builtin_ctz(m));
-  if (!w->trace) return;
-  exec_instr load = *i;
-  load.side = &copy->from;
-  core_trace_gather(w, &load, exec_u64(x, i->src[1]), (uint64_t)copy->global_offset, copy->bytes, w->active);
+  exec_instr from = *i, to = *i;
+  from.side = &copy->from;
+  to.side = &copy->to;
+  for (uint32_t m = w->active; m; m &= m - 1) async_lane(w, i, &from, &to, (uint32_t)__builtin_ctz(m));
+  if (w->trace) core_trace_gather(w, &from, exec_u64(x, i->src[1]), (uint64_t)copy->global_offset, copy->bytes, w->active);
 }

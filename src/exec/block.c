@@ -187,6 +187,7 @@ block_result core_block_run(core_block *block) {
       if (first) continue;
       bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
       block->idle_turns = waits ? block->idle_turns + 1 : 0;
+      block->polled = block->busy_turns <= BUSY_TURNS;
       if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;
       continue;
     }

@@ -278,6 +278,7 @@ struct core_block {
   uint32_t at;                     /* the warp whose turn it is */
   uint32_t idle_turns;             /* turns that ended waiting since the last barrier or exit */
   uint32_t busy_turns;             /* turns that ended computing since then */
+  bool polled;                     /* when it gave way, all its warps had polled memory */
   trace_chunk *chunk;
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
@@ -305,6 +306,8 @@ struct core_worker {
   exec_stats stats;
   uint64_t seen_progress;          /* of the launch, when the stream last held a block back */
   uint32_t stuck_rounds;           /* how often in a row it did so without any progress */
+  uint64_t waiting_progress;       /* of the launch, since when its blocks have only polled, */
+  uint64_t waiting_since;          /* and that time, in ms; 0: they have not */
   jmp_buf escape;                  /* a fault leaves the interpreter through it */
 };
 
@@ -334,6 +337,7 @@ struct core_launch {
   uint64_t executed;               /* warp instructions, updated at the end of turns */
   uint64_t progress;               /* blocks finished and barriers passed */
   uint32_t resident;               /* blocks in progress */
+  bool told_waiting;               /* config->waiting was called */
   pthread_mutex_t lock;            /* of what follows */
   exec_fault fault;
   uint64_t fault_block;

@@ -132,7 +132,10 @@ bool decode_call(decoder *d) {
   } else {
     flow = EXEC_FLOW_HOST_CALL;
     call->host = host_function(callee->name);
-    if (call->host == EXEC_HOST_NONE) return decode_fail(d, "%s is a function that the virtual GPU does not provide", callee->name);
+    bool launches = !strncmp(callee->name, "__cuda_syscall_cnp", 18) || !strncmp(callee->name, "cudaGetParameterBuffer", 22);
+    if (call->host == EXEC_HOST_NONE)
+      return decode_fail(d, "%s is a function that the virtual GPU does not provide%s", callee->name,
+                         launches ? ": the kernel launches kernels (dynamic parallelism)" : "");
   }
   if (!call_places(d, parts.arguments, callee, prototype, false, &call->arguments, &call->argument_count)) return false;
   if (!call_places(d, parts.results, callee, prototype, true, &call->results, &call->result_count)) return false;

@@ -76,6 +76,9 @@ typedef struct exec_config {
   uint64_t clock_hz;          /* for %clock: one cycle per warp instruction; the report says that values depend on it */
   void (*print)(void *context, const char *text, size_t length); /* kernel printf, in block order per launch end */
   void *print_context;
+  void (*waiting)(const char *text); /* NULL, or told once if a block has only polled memory for waiting_ms of the
+                                      * host's time while no block got further; the launch goes on */
+  uint32_t waiting_ms;
   const char *isa;            /* "baseline", "avx2", ... or NULL: the best this processor has */
   volatile const bool *cancel; /* NULL, or set true to stop (becomes EXEC_FAULT_TIMEOUT) */
   volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */

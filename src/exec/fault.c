@@ -187,3 +187,14 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   add_place(&text, first, at->pc, lane);
   leave(first, at->pc, lane, EXEC_FAULT_BARRIER, 0, &text);
 }
+
+void core_tell_waiting(const core_block *block) {
+  const exec_config *config = block->launch->config;
+  const core_warp *w = &block->warps[block->at];
+  if (!w->active) return;
+  ff_text text = {0};
+  ff_text_add(&text, "a block has been waiting for %u s for memory that it reads to change", config->waiting_ms / 1000);
+  add_place(&text, w, w->pc, (uint32_t)__builtin_ctz(w->active));
+  config->waiting(text.chars);
+  free(text.chars);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a launch, and the message that says where. None of these functions returns: they leave the interpreter
- * through the worker's escape. */
+ * through the worker's escape; core_tell_waiting alone lets it go on. */
 #ifndef FF_EXEC_FAULT_H
 #define FF_EXEC_FAULT_H
 
@@ -17,5 +17,8 @@ _Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lan
 _Noreturn void core_fault_assert(core_warp *w, const exec_instr *i, uint32_t lane, const char *text);
 /* Nobody in the block can go on: names who waits where. */
 _Noreturn void core_fault_deadlock(core_block *block);
+
+/* Tells the launch's owner that the block has been waiting, and where; returns. */
+void core_tell_waiting(const core_block *block);
 
 #endif

@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "exec/fault.h"
 #include "exec/output.h"
 #include "exec/program.h"
 
@@ -115,6 +117,25 @@ static core_block *choose(core_worker *worker, core_launch *launch) {
   return take_first(worker);
 }
 
+static uint64_t milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
+}
+
+/* The block has given way. Whoever looks at the program is told if it may wait for ever. */
+static void note_waiting(core_worker *worker, core_launch *launch, const core_block *block) {
+  if (!launch->config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED)) return;
+  uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED), now = milliseconds();
+  if (!block->polled || !worker->waiting_since || progress != worker->waiting_progress) {
+    worker->waiting_since = now;
+    worker->waiting_progress = progress;
+  } else if (now - worker->waiting_since >= launch->config->waiting_ms &&
+             !__atomic_exchange_n(&launch->told_waiting, true, __ATOMIC_RELAXED)) {
+    core_tell_waiting(block);
+  }
+}
+
 /* Blocks behind one that has faulted stop at once; those before it may go on until they wait. */
 static void run_one(core_worker *worker, core_launch *launch, core_block *block) {
   core_block *volatile kept = block;
@@ -132,6 +153,7 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
     leave_place(launch);
     core_block_abort(block);
   } else {
+    note_waiting(worker, launch, block);
     append(worker, block);
   }
 }
@@ -139,6 +161,7 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
 static void work(core_worker *worker, core_launch *launch) {
   worker->seen_progress = UINT64_MAX;
   worker->stuck_rounds = 0;
+  worker->waiting_since = 0;
   for (;;) {
     core_block *block = choose(worker, launch);
     if (block) run_one(worker, launch, block);

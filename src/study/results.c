@@ -19,26 +19,16 @@
 
 enum { FIRST_PERIOD_MS = 20, PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
 
-/* Adds one argument, in quotes if a shell needs them. */
-static void add_argument(ff_text *out, const char *argument) {
-  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
-  if (out->length) ff_text_add(out, " ");
-  if (*argument && strspn(argument, plain) == strlen(argument)) {
-    ff_text_add(out, "%s", argument);
-    return;
-  }
-  ff_text_add(out, "'");
-  for (; *argument; argument++) ff_text_add(out, *argument == '\'' ? "'\\''" : "%c", *argument);
-  ff_text_add(out, "'");
-}
-
 /* The command of this process as a shell would take it, at most COMMAND_LIMIT bytes of arguments. */
 static char *own_command(void) {
   char *data;
   size_t size;
   if (ff_file_read("/proc/self/cmdline", 1 << 22, &data, &size, NULL)) return NULL;
   ff_text out = {0};
-  for (size_t at = 0; at < size && at < COMMAND_LIMIT; at += strlen(data + at) + 1) add_argument(&out, data + at);
+  for (size_t at = 0; at < size && at < COMMAND_LIMIT; at += strlen(data + at) + 1) {
+    if (at) ff_text_add(&out, " ");
+    ff_text_add_quoted(&out, data + at);
+  }
   free(data);
   return out.chars;
 }

@@ -21,7 +21,12 @@ expect_out "st.global.u32 [%rd2], %r1;"
 expect test "$(grep -c '\.entry' out)" -eq 0
 run "$farfault" disasm first.ptx nonesuch
 expect_status 2
-expect_err "first.ptx: has no function 'nonesuch' with a body"
+expect_err "first.ptx: has no function 'nonesuch' with a body: there is fill"
+sed -n '/^\.version/,/^\.address/p' first.ptx >many.ptx
+for i in 1 2 3 4 5 6 7 8 9; do echo ".entry k$i() { ret; }" >>many.ptx; done
+run "$farfault" disasm many.ptx k
+expect_status 2
+expect_err "there are k1, k2, k3, k4, k5, k6, k7, k8, ..."
 run "$farfault" disasm "$fixtures/both.fatbin"
 expect_status 0
 expect_out ".entry fill"

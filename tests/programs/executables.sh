@@ -22,9 +22,10 @@ expect_err "old_cuda: needs libcudart.so.10.2; the virtual GPU stands in for CUD
 # An RPATH would win over LD_LIBRARY_PATH: then, and only then, the library is preloaded.
 libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
 if [[ -e $libraries/libcudart.so.12 ]]; then
+  [[ $libraries == *[\ :\;\$]* ]] && libraries=$(realpath "$TMPDIR")/farfault- # a link stands for it
   run "$farfault" run "$fixtures/with_rpath"
   expect_status 0
-  expect_out "preload: $libraries/libcudart.so.12"
+  expect grep -q "^preload: $libraries.*/libcudart.so.12\$" out
   run "$farfault" run "$fixtures/with_ptx"
   expect_status 0
   expect_out "preload: none"

@@ -24,7 +24,7 @@ expect_status 1
 expect_err "set TMPDIR"
 if [[ -x $work/place\ with\ spaces/lib/farfault/workloads/vectoradd ]]; then
   run "$installed" list workloads
-  expect_out "place with spaces/lib/farfault/workloads/vectoradd"
+  expect_out "place with spaces/lib/farfault/workloads/vectoradd' "
   run "$installed" run --memory copy "$work/place with spaces/lib/farfault/workloads/vectoradd" 1000
   expect_status 0
   expect_out "PASSED"

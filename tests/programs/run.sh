@@ -42,9 +42,10 @@ expect_out "FARFAULT_GPU_MEMORY=75%"
 expect_out "FARFAULT_THREADS=2"
 expect_out "FARFAULT_MAX_INSTRUCTIONS=20000000"
 libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
+[[ $libraries == *[\ :\;\$]* ]] && libraries=$(realpath "$TMPDIR")/farfault- # a link stands for it
 expect_out "LD_LIBRARY_PATH=$libraries"
 LD_LIBRARY_PATH=/mine FARFAULT_GPU_MEMORY=1G run "$farfault" run --memory none /usr/bin/env
-expect_out "LD_LIBRARY_PATH=$libraries:/mine"
+expect grep -q "^LD_LIBRARY_PATH=$libraries.*:/mine\$" out
 expect_out "FARFAULT_MEMORY="
 expect test "$(grep -c FARFAULT_GPU_MEMORY out)" -eq 0
 cp "$source/machines/gtx480.yaml" mine.yaml

@@ -177,8 +177,20 @@ static void an_open_file_is_written_where_it_stands(void **state) {
   assert_int_equal(ff_file_write("/dev/fd/9999", "x", 1, &error), FF_IO);
 }
 
+static void words_are_quoted_for_a_shell(void **state) {
+  static const char *const rows[][2] = {{"saxpy", "saxpy"}, {"./a-b_c.d=1,2", "./a-b_c.d=1,2"}, {"", "''"}, {"two words", "'two words'"},
+                                        {"it's", "'it'\\''s'"}, {"$HOME", "'$HOME'"}, {"%s%n;", "'%s%n;'"}, {"a\nb", "'a\nb'"}, {"~", "'~'"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    ff_text text = {0};
+    ff_text_add_quoted(&text, rows[i][0]);
+    assert_string_equal(text.chars, rows[i][1]);
+    free(text.chars);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(words_are_quoted_for_a_shell),
       cmocka_unit_test(text_grows_and_ends_in_nul), cmocka_unit_test(adding_nothing_gives_an_empty_string),
       cmocka_unit_test(map_agrees_with_an_array), cmocka_unit_test(sizes_are_parsed),
       cmocka_unit_test(what_is_no_size_is_refused), cmocka_unit_test(bytes_are_formatted),

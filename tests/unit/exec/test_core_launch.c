@@ -223,9 +223,37 @@ static void test_vectors_are_whole(void **state) {
   check_whole("st.global.cg", "ld.global.cg", "u32", "r1");
 }
 
+/* Blocks that poll for long without anybody getting further are told of, once, and go on. */
+static char waiting_text[2048];
+static uint32_t waiting_times;
+static volatile uint32_t *waiting_for;
+static void keep_waiting(const char *text) {
+  snprintf(waiting_text, sizeof waiting_text, "%s", text);
+  waiting_times++;
+  *waiting_for = 1; /* as another thread of the host would */
+}
+
+static void test_waiting_is_told(void **state) {
+  kernel_test *t = open_body("", "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+  uint64_t out = buffer(t, 64);
+  waiting_for = u32_at(out);
+  waiting_times = 0;
+  t->config.waiting = keep_waiting;
+  t->config.waiting_ms = 20;
+  t->config.threads = 2;
+  run(t, "k", 2, 64, out, 0);
+  assert_int_equal(waiting_times, 1);
+  expect_text(waiting_text, "a block has been waiting");
+  expect_text(waiting_text, "in kernel k, block (");
+  expect_text(waiting_text, "ld.volatile.global.u32");
+  run(t, "k", 2, 64, out, 0); /* nothing to wait for */
+  assert_int_equal(waiting_times, 1);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
-    cmocka_unit_test(test_vectors_are_whole),
+    cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told),
     cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)
