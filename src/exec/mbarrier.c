@@ -9,7 +9,8 @@
  * pending to expected. So at rest pending > 0 or bytes != 0. The state that an arrival returns is the object before it.
  *
  * Copies by cp.async are over when they are issued, so cp.async.mbarrier.arrive is an arrival with .noinc and nothing
- * without (it would count itself up and down again). Waits never block: a test that fails costs as much as a poll. */
+ * without (it would count itself up and down again). Waits never block: after a test that fails
+ * the warp's turn ends at the next backward branch, for only others can change the outcome. */
 #include "exec/access.h"
 #include "exec/decode.h"
 
@@ -82,11 +83,18 @@ void core_mbarrier(exec_warp *x, const exec_instr *i) {
   access.side = &barrier->access;
   access.dst = barrier->waits ? i->src[1] : i->dst;
   core_access_lanes(x, &access);
-  if (!barrier->waits) return;
+  core_warp *w = (core_warp *)x;
+  if (!barrier->waits) {
+    w->block->idle_turns = 0; /* an arrival may be what the others wait for */
+    return;
+  }
   const uint32_t *over = exec_u32(x, i->src[1]);
-  uint32_t mask = ((core_warp *)x)->active, *predicate = exec_pred(x, i->dst2), bits = 0;
+  uint32_t mask = w->active, *predicate = exec_pred(x, i->dst2), bits = 0;
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++) bits |= (over[lane] & 1) << lane;
   *predicate = (*predicate & ~mask) | (bits & mask);
+  if (!(mask & ~bits)) return;
+  w->budget = -1;
+  w->polls = EXEC_SPIN_POLLS;
 }
 
 /* ---- decoding ---- */

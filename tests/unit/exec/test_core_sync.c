@@ -195,8 +195,22 @@ static void test_guarded_exchange(void **state) {
   close_ptx(t);
 }
 
+/* A warp that waits at an mbarrier gives way to those that have not arrived, instead of asking again and again. */
+static void test_mbarrier_waits_cheaply(void **state) {
+  kernel_test *t = open_body(".shared .align 8 .b64 flag;",
+                             AT "setp.ne.u32 %p1, %r3, 0; @%p1 bra GO; mbarrier.init.shared.b64 [flag], 256; GO: bar.sync 0; mov.u32 %r4, 0;"
+                                "ROUND: mbarrier.arrive.shared.b64 %rd4, [flag]; WAIT: mbarrier.test_wait.shared.b64 %p2, [flag], %rd4; @!%p2 bra WAIT;"
+                                "add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %n; @%p3 bra ROUND; st.global.u32 [%rd2], %r4;");
+  uint64_t out = buffer(t, 1024);
+  run(t, "k", 1, 256, out, 500);
+  for (uint32_t i = 0; i < 256; i++) assert_int_equal(u32_at(out)[i], 500);
+  assert_in_range(t->stats.warp_instructions, 500 * 8 * 6, 500 * 8 * 12); /* no more than a few questions per round */
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_barrier), cmocka_unit_test(test_barrier_after_exit), cmocka_unit_test(test_arrive), cmocka_unit_test(test_barrier_reductions),
     cmocka_unit_test(test_diverged_barrier), cmocka_unit_test(test_shfl), cmocka_unit_test(test_shfl_partial_warp), cmocka_unit_test(test_votes_and_matches),
-    cmocka_unit_test(test_exchange_across_branches), cmocka_unit_test(test_late_lanes), cmocka_unit_test(test_legacy_forms), cmocka_unit_test(test_guarded_exchange)};
+    cmocka_unit_test(test_exchange_across_branches), cmocka_unit_test(test_late_lanes), cmocka_unit_test(test_legacy_forms), cmocka_unit_test(test_guarded_exchange),
+    cmocka_unit_test(test_mbarrier_waits_cheaply)};
 RUN_ON_EVERY_ISA(tests)
