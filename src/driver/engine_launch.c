@@ -152,6 +152,14 @@ static void show_progress(const engine_launch *launch) {
   progress->blocks_total = grid_blocks(launch);
 }
 
+/* The report says that a kernel failed, and why in one line; the whole message is the program's stderr's. */
+static void note_fault(const char *kernel, const char *message) {
+  ff_text note = {0};
+  ff_text_add(&note, "kernel %s failed: %.*s", kernel, (int)strcspn(message, "\n"), message);
+  session_note(ff_engine.session, note.chars);
+  free(note.chars);
+}
+
 static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
   exec_config config = configuration(info, launch);
   exec_stats stats = {0};
@@ -174,6 +182,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (ff_engine.stop) return cudaErrorCudartUnloading; /* stopped by us: nothing to say */
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
+    note_fault(info->kernel.name, fault.message);
     engine_fault_locked(fault_error(fault.kind));
   } else if (status) {
     engine_say("%s", reason.message);

@@ -67,7 +67,10 @@ static bool fits(engine_memory memory, uint64_t bytes) {
 }
 
 static cudaError_t allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
-  if (!fits(memory, bytes)) return cudaErrorMemoryAllocation;
+  if (!fits(memory, bytes)) {
+    session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used);
+    return cudaErrorMemoryAllocation;
+  }
   char title[64], name[64];
   uint64_t number = ff_engine.allocations + 1;
   snprintf(title, sizeof title, "%.40s #%llu", call, (unsigned long long)number);

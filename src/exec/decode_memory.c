@@ -236,7 +236,7 @@ static bool frame_param(decoder *d, const ptx_operand *data, const ptx_operand *
 static bool param_access(decoder *d, const ptx_operand *data, const ptx_operand *address, ptx_type type, bool load, ptx_space *space) {
   const ptx_var *var = address->symbol ? address->symbol->var : NULL;
   if (!var) { /* through a register: see exec_symbol_address and decode_mov */
-    *space = d->func->entry ? PTX_SPACE_GLOBAL : PTX_SPACE_LOCAL;
+    *space = d->func->entry ? PTX_SPACE_CONST : PTX_SPACE_LOCAL; /* a kernel's lie in a constant bank */
     return false;
   }
   if (var->func != d->func || var->space != PTX_SPACE_PARAM) return decode_fail(d, "%s is no parameter of this function", var->name);

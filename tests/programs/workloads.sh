@@ -29,4 +29,24 @@ while IFS=$'\t' read -r name _ _ arguments _; do
   at_most "$name: ideal is the fastest" "$(value "$name.csv" ideal time_ps)" "$(value "$name.csv" copy time_ps)"
   at_most "$name: the link carries the input" 1 "$(value "$name.csv" copy h2d_bytes)"
 done <"$source/workloads/workloads.tsv"
+# Every manager in half the memory that the program allocates, at the highest level of checks; and policies of one's own.
+managers=$("$farfault" list managers | awk '{ printf "%s%s", (NR > 1 ? "," : ""), $1 }')
+FARFAULT_CHECK=2 run "$farfault" run --machine gtx480 --memory "$managers" --gpu-memory 50% --csv half.csv "$workloads/pathfinder" 30000 6 2
+expect_status 0
+expect_out "PASSED"
+expect test "$(wc -l <half.csv)" -eq $((1 + $(tr ',' '\n' <<<"$managers" | wc -l)))
+expect test "$(value half.csv copy complete)" -eq 1
+expect_err "copy: could not run it"
+for manager in demand replay sl tbn; do
+  at_most "$manager evicts" 1 "$(value half.csv $manager evicted_bytes)"
+  at_most "$manager: fits" "$(value half.csv $manager resident_peak_bytes)" $((1 << 20))
+done
+FARFAULT_CHECK=2 run "$farfault" run --machine gtx480 --memory replay --gpu-memory 75% --prefetch density:25 --evict fifo:64K --unit 4K --write-back overlapped \
+  "$workloads/pathfinder" 30000 6 2
+expect_status 0
+expect_err "note: paged managers with --evict fifo:64K"
+
+# A kernel that fails is in the report.
+run "$farfault" run --memory copy --max-instructions 1k "$workloads/vectoradd" 100000
+expect_err "note: kernel vectoradd failed: the kernel is not done after"
 finish

@@ -153,6 +153,12 @@ static void test_shared_passes(void **state) {
   compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "issue 11+3\nexit\n");
 }
 
+/* Parameters lie in a constant bank, also when they are read through a register: no access to global memory. */
+static void test_parameters(void **state) {
+  compare("", "mov.b64 %rd3, p_out; ld.param.u32 %r5, [%rd3+8]; add.u32 %r6, %r5, 1; st.global.u32 [%out], %r6;", 32, 0,
+          "issue 6\nstore 4 pc 5 mask ffffffff: 0/32/1\nissue 1\nexit\n");
+}
+
 static void test_prefetch(void **state) {
   compare("", AT "prefetch.global.L2 [%rd2+256]; shl.b64 %rd3, %rd1, 9; add.s64 %rd3, %rd3, %out; prefetch.L1 [%rd3];", 32, 0,
           "issue 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nissue 3\nprefetch 1 pc 8 mask ffffffff: "
@@ -208,6 +214,6 @@ static void test_many_blocks(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows), cmocka_unit_test(test_masks), cmocka_unit_test(test_gathers), cmocka_unit_test(test_waits), cmocka_unit_test(test_atomics),
-    cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_prefetch), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
+    cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_prefetch), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
     cmocka_unit_test(test_generic), cmocka_unit_test(test_many_blocks)};
 RUN_ON_EVERY_ISA(tests)
