@@ -206,7 +206,8 @@ static inline void prefetch_next(const sim *s) {
     __builtin_prefetch(w->scheduler);
   }
   for (uint32_t c = 5; c < 21; c++) {
-    const char *w = (const char *)s->warps.items[event_index(heap->items[c]) % s->warps.count];
+    if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
+    const char *w = (const char *)s->warps.items[event_index(heap->items[c])];
     __builtin_prefetch(w);
     __builtin_prefetch(w + 64);
   }
