@@ -140,11 +140,32 @@ static void test_walkers(void **state) {
   assert_true(one >= many + 30 * (3 * 20 + 100) * NS); /* each: three cached levels and an L2 access at least */
 }
 
+/* Two SMs ask for one page at the same moment: the second walk finds the first's entries in the walk cache, on their way,
+ * and waits for them as long as the first does. */
+static void one_load(trace_writer *w, uint64_t b, uint32_t i, const void *context) { rig_load_wait(w, RIG_BASE + b * 1024); }
+
+static void test_walks_share_what_is_on_its_way(void **state) {
+  uint64_t stall[2];
+  for (int n = 0; n < 2; n++) {
+    rig r;
+    rig_open(&r, "copy");
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 1 << 20, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = (uint64_t)n + 1, .warps = 1, .warp = one_load});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->walks, n + 1);
+    assert_int_equal(c->walk_cache_hits > 0, n > 0);
+    stall[n] = c->warp_stall_ps;
+    rig_close(&r);
+  }
+  assert_true(stall[1] >= 19 * stall[0] / 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reach), cmocka_unit_test(test_replacement), cmocka_unit_test(test_walk_cache), cmocka_unit_test(test_miss_time),
       cmocka_unit_test(test_hit_under_miss), cmocka_unit_test(test_ports), cmocka_unit_test(test_once_per_page_of_an_access),
-      cmocka_unit_test(test_walkers),
+      cmocka_unit_test(test_walkers), cmocka_unit_test(test_walks_share_what_is_on_its_way),
   };
   return cmocka_run_group_tests_name("tlb", tests, NULL, NULL);
 }
