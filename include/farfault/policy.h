@@ -37,8 +37,6 @@ typedef struct ff_fault { /* a far-fault that is being served */
   uint64_t address;       /* of the first byte that was asked for */
   uint64_t time;          /* when the fault was seen */
   uint32_t sm;
-  uint32_t launch;        /* number of the kernel launch, from 0 */
-  bool write;
 } ff_fault;
 
 typedef struct ff_pages { /* a bit per page of a block: page i is bit i % 64 of word[i / 64] */

@@ -47,9 +47,11 @@ static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t f
   s->batch_at = link_copy(s, true, bytes, false, begin);
   pager_walk w = pager_walk_begin(s->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->flight != flight || !unit->prefetched) continue;
+    if (unit->flight != flight) continue;
     tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
-    COUNT(&t, prefetched_bytes, unit->bytes);
+    if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
+    t.kernel->h2d_bytes += unit->bytes;
+    t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
   return s->batch_at;
 }

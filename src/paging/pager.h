@@ -140,7 +140,6 @@ typedef struct pager {
   uint64_t resident_peak;                              /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
-  uint64_t unused;                                     /* was prefetched and left without a use */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
   FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;                         /* live allocations, by address */

@@ -215,7 +215,6 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
   unit->cpu_version = unit->version;
   unit->state = PAGER_ABSENT;
-  if (unit->prefetched && !unit->last_use) p->unused += unit->bytes;
   unit->evicted = true;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);

@@ -61,7 +61,7 @@ void session_end_stream(session *session);
 
 /* ---- ending.c ---- */
 
-/* From now on a signal that would end the process, and quick_exit, first let this session write what it has. */
+/* From now on a signal that would end the process, and quick_exit, first let the session write what it has. */
 void session_watch_ending(session *session);
 void session_unwatch_ending(session *session);
 /* In the writer's thread, after `ending` was set: gives the simulations a little time to get to the end of what the program
