@@ -68,9 +68,9 @@ struct ff_view {
   /* The first allocation that begins at `address` or above; false: there is none. */
   bool (*next_allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation);
   uint64_t (*last_use)(const ff_view *view, uint64_t address, uint64_t bytes);  /* by the GPU, within the range; 0: never */
-  /* Only where the program's future is known (recorded), else FF_NEVER: when the range is used next, as a position in
-   * the program's order of accesses (it stays the answer until the program has come there, then a later one is), and
-   * the `index`-th address, from 0, in the order in which the program's pages are touched first. */
+  /* Of the program's future; FF_NEVER: no more, or the policy does not say needs_future. When the range is used next, as a
+   * position in the program's order of thread blocks (of what runs now: where the program has come to; else it stays the answer until the program has come there, then a later
+   * one is), and the `index`-th page, from 0, in the order in which the program's pages are touched first. */
   uint64_t (*next_use)(const ff_view *view, uint64_t address, uint64_t bytes);
   uint64_t (*first_touch)(const ff_view *view, uint64_t index);
   uint64_t (*random)(ff_view *view);                                            /* 64 bits; the same sequence in every run */
@@ -83,6 +83,7 @@ typedef struct ff_policy {
   uint32_t version;       /* FF_POLICY_VERSION */
   const char *name;
   const char *summary;    /* one line */
+  bool needs_future;      /* asks next_use or first_touch: its simulation begins when the program has been recorded to its end */
   /* `argument`: the text behind the colon of "name:argument", or NULL. Returns the state. To refuse the argument it
    * returns NULL with *problem set to a text that outlives the call; without a state to keep, NULL with *problem as it
    * was. May be NULL itself: no state, no argument. Several simulations run at once, each with a state of its own. */

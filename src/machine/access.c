@@ -82,6 +82,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit);
   else pager_gpu_read(s->pager, p->unit);
   ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
+  if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, r.address);
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }

@@ -33,14 +33,44 @@ static warp *warp_take(sim *s) {
   return w;
 }
 
+/* ---- where the program has come to, for policies that know its future: the first block that is not over ---- */
+
+static void position_update(sim *s, uint64_t behind_all) {
+  uint64_t first = behind_all;
+  for (size_t i = 0; i < s->positions.count; i++)
+    if (s->positions.items[i] < first) first = s->positions.items[i];
+  s->pager->position = first;
+}
+
+static void position_begin(sim *s, block *b, uint64_t number) {
+  if (s->record) trace_future_block(s->record, s->reader, b->chunk, b->kernel->launch, number);
+  if (!s->future) return;
+  b->position = trace_future_position(s->future, b->kernel->launch, number);
+  FF_PUSH(&s->positions, b->position);
+  if (s->positions.count == 1) s->pager->position = b->position;
+  if (s->pager->position_last < b->position) s->pager->position_last = b->position;
+}
+
+static void position_end(sim *s, const block *b) {
+  if (!s->future) return;
+  size_t at = 0;
+  while (s->positions.items[at] != b->position) at++;
+  s->positions.items[at] = s->positions.items[--s->positions.count];
+  if (b->position == s->pager->position) position_update(s, s->positions.count ? UINT64_MAX : b->position + 1);
+}
+
+/* ---- blocks ---- */
+
 static void block_start(sim *s, sm *m, kernel *k, ps time) {
   block *b = s->free_blocks;
   if (b) s->free_blocks = b->next_free;
   else b = ff_alloc(sizeof *b);
   sim_unlock(s); /* waits until the block has been executed */
-  trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, k->next_block++);
+  uint64_t number = k->next_block++;
+  trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, number);
   sim_lock(s);
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block};
+  position_begin(s, b, number);
   sm_occupy(m, k, 1);
   ps start = m->next_block > time ? m->next_block : time;
   m->next_block = start + s->t.block_launch;
@@ -120,6 +150,7 @@ void block_end(sim *s, block *b) {
   bool last = ++k->done_blocks == k->blocks;
   if (k->ended < over) k->ended = over;
   trace_reader_release(s->reader, b->chunk);
+  position_end(s, b);
   b->next_free = s->free_blocks;
   s->free_blocks = b;
   if (last) kernel_end(s, k);

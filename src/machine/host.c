@@ -107,7 +107,19 @@ static void note_work(sim *s, uint32_t stream) {
   else if (s->worked_stream != stream) s->one_stream = false;
 }
 
+/* What the program's future consists of beside its blocks. */
+static void record_future(sim *s, const trace_op *op) {
+  if (op->kind == TRACE_OP_LAUNCH) trace_future_launch(s->record, op->launch);
+  for (uint64_t row = 0; op->kind == TRACE_OP_SET && row < op->set.height; row++)
+    trace_future_range(s->record, op->set.to + row * op->set.pitch, op->set.width);
+  for (uint64_t row = 0; op->kind == TRACE_OP_COPY && op->copy.direction == TRACE_D2D && row < op->copy.height; row++) {
+    trace_future_range(s->record, op->copy.from + row * op->copy.from_pitch, op->copy.width);
+    trace_future_range(s->record, op->copy.to + row * op->copy.to_pitch, op->copy.width);
+  }
+}
+
 static void enqueue(sim *s, const trace_op *op) {
+  if (s->record) record_future(s, op);
   if (s->failed) {
     if (op->kind == TRACE_OP_LAUNCH) trace_reader_skip(s->reader, op->launch);
     return;

@@ -169,6 +169,7 @@ typedef struct block {
   struct kernel *kernel;
   trace_chunk *chunk;
   struct sm *sm;
+  uint64_t position;            /* in the program's order, if the future is known */
   uint32_t live, waiting;       /* warps that have not exited; of these, at a barrier */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS];    /* the latest arrival so far */
@@ -282,6 +283,9 @@ struct sim {
   slots walkers;
   host_link link;
   pager *pager;
+  trace_future *future;         /* that its policies ask; NULL: they do not */
+  trace_future *record;         /* that it writes; NULL: none */
+  FF_VEC(uint64_t) positions;   /* future: of the blocks that run */
   uint32_t page_shift;          /* of TLB entries */
   uint32_t seen_shift;          /* of what a translation answers for: a page, or a unit of a partial page */
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */

@@ -127,13 +127,17 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
     if (!status) status = policy_open(POLICY_EVICT, options->evict ? options->evict : m->evict ? m->evict : "lru", &s->evict, error);
     if (status) return status;
-    const ff_policy *clairvoyant = s->prefetch.policy == &policy_prefetch_oracle ? s->prefetch.policy
-                                   : s->evict.policy == &policy_evict_belady     ? s->evict.policy : NULL;
-    if (clairvoyant) return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here", clairvoyant->name);
+    const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy : s->evict.policy->needs_future ? s->evict.policy : NULL;
+    if (clairvoyant && !options->future)
+      return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here", clairvoyant->name);
+    if (clairvoyant) {
+      s->future = options->future;
+      trace_reader_defer(s->reader);
+    }
   }
   pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
-                         .evict = s->evict.policy, .evict_state = s->evict.state, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
+                         .evict = s->evict.policy, .evict_state = s->evict.state, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
   s->pager = pager_create(&config);
@@ -164,6 +168,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;
+  s->record = options->records_future ? options->future : NULL;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;
   s->heap.next_time = UINT64_MAX;
@@ -204,7 +209,8 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->host_times};
+                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->host_times,
+                    s->positions.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);
@@ -247,8 +253,11 @@ static void answer_questions(sim *s) {
   }
 }
 
+bool sim_needs_future(const sim *s) { return s->future != NULL; }
+
 void sim_run(sim *s) {
   bool end = false;
+  if (s->future) trace_future_wait(s->future);
   sim_lock(s);
   while (!end) {
     while (!trace_reader_has_op(s->reader)) {
@@ -265,6 +274,7 @@ void sim_run(sim *s) {
   }
   link_account(s, s->host > s->device_end ? s->host : s->device_end);
   if (ff_check_level >= 2) pager_check_all(s->pager);
+  if (s->record) trace_future_complete(s->record);
   s->over = true;
   pthread_cond_broadcast(&s->progress);
   sim_unlock(s);

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "machine/result.h"
 #include "machine/spec.h"
+#include "trace/future.h"
 #include "trace/stream.h"
 
 typedef struct sim sim;
@@ -21,10 +22,14 @@ typedef struct sim_options {
   const char *prefetch, *evict; /* policies: policy/policies.h */
   uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
   bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
+  trace_future *future;       /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
+  bool records_future;        /* written by this simulation: its order of first touches, and who uses what */
 } sim_options;
 
 /* Before the first operation is appended to the program. FF_NOT_FOUND: no such manager (the message lists them). */
 ff_status sim_create(trace_program *program, const sim_options *options, sim **out, ff_error *error);
+/* Does a policy of it ask for the future? Then sim_run waits until another simulation has recorded it to its end. */
+bool sim_needs_future(const sim *sim);
 /* Consumes operations until TRACE_OP_END; returns then. To be called by the thread that is this simulation's own. */
 void sim_run(sim *sim);
 /* From another thread: waits until the simulation has got past operation `sequence` and, for a recorded event, knows

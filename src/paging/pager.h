@@ -27,6 +27,7 @@
 #include "base/memory.h"
 #include "farfault/policy.h"
 #include "policy/manager.h"
+#include "trace/future.h"
 #include "trace/stream.h"
 
 #define PAGER_LEAST_UNIT 128u
@@ -88,6 +89,7 @@ typedef struct pager_config {
   const manager *manager;
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
+  const trace_future *future; /* complete before the first fault; NULL: nobody asks */
   bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
   uint32_t ranges;      /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
   uint64_t gap_bytes;   /* partial pages with several ranges: a smaller gap between two is moved and closed */
@@ -134,6 +136,7 @@ typedef struct pager {
   pager_proposals *proposals;                          /* where propose() writes: one of the two below */
   pager_proposals to_bring, to_evict;
   uint64_t random;
+  uint64_t position, position_last;                    /* in the program's order: of the blocks that run the first, and the last so far */
   uint64_t now;                                        /* the machine's clock; it only marks uses and is shown to policies */
   uint32_t unit_shift;
   uint64_t memory, free, in_flight, resident;          /* bytes, as all that follow */

@@ -155,8 +155,17 @@ static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t by
   return latest;
 }
 
-static uint64_t view_never(const ff_view *view, uint64_t address, uint64_t bytes) { return FF_NEVER; }
-static uint64_t view_no_touch(const ff_view *view, uint64_t index) { return FF_NEVER; }
+static uint64_t view_next_use(const ff_view *view, uint64_t address, uint64_t bytes) {
+  const pager *p = pager_of(view);
+  if (!p->config.future) return FF_NEVER;
+  uint64_t next = trace_future_next_use(p->config.future, address, bytes, p->position);
+  return next <= p->position_last ? p->position : next; /* blocks that run together have no order among them */
+}
+
+static uint64_t view_first_touch(const ff_view *view, uint64_t index) {
+  const pager *p = pager_of(view);
+  return p->config.future ? trace_future_first_touch(p->config.future, index) : FF_NEVER;
+}
 
 static uint64_t view_random(ff_view *view) { /* splitmix64 */
   uint64_t x = pager_of(view)->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -175,7 +184,7 @@ static void view_propose(ff_view *view, uint64_t address, uint64_t bytes) {
 void pager_view_init(pager *p) {
   p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes, .free_bytes = view_free, .block = view_block,
                       .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
-                      .next_use = view_never, .first_touch = view_no_touch, .random = view_random, .propose = view_propose};
+                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose};
 }
 
 /* ---- memory ---- */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* belady: the unit whose next use is farthest away goes first (Belady's MIN, IBM Systems Journal 1966). It needs the
- * program's future, so it can only run on a recorded program; without one every unit is as good as another and the
- * lowest address goes.
+ * program's future, so its simulation begins when the program has ended. Positions are thread blocks in the program's
+ * order; what runs at once uses its pages now.
  *
  * An answer of view->next_use stays right until the program has come to that position. So two orders are kept: `soonest`
  * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim.
+ * Where every unit is used by what runs now, the future has nothing more to say, and the least recently used one goes.
  *
- *     soonest and farthest hold the same units;  key in farthest == ~(key in soonest) == ~next use */
+ *     soonest, farthest and oldest hold the same units;  key in farthest == ~(key in soonest) == ~next use
+ *     key in oldest <= the unit's latest arrival or use */
 #include <stdlib.h>
 
 #include "policy/pages.h"
 #include "policy/policies.h"
 #include "policy/units.h"
 
-typedef struct belady { units soonest, farthest; } belady;
+typedef struct belady { units soonest, farthest, oldest; } belady;
 
 static void *create(const char *argument, const char **problem) {
   uint64_t bytes = pages_unit_bytes(argument, FF_PAGE_BYTES, problem);
@@ -21,6 +23,7 @@ static void *create(const char *argument, const char **problem) {
   belady *b = ff_alloc(sizeof *b);
   units_init(&b->soonest, bytes);
   units_init(&b->farthest, bytes);
+  units_init(&b->oldest, bytes);
   return b;
 }
 
@@ -28,6 +31,7 @@ static void destroy(void *state) {
   belady *b = state;
   units_free(&b->soonest);
   units_free(&b->farthest);
+  units_free(&b->oldest);
   free(b);
 }
 
@@ -48,13 +52,17 @@ static void refresh(belady *b, const ff_view *view) {
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   belady *b = state;
   refresh(b, view);
-  units_evict(&b->farthest, view, bytes, NULL);
+  const unit *victim = units_first(&b->farthest), *soonest = units_first(&b->soonest);
+  if (!victim) return;
+  if (victim->key == ~soonest->key) units_evict(&b->oldest, view, bytes, units_last_used);
+  else units_evict(&b->farthest, view, bytes, NULL);
 }
 
 typedef struct arrival { belady *order; const ff_view *view; } arrival;
 static void unit_arrived(void *context, uint64_t address) {
   const arrival *a = context;
   put(a->order, address, a->view->next_use(a->view, address, a->order->soonest.unit_bytes));
+  units_put(&a->order->oldest, address, a->view->now);
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   belady *b = state;
@@ -65,12 +73,14 @@ static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   belady *b = state;
   units_left(&b->soonest, view, address, bytes);
   units_left(&b->farthest, view, address, bytes);
+  units_left(&b->oldest, view, address, bytes);
 }
 
 const ff_policy policy_evict_belady = {
     .version = FF_POLICY_VERSION,
     .name = "belady",
-    .summary = "the farthest next use (needs a recorded program)",
+    .summary = "the farthest next use (runs when the program has ended)",
+    .needs_future = true,
     .create = create,
     .destroy = destroy,
     .evict = evict,

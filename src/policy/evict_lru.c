@@ -26,12 +26,7 @@ static void destroy(void *state) {
   free(state);
 }
 
-static uint64_t refresh(ff_view *view, const units *set, const unit *unit) {
-  uint64_t used = view->last_use(view, unit->address, set->unit_bytes);
-  return used > unit->key ? used : unit->key;
-}
-
-static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(state, view, bytes, refresh); }
+static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(state, view, bytes, units_last_used); }
 
 typedef struct arrival { units *set; uint64_t now; } arrival;
 static void unit_arrived(void *context, uint64_t address) {

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
-extern const manager manager_copy, manager_demand, manager_replay, manager_random, manager_sequential, manager_locality, manager_sl,
+extern const manager manager_copy, manager_demand, manager_replay, manager_random, manager_sequential, manager_locality, manager_oracle, manager_sl,
     manager_tbn, manager_uvm, manager_partial_single, manager_partial_multi, manager_zero_copy, manager_ideal;
 
 const manager *const managers[] = {&manager_copy,     &manager_demand, &manager_replay, &manager_random, &manager_sequential,
-                                   &manager_locality, &manager_sl,     &manager_tbn,    &manager_uvm,    &manager_partial_single,
+                                   &manager_locality, &manager_oracle, &manager_sl,     &manager_tbn,    &manager_uvm,    &manager_partial_single,
                                    &manager_partial_multi, &manager_zero_copy, &manager_ideal, NULL};
 
 const manager *manager_find(const char *name) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oracle: Zheng et al., HPCA 2016. While the link is idle, the pages in the order in which the program will touch them first.
- * It needs the program's future, so it can only run on a recorded program. What is evicted is not brought again.
+ * It needs the program's future, so it runs when the program has ended. What is evicted is not brought again.
  *
  * A page that does not exist yet but will be used is waited for: the future behind it is no nearer. */
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static void idle(void *state, ff_view *view) {
 const ff_policy policy_prefetch_oracle = {
     .version = FF_POLICY_VERSION,
     .name = "oracle",
-    .summary = "Zheng: while the link is idle, pages in the order of first touch (needs a recorded program)",
+    .summary = "Zheng: while the link is idle, pages in the order of first touch (runs when the program has ended)",
+    .needs_future = true,
     .create = create,
     .destroy = destroy,
     .idle = idle,

@@ -149,6 +149,11 @@ void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(
   free(taken.items);
 }
 
+uint64_t units_last_used(ff_view *view, const units *set, const unit *unit) {
+  uint64_t used = view->last_use(view, unit->address, set->unit_bytes);
+  return used > unit->key ? used : unit->key;
+}
+
 typedef struct departure { units *set; ff_view *view; uint64_t known; ff_block block; } departure;
 
 static void unit_left(void *context, uint64_t address) {

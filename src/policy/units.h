@@ -39,6 +39,8 @@ uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, boo
  * that is another one, the unit takes that place instead. The units stay in the set: those that leave are dropped when
  * `left` is called, those that stay keep their place. */
 void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit));
+/* A `refresh` for sets in the order of use: the unit's last use, or its key (its arrival) if that is later. */
+uint64_t units_last_used(ff_view *view, const units *set, const unit *unit);
 /* What an evictor's `left` does: drops the units of which nothing is in GPU memory any more. */
 void units_left(units *set, ff_view *view, uint64_t address, uint64_t bytes);
 

@@ -30,6 +30,9 @@ struct session {
     pthread_t thread;
   } managers[SESSION_MANAGER_LIMIT];
   uint32_t manager_count;
+  trace_future *future;          /* of the program, for managers that ask for it; recorded by `recorder` */
+  sim *recorder;                 /* a simulation that shows no results; NULL: nobody asks */
+  pthread_t recorder_thread;
   session_progress *progress;
   size_t progress_mapped;        /* bytes mapped, 0: it is own_progress */
   session_progress own_progress;

@@ -137,7 +137,7 @@ static ff_status add_manager(session *session, const char *name, ff_error *error
   sim_options options = {.spec = &session->spec, .manager = name, .gpu_memory = session->managed_memory,
                          .gpu_memory_share = session->managed_share, .prefetch = o->prefetch[0] ? o->prefetch : NULL,
                          .evict = o->evict[0] ? o->evict : NULL, .unit_bytes = session->unit_bytes,
-                         .write_back_overlaps = !strcmp(o->write_back, "overlapped")};
+                         .write_back_overlaps = !strcmp(o->write_back, "overlapped"), .future = session->future};
   ff_status status = sim_create(session->program, &options, &session->managers[session->manager_count].sim, error);
   if (!status) session->manager_count++;
   return status;
@@ -148,10 +148,20 @@ static ff_status add_managers(session *session, ff_error *error) {
   strcpy(names, session->options.managers);
   for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
     if (!session->program) session->program = trace_program_create(0);
+    if (!session->future) session->future = trace_future_create();
     ff_status status = add_manager(session, name, error);
     if (status) return status;
   }
   return FF_OK;
+}
+
+/* Who asks for the future gets it from a simulation in which everything is where it is wanted: what happens there when. */
+static ff_status add_recorder(session *session, ff_error *error) {
+  bool needed = false;
+  for (uint32_t i = 0; i < session->manager_count; i++) needed = needed || sim_needs_future(session->managers[i].sim);
+  if (!needed) return FF_OK;
+  sim_options options = {.spec = &session->spec, .manager = "ideal", .future = session->future, .records_future = true};
+  return sim_create(session->program, &options, &session->recorder, error);
 }
 
 static void *run_manager(void *argument) {
@@ -173,13 +183,22 @@ void session_end_stream(session *session) {
   if (session->program && !atomic_exchange(&session->stream_ended, true)) trace_op_append(session->program, &end);
 }
 
-/* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. */
+/* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. The recorder was
+ * started before them. */
 static void end_simulations(session *session, uint32_t started) {
   session_end_stream(session);
+  if (session->recorder) pthread_join(session->recorder_thread, NULL);
   for (uint32_t i = 0; i < started; i++) pthread_join(session->managers[i].thread, NULL);
 }
 
 static ff_status start_threads(session *session, ff_error *error) {
+  if (session->recorder) {
+    ff_status status = start_thread(&session->recorder_thread, run_manager, session->recorder, error);
+    if (status) {
+      session_end_stream(session);
+      return status;
+    }
+  }
   for (uint32_t i = 0; i < session->manager_count; i++) {
     ff_status status = start_thread(&session->managers[i].thread, run_manager, session->managers[i].sim, error);
     if (status) {
@@ -194,6 +213,8 @@ static ff_status start_threads(session *session, ff_error *error) {
 
 static void release(session *session) {
   for (uint32_t i = 0; i < session->manager_count; i++) sim_free(session->managers[i].sim);
+  sim_free(session->recorder);
+  trace_future_free(session->future);
   if (session->program) trace_program_free(session->program);
   if (session->progress_mapped) munmap(session->progress, session->progress_mapped);
   report_free(&session->notes);
@@ -229,6 +250,7 @@ static ff_status set_up(session *session, ff_error *error) {
   map_progress(session);
   ff_status status = load_machine(session, error);
   if (!status) status = add_managers(session, error);
+  if (!status) status = add_recorder(session, error);
   if (status) return status;
   choose_results_file(session);
   session_write_results(session, false);
@@ -255,7 +277,11 @@ ff_status session_create(const session_options *options, session **out, ff_error
 const machine_spec *session_machine(const session *session) { return &session->spec; }
 uint64_t session_gpu_memory(const session *session) { return session->gpu_memory; }
 trace_program *session_program(session *session) { return session->program; }
-sim *session_primary(session *session) { return session->manager_count ? session->managers[0].sim : NULL; }
+sim *session_primary(session *session) {
+  for (uint32_t i = 0; i < session->manager_count; i++)
+    if (!sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
+  return session->recorder;
+}
 session_progress *session_progress_area(session *session) { return session->progress; }
 
 void session_add_exec(session *session, const exec_stats *stats) {

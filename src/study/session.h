@@ -44,7 +44,8 @@ ff_status session_create(const session_options *options, session **out, ff_error
 const machine_spec *session_machine(const session *session);
 uint64_t session_gpu_memory(const session *session);    /* bytes */
 trace_program *session_program(session *session);       /* NULL when functional only */
-sim *session_primary(session *session);                 /* the first manager: answers questions of time; NULL: none */
+sim *session_primary(session *session);                 /* answers questions of time: the first manager that runs beside the
+                                                           program; NULL: there is none */
 session_progress *session_progress_area(session *session); /* never NULL */
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */

@@ -241,9 +241,9 @@ void trace_chunk_publish(trace_chunk *chunk) {
   trace_program *program = launch->chunks->program;
   chunk_stripe *stripe = stripe_of(launch, chunk->block);
   atomic_fetch_add_explicit(&program->words, chunk_words(chunk), memory_order_relaxed);
-  uint64_t slowest = launch_slowest(launch);
-  if (slowest != UINT64_MAX && program->memory_bytes > program->budget && chunk->block > slowest + 1)
-    chunk_spill(program, chunk);
+  uint64_t slowest = launch_slowest(launch), wanting = launch->chunks->wanting;
+  bool later = slowest == UINT64_MAX ? wanting != 0 : chunk->block > slowest + 1 || wanting & program->deferred;
+  if (later && program->memory_bytes > program->budget) chunk_spill(program, chunk);
   pthread_mutex_lock(&stripe->mutex);
   list_remove(chunk);
   chunk->pending = launch->chunks->wanting; /* a skip that comes later visits this stripe after us */

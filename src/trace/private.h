@@ -134,9 +134,11 @@ struct trace_program {
   op_segment *first, *last;
   uint64_t appended_count;     /* operations appended so far; under mutex */
   uint64_t freed_count;        /* operations behind the slowest reader */
+  uint64_t passed_count;       /* behind the slowest one that is not deferred; >= freed_count */
   trace_reader *readers[TRACE_READERS_MAX];
   _Atomic uint32_t reader_count;     /* slots ever used */
   _Atomic uint64_t active;           /* readers that are there */
+  uint64_t deferred;                 /* of these, those that begin when the program has ended; constant by then */
   _Atomic uint64_t waiting_op;       /* readers that wait for an operation */
   _Atomic uint64_t waiting_chunk;    /* readers that wait for a chunk */
   _Atomic uint64_t activity;         /* grows with every step of a reader */
@@ -156,7 +158,7 @@ void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_laun
 void cursor_buffers_free(trace_reader *reader);
 void launch_unreference(trace_launch *launch);
 void program_signal_room(trace_program *program); /* after memory was given back or a reader went on */
-/* The first block that a reader has not taken yet; UINT64_MAX if none wants any. */
+/* The first block that a reader which is not deferred has not taken yet; UINT64_MAX if none wants any. */
 uint64_t launch_slowest(const trace_launch *launch);
 
 #endif

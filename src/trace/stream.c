@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
  *
- *   appended_count - freed_count <= OPS_OUTSTANDING       (trace_op_append waits for it while there are readers)
- *   freed_count == min over readers of operations they are past
+ *   appended_count - passed_count <= OPS_OUTSTANDING      (trace_op_append waits for it while there are readers)
+ *   freed_count == min over readers of operations they are past; passed_count: over those that are not deferred
  *
  * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
  * readers are past that, and each reader until it has released every block (or skipped the launch). */
@@ -109,7 +109,7 @@ void launch_unreference(trace_launch *launch) {
 uint64_t launch_slowest(const trace_launch *launch) {
   const struct trace_chunks *chunks = launch->chunks;
   uint64_t slowest = UINT64_MAX;
-  for (uint64_t wanting = chunks->wanting; wanting; wanting &= wanting - 1) {
+  for (uint64_t wanting = chunks->wanting & ~chunks->program->deferred; wanting; wanting &= wanting - 1) {
     uint64_t taken = chunks->progress[__builtin_ctzll(wanting)].taken;
     if (taken < slowest) slowest = taken;
   }
@@ -131,12 +131,12 @@ static bool block_may_start(trace_program *program, const trace_launch *launch, 
   if (launch->cooperative || program->memory_bytes < program->budget) return true;
   uint64_t slowest = launch_slowest(launch);
   if (slowest == UINT64_MAX || block < slowest + BLOCK_WINDOW) return true;
-  uint64_t active = program->active;
+  uint64_t active = program->active & ~program->deferred;
   return (program->waiting_op & active) == active;
 }
 
 static bool all_wait(trace_program *program) {
-  uint64_t active = program->active;
+  uint64_t active = program->active & ~program->deferred;
   return ((program->waiting_op | program->waiting_chunk) & active) == active;
 }
 
@@ -188,12 +188,12 @@ static void append_launch(trace_program *program, trace_launch *launch) {
 
 uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   pthread_mutex_lock(&program->mutex);
-  while (program->active && program->appended_count - program->freed_count >= OPS_OUTSTANDING)
+  while (program->active & ~program->deferred && program->appended_count - program->passed_count >= OPS_OUTSTANDING)
     pthread_cond_wait(&program->consumed, &program->mutex);
   if (op->kind == TRACE_OP_LAUNCH) append_launch(program, op->launch);
   uint64_t sequence = program->appended_count++;
   if (!program->active) {
-    program->freed_count = program->appended_count;
+    program->freed_count = program->passed_count = program->appended_count;
     pthread_mutex_unlock(&program->mutex);
     return sequence;
   }
@@ -212,15 +212,22 @@ uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   return sequence;
 }
 
-/* Frees what every reader is past; under the mutex. */
-static void free_passed(trace_program *program) {
+/* How many operations these readers are all past. */
+static uint64_t passed_by(const trace_program *program, uint64_t readers) {
   uint64_t passed = program->appended_count;
-  for (uint64_t active = program->active; active; active &= active - 1) {
-    const trace_reader *reader = program->readers[__builtin_ctzll(active)];
+  for (; readers; readers &= readers - 1) {
+    const trace_reader *reader = program->readers[__builtin_ctzll(readers)];
     if (reader->next - reader->holds < passed) passed = reader->next - reader->holds;
   }
-  if (passed == program->freed_count) return;
-  for (; program->freed_count < passed; program->freed_count++) {
+  return passed;
+}
+
+/* Frees what every reader is past; under the mutex. */
+static void free_passed(trace_program *program) {
+  uint64_t before = program->passed_count, freed = passed_by(program, program->active);
+  program->passed_count = passed_by(program, program->active & ~program->deferred);
+  if (program->passed_count > before) pthread_cond_broadcast(&program->consumed);
+  for (; program->freed_count < freed; program->freed_count++) {
     op_segment *segment = program->first;
     uint64_t at = program->freed_count - segment->base;
     if (segment->ops[at].kind == TRACE_OP_LAUNCH) launch_unreference_locked(segment->ops[at].launch);
@@ -229,7 +236,6 @@ static void free_passed(trace_program *program) {
     if (!program->first) program->last = NULL;
     free(segment);
   }
-  pthread_cond_broadcast(&program->consumed);
 }
 
 /* ---- readers ---- */
@@ -247,6 +253,13 @@ trace_reader *trace_reader_create(trace_program *program) {
   }
   pthread_mutex_unlock(&program->mutex);
   return reader;
+}
+
+void trace_reader_defer(trace_reader *reader) {
+  pthread_mutex_lock(&reader->program->mutex);
+  FF_ASSERT(reader->program->appended_count == 0);
+  reader->program->deferred |= UINT64_C(1) << reader->index;
+  pthread_mutex_unlock(&reader->program->mutex);
 }
 
 /* The live launches of which the reader wants blocks, each with a reference for the caller. */

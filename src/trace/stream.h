@@ -217,6 +217,9 @@ static inline void trace_put_exit(trace_writer *w) {
 #define TRACE_READERS_MAX 64u
 /* Before the first operation is appended. NULL: there are TRACE_READERS_MAX already. */
 trace_reader *trace_reader_create(trace_program *program);
+/* The reader will only begin when the program has ended: neither the program nor the other readers wait for it; all that
+ * it has not read is kept, in the temporary file if need be. Before the first operation is appended. */
+void trace_reader_defer(trace_reader *reader);
 /* Any time (the chunks it took must have been released): the others go on without it. */
 void trace_reader_free(trace_reader *reader);
 /* The next operation; waits for it. The pointer lives until the next call. NULL only after TRACE_OP_END. */

@@ -36,7 +36,8 @@ typedef struct rig {
   double gpu_memory_share;
   uint64_t budget;       /* of the access stream */
   trace_program *program;
-  sim *sim;
+  trace_future *future;  /* of it, once rig_start has seen that it is needed */
+  sim *sim, *recorder;
   sim_result result;
   uint32_t allocations, events;
 } rig;
@@ -77,8 +78,10 @@ static inline void rig_start(rig *r) {
   r->program = trace_program_create(r->budget);
   sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict,
                          .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps,
-                         .gpu_memory_share = r->gpu_memory_share};
+                         .gpu_memory_share = r->gpu_memory_share, .future = r->future = trace_future_create()};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
+  sim_options recorder = {.spec = &r->spec, .manager = "ideal", .future = r->future, .records_future = true};
+  if (sim_needs_future(r->sim) && sim_create(r->program, &recorder, &r->recorder, &error)) fail_msg("%s", error.message);
 }
 
 static inline uint64_t rig_op(rig *r, trace_op op) { return trace_op_append(r->program, &op); }
@@ -136,6 +139,7 @@ static inline void rig_launch(rig *r, rig_kernel k) {
 /* Runs everything that was written; the result belongs to the rig. */
 static inline const sim_result *rig_finish(rig *r) {
   rig_op(r, (trace_op){.kind = TRACE_OP_END});
+  if (r->recorder) sim_run(r->recorder);
   sim_run(r->sim);
   sim_snapshot(r->sim, &r->result);
   assert_true(r->result.complete);
@@ -145,6 +149,8 @@ static inline const sim_result *rig_finish(rig *r) {
 static inline void rig_close(rig *r) {
   sim_result_free(&r->result);
   sim_free(r->sim);
+  sim_free(r->recorder);
+  trace_future_free(r->future);
   trace_program_free(r->program);
 }
 
