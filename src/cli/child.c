@@ -51,12 +51,8 @@ static void set_environment(const run_child *child) {
   if (child->program->preload) set_in_front("LD_PRELOAD", child->program->preload, ' ');
   set_variable("FARFAULT_MEMORY", setup->managers);
   set_variable("FARFAULT_MACHINE", setup->machine);
-  set_variable("FARFAULT_SET", setup->set[0] ? setup->set : NULL);
-  set_variable("FARFAULT_GPU_MEMORY", setup->gpu_memory[0] ? setup->gpu_memory : NULL);
-  set_variable("FARFAULT_PREFETCH", setup->prefetch[0] ? setup->prefetch : NULL);
-  set_variable("FARFAULT_EVICT", setup->evict[0] ? setup->evict : NULL);
-  set_variable("FARFAULT_UNIT", setup->unit[0] ? setup->unit : NULL);
-  set_variable("FARFAULT_WRITE_BACK", setup->write_back[0] ? setup->write_back : NULL);
+  set_variable("FARFAULT_SET", setup->choices.set[0] ? setup->choices.set : NULL);
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++) set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
   if (child->max_instructions) set_variable("FARFAULT_MAX_INSTRUCTIONS", child->max_instructions);
   if (child->threads) set_variable("FARFAULT_THREADS", child->threads);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "machine/choice.h"
 #include "report/report.h"
 
 enum {
@@ -48,13 +49,13 @@ const char *cli_closest(const char *word, const char *const *candidates);
 /* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed pipe. */
 int cli_print(const ff_text *text);
 
-/* ---- machine.c: what --machine, --set, --gpu-memory and --memory say ---- */
+/* ---- machine.c: what --machine, --memory, --set and the options of choices.def say ---- */
 
 #define CLI_DEFAULT_MANAGERS "copy,demand,replay,ideal"
 
 typedef struct cli_setup {
-  char managers[512], machine[256], set[1024], gpu_memory[64]; /* as session_options wants them */
-  char prefetch[512], evict[512], unit[64], write_back[16];
+  char managers[2048], machine[256]; /* as session_options wants them */
+  sim_choices choices;  /* for all managers */
   bool machine_chosen;  /* by the user, not by default */
 } cli_setup;
 

@@ -8,12 +8,12 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "machine/sim.h"
 #include "machine/spec.h"
+#include "policy/manager.h"
 #include "policy/policies.h"
 #include "report/table.h"
 
-enum { FIELDS = 3, FILE_LIMIT = 1 << 20 };
+enum { FIELDS = 6, FILE_LIMIT = 1 << 20 };
 
 /* A list: rows of up to FIELDS texts, named for --json. */
 typedef struct listing {
@@ -21,17 +21,22 @@ typedef struct listing {
   FF_VEC(char *) cells;      /* owned, FIELDS per row, NULL beyond the named ones */
 } listing;
 
-static void add_row(listing *list, const char *a, const char *b, const char *c) {
-  FF_PUSH(&list->cells, ff_strdup(a));
-  FF_PUSH(&list->cells, b ? ff_strdup(b) : NULL);
-  FF_PUSH(&list->cells, c ? ff_strdup(c) : NULL);
+static void add_cells(listing *list, const char *const *cells) {
+  for (int i = 0; i < FIELDS; i++) FF_PUSH(&list->cells, cells[i] ? ff_strdup(cells[i]) : NULL);
 }
 
+static void add_row(listing *list, const char *a, const char *b, const char *c) { add_cells(list, (const char *[FIELDS]){a, b, c}); }
+
 static ff_status list_managers(listing *list, ff_error *error) {
-  *list = (listing){.names = {"name", "summary"}};
-  uint32_t count;
-  const sim_manager *managers = sim_managers(&count);
-  for (uint32_t i = 0; i < count; i++) add_row(list, managers[i].name, managers[i].summary, NULL);
+  *list = (listing){.names = {"name", "faults", "prefetch", "evict", "unit", "summary"}};
+  for (const manager *const *each = managers; *each; each++) {
+    const manager *m = *each;
+    char unit[32] = "machine's";
+    bool paged = m->placement == MANAGER_PAGED;
+    if (m->unit_bytes) ff_format_bytes(m->unit_bytes, unit, sizeof unit);
+    add_cells(list, (const char *[FIELDS]){m->name, paged ? manager_faults_name(m) : "-", !paged ? "-" : m->prefetch ? m->prefetch : "none",
+                                           !paged ? "-" : m->evict ? m->evict : "lru", paged ? unit : "-", m->summary});
+  }
   return FF_OK;
 }
 
@@ -126,7 +131,10 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void write_text(const listing *list, ff_text *out) {
   table t;
-  table_start(&t, list->names[2] ? "lll" : "ll");
+  char columns[FIELDS + 1] = "";
+  for (int i = 0; i < FIELDS && list->names[i]; i++) columns[i] = 'l';
+  table_start(&t, columns);
+  for (int i = 0; list->names[3] && i < FIELDS && list->names[i]; i++) table_cell(&t, "%s", list->names[i]); /* many columns need their names */
   for (size_t i = 0; i < list->cells.count; i++)
     if (list->names[i % FIELDS]) table_cell(&t, "%s", list->cells.items[i]);
   table_write(&t, 0, out);

@@ -23,62 +23,6 @@ char *cli_own_folder(void) {
   return ff_strdup(path);
 }
 
-static ff_status fail_no_manager(const char *name, ff_error *error) {
-  uint32_t count;
-  const sim_manager *managers = sim_managers(&count);
-  ff_text known = {0};
-  FF_VEC(const char *) names = {0};
-  for (uint32_t i = 0; i < count; i++) {
-    ff_text_add(&known, "%s%s", i ? ", " : "", managers[i].name);
-    FF_PUSH(&names, managers[i].name);
-  }
-  FF_PUSH(&names, NULL);
-  const char *near = cli_closest(name, names.items);
-  if (near) ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': did you mean '%s'? There are %s", name, near, known.chars);
-  else ff_fail(error, FF_NOT_FOUND, "no memory manager '%s': there are %s", name, known.length ? known.chars : "none");
-  free(names.items);
-  free(known.chars);
-  return FF_NOT_FOUND;
-}
-
-static bool manager_exists(const char *name) {
-  uint32_t count;
-  const sim_manager *managers = sim_managers(&count);
-  for (uint32_t i = 0; i < count; i++)
-    if (!strcmp(managers[i].name, name)) return true;
-  return false;
-}
-
-/* "copy, demand" -> each a known manager, none twice. "none" means no manager: the program is only executed. */
-static ff_status check_managers(cli_setup *setup, ff_error *error) {
-  if (!strcmp(setup->managers, "none")) {
-    setup->managers[0] = '\0';
-    return FF_OK;
-  }
-  char names[sizeof setup->managers], *rest = NULL, *seen[64];
-  uint32_t count = 0;
-  strcpy(names, setup->managers);
-  for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-    if (!strcmp(name, "none")) return ff_fail(error, FF_INVALID, "--memory none stands alone: it asks for no memory manager");
-    if (!manager_exists(name)) return fail_no_manager(name, error);
-    for (uint32_t i = 0; i < count; i++)
-      if (!strcmp(seen[i], name)) return ff_fail(error, FF_INVALID, "memory manager '%s' is named twice", name);
-    if (count == 16) return ff_fail(error, FF_LIMIT, "more than 16 memory managers at once");
-    seen[count++] = name;
-  }
-  return count ? FF_OK : ff_fail(error, FF_INVALID, "--memory names no manager");
-}
-
-static ff_status check_settings(const char *set, machine_spec *spec, ff_error *error) {
-  char settings[sizeof((cli_setup *)0)->set], *rest = NULL;
-  strcpy(settings, set);
-  for (char *one = strtok_r(settings, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
-    ff_status status = machine_spec_set(spec, one, error);
-    if (status) return ff_fail_at(error, status, "--set");
-  }
-  return FF_OK;
-}
-
 /* A machine given as a file gets its absolute path: the program may change its folder before it uses the GPU. */
 static ff_status make_absolute(cli_setup *setup, ff_error *error) {
   if (!strchr(setup->machine, '/') && !strstr(setup->machine, ".yaml")) return FF_OK;
@@ -86,20 +30,6 @@ static ff_status make_absolute(cli_setup *setup, ff_error *error) {
   if (!realpath(setup->machine, path)) return FF_OK; /* the loader says why */
   if (strlen(path) >= sizeof setup->machine) return ff_fail(error, FF_LIMIT, "%s: the path is too long", path);
   strcpy(setup->machine, path);
-  return FF_OK;
-}
-
-static ff_status check_memory(const cli_setup *setup, const machine_spec *spec, ff_error *error) {
-  uint64_t bytes;
-  char page[32];
-  if (!setup->gpu_memory[0]) return FF_OK;
-  bool share = strchr(setup->gpu_memory, '%') != NULL; /* of what the program will allocate */
-  ff_status status = ff_parse_bytes(setup->gpu_memory, share ? UINT64_C(1000000000) : 0, &bytes, error);
-  if (status) return ff_fail_at(error, status, "--gpu-memory");
-  if (share && !bytes) return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is nothing", setup->gpu_memory);
-  if (!share && bytes < spec->fault_page_bytes)
-    return ff_fail(error, FF_INVALID, "--gpu-memory: '%s' is less than one page of %s", setup->gpu_memory,
-                   ff_format_bytes(spec->fault_page_bytes, page, sizeof page));
   return FF_OK;
 }
 
@@ -117,7 +47,7 @@ static ff_status check_policy(policy_use use, const char *option, char *text, si
     if (whole.chars && fits) strcpy(text, whole.chars);
     free(file);
     free(whole.chars);
-    if (!fits) return ff_fail(error, FF_LIMIT, "--%s: the path is too long", option);
+    if (!fits) return ff_fail(error, FF_LIMIT, "%s: the path is too long", option);
   }
   ff_policy_instance instance = {0};
   ff_status status = policy_open(use, text, &instance, error);
@@ -125,28 +55,104 @@ static ff_status check_policy(policy_use use, const char *option, char *text, si
   return status ? ff_fail_at(error, status, option) : FF_OK;
 }
 
-static ff_status check_paging(cli_setup *setup, ff_error *error) {
-  uint64_t unit;
-  ff_status status = check_policy(POLICY_PREFETCH, "--prefetch", setup->prefetch, sizeof setup->prefetch, error);
-  if (!status) status = check_policy(POLICY_EVICT, "--evict", setup->evict, sizeof setup->evict, error);
-  if (status) return status;
-  if (setup->unit[0] && (status = ff_parse_bytes(setup->unit, 0, &unit, error))) return ff_fail_at(error, status, "--unit");
-  if (setup->unit[0] && (unit < 128 || unit > FF_BLOCK_BYTES || (unit & (unit - 1))))
-    return ff_fail(error, FF_INVALID, "--unit: '%s' is not a power of two from 128 to 2M", setup->unit);
-  if (setup->write_back[0] && strcmp(setup->write_back, "serial") && strcmp(setup->write_back, "overlapped"))
-    return ff_fail(error, FF_INVALID, "--write-back: '%s' is neither 'serial' nor 'overlapped'", setup->write_back);
+/* Whether a simulation can be made of the choice: what does not fit together is refused before the program runs, too. */
+static ff_status try_simulation(sim_choice *choice, ff_error *error) {
+  trace_program *program = trace_program_create(0);
+  sim *made = NULL;
+  choice->options.future = trace_future_create();
+  ff_status status = sim_create(program, &choice->options, &made, error);
+  sim_free(made);
+  trace_future_free(choice->options.future);
+  trace_program_free(program);
+  return status;
+}
+
+/* Plug-ins behind a manager get absolute paths, as those of options do. `text` is changed in place. */
+static ff_status make_plugins_absolute(char *text, size_t size, ff_error *error) {
+  char copy[sizeof((cli_setup *)0)->managers], value[SIM_CHOICE_LENGTH], *rest = copy;
+  ff_text out = {0};
+  ff_status status = FF_OK;
+  strcpy(copy, text);
+  for (char *part; (part = strsep(&rest, "+")) && !status;) {
+    bool prefetch = !strncmp(part, "prefetch=", 9), evict = !strncmp(part, "evict=", 6);
+    char *equals = strchr(part, '=');
+    if ((prefetch || evict) && strlen(equals + 1) < sizeof value) {
+      strcpy(value, equals + 1);
+      status = check_policy(prefetch ? POLICY_PREFETCH : POLICY_EVICT, prefetch ? "prefetch" : "evict", value, sizeof value, error);
+      ff_text_add(&out, "%s%.*s=%s", out.length ? "+" : "", (int)(equals - part), part, value);
+    } else ff_text_add(&out, "%s%s", out.length ? "+" : "", part);
+  }
+  if (!status && out.length >= size) status = ff_fail(error, FF_LIMIT, "'%.40s...' is too long", text);
+  if (!status && out.length) strcpy(text, out.chars);
+  free(out.chars);
+  return status;
+}
+
+/* One of --memory: it exists, what is behind it fits; its label. */
+static ff_status check_manager(cli_setup *setup, char *name, size_t size, const machine_spec *spec, char *label, ff_error *error) {
+  if (!strcmp(name, "none")) return ff_fail(error, FF_INVALID, "--memory none stands alone: it asks for no memory manager");
+  sim_choice *choice = ff_alloc(sizeof *choice);
+  ff_status status = sim_choice_read(name, &setup->choices, spec, choice, error);
+  if (!status) status = make_plugins_absolute(name, size, error);
+  if (!status) status = sim_choice_read(name, &setup->choices, spec, choice, error);
+  if (!status) status = try_simulation(choice, error);
+  if (status && strchr(name, '+')) ff_fail_at(error, status, name);
+  strcpy(label, choice->label);
+  free(choice);
+  return status;
+}
+
+/* "copy, demand" -> each a known manager, none twice. "none" means no manager: the program is only executed. */
+static ff_status check_managers(cli_setup *setup, const machine_spec *spec, ff_error *error) {
+  enum { LIMIT = 16 };
+  if (!strcmp(setup->managers, "none")) {
+    setup->managers[0] = '\0';
+    return FF_OK;
+  }
+  char names[sizeof setup->managers], name[sizeof setup->managers], labels[LIMIT][SIM_LABEL_LENGTH], *rest = NULL;
+  uint32_t count = 0;
+  ff_text whole = {0};
+  ff_status status = FF_OK;
+  strcpy(names, setup->managers);
+  for (char *each = strtok_r(names, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
+    if (count == LIMIT) status = ff_fail(error, FF_LIMIT, "more than %d memory managers at once", LIMIT);
+    if (status) break;
+    strcpy(name, each);
+    status = check_manager(setup, name, sizeof name, spec, labels[count], error);
+    for (uint32_t i = 0; i < count && !status; i++)
+      if (!strcmp(labels[i], labels[count])) status = ff_fail(error, FF_INVALID, "memory manager '%s' is named twice", each);
+    ff_text_add(&whole, "%s%s", count++ ? "," : "", name);
+  }
+  if (!status && !count) status = ff_fail(error, FF_INVALID, "--memory names no manager");
+  if (!status && whole.length >= sizeof setup->managers) status = ff_fail(error, FF_LIMIT, "--memory is too long with the plug-ins' paths");
+  if (!status) strcpy(setup->managers, whole.chars);
+  free(whole.chars);
+  return status;
+}
+
+static ff_status check_choices(cli_setup *setup, machine_spec *spec, ff_error *error) {
+  ff_status status = machine_spec_set_all(spec, setup->choices.set, error);
+  if (status) return ff_fail_at(error, status, "--set");
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++) {
+    char option[32], *text = setup->choices.text[i];
+    if (!*text) continue;
+    snprintf(option, sizeof option, "--%s", sim_choice_infos[i].name);
+    status = sim_choice_check((sim_choice_id)i, text, spec, error);
+    if (status) return ff_fail_at(error, status, option);
+    if (i != SIM_CHOICE_PREFETCH && i != SIM_CHOICE_EVICT) continue;
+    status = check_policy(i == SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT, option, text, SIM_CHOICE_LENGTH, error);
+    if (status) return status;
+  }
   return FF_OK;
 }
 
 ff_status cli_setup_check(cli_setup *setup, ff_error *error) {
   if (!setup->managers[0]) strcpy(setup->managers, CLI_DEFAULT_MANAGERS);
   if (!setup->machine[0]) strcpy(setup->machine, SESSION_DEFAULT_MACHINE);
-  ff_status status = check_managers(setup, error);
+  ff_status status = make_absolute(setup, error);
   if (status) return status;
-  if ((status = make_absolute(setup, error))) return status;
   machine_spec spec;
   if ((status = machine_spec_load(setup->machine, &spec, error))) return status;
-  if ((status = check_settings(setup->set, &spec, error))) return status;
-  if ((status = check_memory(setup, &spec, error))) return status;
-  return check_paging(setup, error);
+  if ((status = check_choices(setup, &spec, error))) return status;
+  return check_managers(setup, &spec, error);
 }

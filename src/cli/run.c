@@ -26,19 +26,17 @@ typedef struct arguments {
 } arguments;
 
 enum { FOLDER_LENGTH = sizeof((session_options *)0)->results - 32 };
-enum { KEY_CSV = 256, KEY_JSON, KEY_MAX, KEY_SET, KEY_GPU_MEMORY, KEY_PREFETCH, KEY_EVICT, KEY_UNIT, KEY_WRITE_BACK };
+enum { KEY_CSV = 256, KEY_JSON, KEY_MAX, KEY_SET, KEY_CHOICE };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is simulated:", 1},
-    {"memory", 'm', "MANAGER,...", 0, "memory managers to compare (default: " CLI_DEFAULT_MANAGERS "; none: only execute the program)", 1},
+    {"memory", 'm', "MANAGER,...", 0,
+     "memory managers to compare (default: " CLI_DEFAULT_MANAGERS "; none: only execute the program). MANAGER+NAME=VALUE changes a part of one: an option "
+     "below without its dashes, or a value of the machine (uvm+evict=lru:64K+gpu-memory=50%+fault_us=5)", 1},
     {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE ")", 1},
-    {"gpu-memory", KEY_GPU_MEMORY, "SIZE", 0,
-     "GPU memory that the managers have: bytes, 8G, 512M, or 75% of what the program allocates (default: the machine's). Paged "
-     "managers evict what does not fit; the program itself always finds the machine's", 1},
-    {"prefetch", KEY_PREFETCH, "POLICY", 0, "what paged managers bring beside a far-fault, instead of their own way: a name of `farfault list policies`, or a plug-in (./mine.so)", 1},
-    {"evict", KEY_EVICT, "POLICY", 0, "what they evict when memory is full (lru:2M, fifo, tree, ./mine.so ...)", 1},
-    {"unit", KEY_UNIT, "SIZE", 0, "what a far-fault moves at least: a power of two from 4K to 2M; of partial pages 128 to 64K", 1},
-    {"write-back", KEY_WRITE_BACK, "HOW", 0, "serial: what comes in waits for what it replaces to be written back (default); overlapped: it does not", 1},
+#define X(id, name, variable, pages, value, help) {name, KEY_CHOICE + SIM_CHOICE_##id, value, 0, help, 1},
+#include "machine/choices.def"
+#undef X
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the machine, as in its file (fault_us=50); may be repeated", 1},
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
     {"threads", 't', "N", 0, "threads of the host that execute kernels (default: all cores; 1: floating-point atomics, too, come in a fixed order)", 2},
@@ -83,18 +81,17 @@ static void parse_count(char *to, size_t size, const char *value, const char *na
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
+  if (key >= KEY_CHOICE && key < KEY_CHOICE + SIM_CHOICE_COUNT) {
+    copy_option(a->setup.choices.text[key - KEY_CHOICE], SIM_CHOICE_LENGTH, value, sim_choice_infos[key - KEY_CHOICE].name, state);
+    return 0;
+  }
   switch (key) {
   case 'm': add_option(a->setup.managers, sizeof a->setup.managers, value, "memory", state); return 0;
   case 'M':
     copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
     a->setup.machine_chosen = true;
     return 0;
-  case KEY_GPU_MEMORY: copy_option(a->setup.gpu_memory, sizeof a->setup.gpu_memory, value, "gpu-memory", state); return 0;
-  case KEY_PREFETCH: copy_option(a->setup.prefetch, sizeof a->setup.prefetch, value, "prefetch", state); return 0;
-  case KEY_EVICT: copy_option(a->setup.evict, sizeof a->setup.evict, value, "evict", state); return 0;
-  case KEY_UNIT: copy_option(a->setup.unit, sizeof a->setup.unit, value, "unit", state); return 0;
-  case KEY_WRITE_BACK: copy_option(a->setup.write_back, sizeof a->setup.write_back, value, "write-back", state); return 0;
-  case KEY_SET: add_option(a->setup.set, sizeof a->setup.set, value, "set", state); return 0;
+  case KEY_SET: add_option(a->setup.choices.set, sizeof a->setup.choices.set, value, "set", state); return 0;
   case 't': parse_count(a->threads, sizeof a->threads, value, "threads", 4096, state); return 0;
   case KEY_MAX: parse_count(a->max_instructions, sizeof a->max_instructions, value, "max-instructions", INT64_MAX, state); return 0;
   case 'v': a->verbose = true; return 0;

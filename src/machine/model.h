@@ -261,8 +261,11 @@ enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096 };
 
 struct sim {
   /* what it is made of */
-  const machine_spec *spec;
-  const manager *manager;
+  const machine_spec *spec;     /* &own_spec */
+  const manager *manager;       /* &own_manager */
+  machine_spec own_spec;        /* with this simulation's values */
+  manager own_manager;          /* with its way of handling far-faults */
+  char label[SIM_LABEL_LENGTH];
   ff_policy_instance prefetch, evict;
   trace_program *program;
   trace_reader *reader;

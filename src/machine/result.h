@@ -26,7 +26,7 @@ typedef struct sim_allocation_result {
 } sim_allocation_result;
 
 typedef struct sim_result { /* one manager on one machine */
-  char memory[64];            /* the manager's name */
+  char memory[256];           /* the manager's name, or what the user called it */
   char machine[64];
   bool complete;              /* false: a snapshot of a run that has not ended */
   char error[512];            /* nonempty: the manager could not run the program, and why */

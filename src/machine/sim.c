@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/choice.h"
 #include "machine/model.h"
 
 const sim_manager *sim_managers(uint32_t *count) {
@@ -69,6 +70,26 @@ static ff_status check_spec(const machine_spec *spec, ff_error *error) {
   if (spec->l2_bytes / spec->l2_slices < TRACE_LINE_BYTES)
     return ff_fail(error, FF_INVALID, "%s: an L2 slice must hold at least one line of 128 bytes", spec->name);
   return FF_OK;
+}
+
+/* The machine and the manager as this simulation has them. */
+static ff_status take_choices(sim *s, const manager *m, const sim_options *options, ff_error *error) {
+  s->own_spec = *options->spec;
+  s->own_manager = *m;
+  s->spec = &s->own_spec;
+  s->manager = &s->own_manager;
+  snprintf(s->label, sizeof s->label, "%s", options->label ? options->label : m->name);
+  ff_status status = options->set ? machine_spec_set_all(&s->own_spec, options->set, error) : FF_OK;
+  if (!status && options->faults && is_paged(s)) {
+    const manager_faults *ways;
+    status = sim_faults_read(options->faults, &s->own_spec, &ways, error);
+    if (!status && ways->batches && m->ranges) status = ff_fail(error, FF_UNSUPPORTED, "%s: far-faults on partial pages are not served in batches", m->name);
+    if (status) return status;
+    s->own_manager.decide = ways->decide;
+    s->own_manager.batches = ways->batches;
+  }
+  if (!status && options->page) status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
+  return status ? status : check_spec(s->spec, error);
 }
 
 static void sms_init(sim *s) {
@@ -156,16 +177,16 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
     return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);
   }
-  ff_status status = check_spec(options->spec, error);
-  if (status) return status;
-  trace_reader *reader = trace_reader_create(program);
-  if (!reader) return ff_fail(error, FF_LIMIT, "at most %u simulations can follow one program", TRACE_READERS_MAX);
   sim *s = ff_alloc(sizeof *s);
-  s->spec = options->spec;
-  s->manager = m;
+  ff_status status = take_choices(s, m, options, error);
+  if (!status && !(s->reader = trace_reader_create(program)))
+    status = ff_fail(error, FF_LIMIT, "at most %u simulations can follow one program", TRACE_READERS_MAX);
+  if (status) {
+    free(s);
+    return status;
+  }
   s->program = program;
-  s->reader = reader;
-  s->gpu_memory = options->gpu_memory ? options->gpu_memory : options->spec->memory_bytes;
+  s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;
   s->record = options->records_future ? options->future : NULL;
@@ -338,7 +359,7 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
   ask_lock(s);
-  snprintf(result->memory, sizeof result->memory, "%s", s->manager->name);
+  snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
   snprintf(result->error, sizeof result->error, "%s", s->error);
   result->complete = s->over;

@@ -13,12 +13,18 @@
 
 typedef struct sim sim;
 
-typedef struct sim_options {
-  const machine_spec *spec;   /* borrowed until sim_free */
+enum { SIM_LABEL_LENGTH = 256 };
+
+typedef struct sim_options { /* texts are borrowed until sim_create returns */
+  const machine_spec *spec;   /* copied */
+  const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
   const char *manager;        /* a name of `list managers` */
+  const char *label;          /* what results call it; NULL: the manager's name */
   uint64_t gpu_memory;        /* bytes; 0: the spec's */
   double gpu_memory_share;    /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
+  const char *page;           /* what a TLB entry maps: "4K", "64K", "2M"; NULL: the machine's page_bytes */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
+  const char *faults;         /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */
   uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */
   bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */

@@ -185,3 +185,11 @@ out:
   free(name);
   return status;
 }
+
+ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_error *error) {
+  char *copy = ff_strdup(assignments), *rest = NULL;
+  ff_status status = FF_OK;
+  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest)) status = machine_spec_set(spec, one, error);
+  free(copy);
+  return status;
+}

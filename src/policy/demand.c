@@ -3,15 +3,10 @@
  * far-fault of an SM is served, that SM's TLB takes no request at all; the other SMs go on. */
 #include "policy/manager.h"
 
-static manager_answer decide(const manager_nack *nack) {
-  (void)nack;
-  return MANAGER_BLOCK;
-}
-
 extern const manager manager_demand;
 const manager manager_demand = {
     .name = "demand",
     .summary = "demand paging, blocking: a far-fault stops its SM's TLB until the page is there",
     .placement = MANAGER_PAGED,
-    .decide = decide,
+    .decide = manager_blocks,
 };

@@ -8,6 +8,7 @@
 #define FF_POLICY_MANAGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What happens to a translation request whose page is not in GPU memory (a NACK, from the TLB's point of view). */
@@ -49,8 +50,24 @@ typedef struct manager {
 
 extern const manager *const managers[]; /* NULL-ended */
 
-/* Replayable far-faults, Zheng et al. (HPCA 2016), section 3: tracked while the SM's allotment lasts, then throttled. */
+/* ---- faults.c: ways of handling far-faults ---- */
+
+/* Zheng et al. (HPCA 2016): section 2.1, every far-fault stops its SM; section 3, replayable far-faults, tracked while the
+ * SM's allotment lasts, then throttled. And batches, as NVIDIA's driver takes them from the fault buffer. */
+manager_answer manager_blocks(const manager_nack *nack);
 manager_answer manager_replays(const manager_nack *nack);
+manager_answer manager_buffers(const manager_nack *nack);
+
+typedef struct manager_faults {
+  const char *name;
+  const char *number; /* the machine's value that N of "NAME:N" stands for; NULL: it takes no number */
+  const char *summary;
+  manager_answer (*decide)(const manager_nack *nack);
+  bool batches;
+} manager_faults;
+extern const manager_faults manager_fault_ways[]; /* ended by one without a name */
+const manager_faults *manager_faults_find(const char *name, size_t length); /* NULL: there is none */
+const char *manager_faults_name(const manager *m); /* "none": the manager has no far-faults */
 
 const manager *manager_find(const char *name); /* NULL: there is none of that name */
 

@@ -4,10 +4,6 @@
  * is replayed by the TLB itself. */
 #include "policy/manager.h"
 
-manager_answer manager_replays(const manager_nack *nack) {
-  return nack->pending < nack->allotment ? MANAGER_TRACK : MANAGER_THROTTLE;
-}
-
 extern const manager manager_replay;
 const manager manager_replay = {
     .name = "replay",

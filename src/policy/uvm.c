@@ -4,17 +4,12 @@
  * the least recently migrated block is evicted, and all its pages are copied back: there is no dirty bit. */
 #include "policy/manager.h"
 
-static manager_answer decide(const manager_nack *nack) {
-  (void)nack;
-  return MANAGER_BUFFER;
-}
-
 extern const manager manager_uvm;
 const manager manager_uvm = {
     .name = "uvm",
     .summary = "NVIDIA's managed-memory driver: batches of faults, density prefetch, least recently migrated block out",
     .placement = MANAGER_PAGED,
-    .decide = decide,
+    .decide = manager_buffers,
     .prefetch = "density",
     .evict = "lrm",
     .unit_bytes = 4096,

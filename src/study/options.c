@@ -34,12 +34,8 @@ void session_options_from_environment(session_options *options) {
   *options = (session_options){0};
   read_text(options, "FARFAULT_MEMORY", options->managers, sizeof options->managers);
   read_text(options, "FARFAULT_MACHINE", options->machine, sizeof options->machine);
-  read_text(options, "FARFAULT_SET", options->set, sizeof options->set);
-  read_text(options, "FARFAULT_GPU_MEMORY", options->gpu_memory, sizeof options->gpu_memory);
-  read_text(options, "FARFAULT_PREFETCH", options->prefetch, sizeof options->prefetch);
-  read_text(options, "FARFAULT_EVICT", options->evict, sizeof options->evict);
-  read_text(options, "FARFAULT_UNIT", options->unit, sizeof options->unit);
-  read_text(options, "FARFAULT_WRITE_BACK", options->write_back, sizeof options->write_back);
+  read_text(options, "FARFAULT_SET", options->choices.set, sizeof options->choices.set);
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++) read_text(options, sim_choice_infos[i].variable, options->choices.text[i], SIM_CHOICE_LENGTH);
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);

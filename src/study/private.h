@@ -21,11 +21,11 @@ struct session {
   uint64_t gpu_memory;           /* bytes that the program finds: the machine's, or more if more is simulated */
   uint64_t managed_memory;       /* bytes that the managers have; 0: managed_share of what the program allocates */
   double managed_share;
-  uint64_t unit_bytes;           /* --unit; 0: as the managers say */
   pid_t process;                 /* that made the session: a forked child must leave it alone */
   char *results;                 /* the file to write, "%p" replaced; NULL: none */
   trace_program *program;        /* NULL: functional only */
   struct {
+    sim_choice choice;
     sim *sim;
     pthread_t thread;
   } managers[SESSION_MANAGER_LIMIT];

@@ -29,21 +29,15 @@ static void set_short_name(session *session) {
   if (dot && !strcmp(dot, ".yaml")) *dot = '\0';
 }
 
-/* Applies "NAME=VALUE,NAME=VALUE" to the machine. */
+/* Applies "NAME=VALUE,NAME=VALUE" to the machine that the program finds, too. */
 static ff_status apply_settings(session *session, ff_error *error) {
-  char settings[sizeof session->options.set], *rest = NULL;
-  strcpy(settings, session->options.set);
-  for (char *one = strtok_r(settings, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
-    ff_status status = machine_spec_set(&session->spec, one, error);
-    if (status) return status;
-  }
-  if (settings[0]) {
-    ff_text note = {0};
-    ff_text_add(&note, "machine %s with %s", session->machine, session->options.set);
-    report_note(&session->notes, note.chars);
-    free(note.chars);
-  }
-  return FF_OK;
+  const char *set = session->options.choices.set;
+  if (!*set) return FF_OK;
+  ff_text note = {0};
+  ff_text_add(&note, "machine %s with %s", session->machine, set);
+  report_note(&session->notes, note.chars);
+  free(note.chars);
+  return machine_spec_set_all(&session->spec, set, error);
 }
 
 static void note_gpu_memory(session *session) {
@@ -51,7 +45,7 @@ static void note_gpu_memory(session *session) {
   if (session->managed_memory == session->spec.memory_bytes) return;
   ff_text note = {0};
   if (session->managed_share > 0)
-    ff_text_add(&note, "the managers have %s of what the program allocates as GPU memory", session->options.gpu_memory);
+    ff_text_add(&note, "the managers have %s of what the program allocates as GPU memory", session->options.choices.text[SIM_CHOICE_GPU_MEMORY]);
   else
     ff_text_add(&note, "machine %s with %s of memory instead of %s", session->machine,
                 ff_format_bytes(session->managed_memory, given, sizeof given), ff_format_bytes(session->spec.memory_bytes, own, sizeof own));
@@ -59,49 +53,33 @@ static void note_gpu_memory(session *session) {
   free(note.chars);
 }
 
-static void note_choice(session *session, const char *option, const char *value) {
-  if (!*value) return;
+static void note_choice(session *session, const sim_choice_info *choice, const char *value) {
   ff_text note = {0};
-  ff_text_add(&note, "paged managers with --%s %s", option, value);
+  ff_text_add(&note, "%s with --%s %s", choice->pages ? "paged managers" : "all managers", choice->name, value);
   report_note(&session->notes, note.chars);
   free(note.chars);
 }
 
 /* --gpu-memory: bytes, or a share of what the program will have allocated, which is not known yet. */
 static ff_status parse_memory(session *session, ff_error *error) {
-  const char *text = session->options.gpu_memory;
-  uint64_t parts, whole = UINT64_C(1000000000);
+  const char *text = session->options.choices.text[SIM_CHOICE_GPU_MEMORY];
   session->gpu_memory = session->managed_memory = session->spec.memory_bytes;
   if (!*text) return FF_OK;
-  if (strchr(text, '%')) {
-    ff_status status = ff_parse_bytes(text, whole, &parts, error);
-    if (status) return ff_fail_at(error, status, "GPU memory");
-    if (!parts) return ff_fail(error, FF_INVALID, "GPU memory: '%s' is nothing", text);
-    session->managed_memory = 0;
-    session->managed_share = (double)parts / (double)whole;
-  } else {
-    ff_status status = ff_parse_bytes(text, 0, &session->managed_memory, error);
-    if (status) return ff_fail_at(error, status, "GPU memory");
-    if (session->managed_memory < session->spec.fault_page_bytes)
-      return ff_fail(error, FF_INVALID, "GPU memory: '%s' is less than one page", text);
-    if (session->gpu_memory < session->managed_memory) session->gpu_memory = session->managed_memory;
-  }
+  ff_status status = sim_memory_read(text, &session->spec, &session->managed_memory, &session->managed_share, error);
+  if (status) return ff_fail_at(error, status, "GPU memory");
+  if (session->gpu_memory < session->managed_memory) session->gpu_memory = session->managed_memory;
   note_gpu_memory(session);
   return FF_OK;
 }
 
-static ff_status parse_paging(session *session, ff_error *error) {
-  const session_options *o = &session->options;
-  if (o->unit[0]) {
-    ff_status status = ff_parse_bytes(o->unit, 0, &session->unit_bytes, error);
-    if (status) return ff_fail_at(error, status, "unit");
+static ff_status check_choices(session *session, ff_error *error) {
+  for (int i = 0; i < SIM_CHOICE_COUNT; i++) {
+    const char *text = session->options.choices.text[i];
+    if (!*text || i == SIM_CHOICE_GPU_MEMORY) continue;
+    ff_status status = sim_choice_check((sim_choice_id)i, text, &session->spec, error);
+    if (status) return ff_fail_at(error, status, sim_choice_infos[i].name);
+    note_choice(session, &sim_choice_infos[i], text);
   }
-  if (o->write_back[0] && strcmp(o->write_back, "serial") && strcmp(o->write_back, "overlapped"))
-    return ff_fail(error, FF_INVALID, "write-back: '%s' is neither 'serial' nor 'overlapped'", o->write_back);
-  note_choice(session, "prefetch", o->prefetch);
-  note_choice(session, "evict", o->evict);
-  note_choice(session, "unit", o->unit);
-  note_choice(session, "write-back", o->write_back);
   return FF_OK;
 }
 
@@ -112,7 +90,7 @@ static ff_status load_machine(session *session, ff_error *error) {
   set_short_name(session);
   if ((status = apply_settings(session, error))) return status;
   if ((status = parse_memory(session, error))) return status;
-  return parse_paging(session, error);
+  return check_choices(session, error);
 }
 
 /* Maps the file that `farfault run` made for the progress area; without one, the session's own memory serves. */
@@ -130,17 +108,17 @@ static void map_progress(session *session) {
   session->progress_mapped = sizeof *session->progress;
 }
 
-static ff_status add_manager(session *session, const char *name, ff_error *error) {
+static ff_status add_manager(session *session, const char *text, ff_error *error) {
   if (session->manager_count == SESSION_MANAGER_LIMIT)
     return ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
-  const session_options *o = &session->options;
-  sim_options options = {.spec = &session->spec, .manager = name, .gpu_memory = session->managed_memory,
-                         .gpu_memory_share = session->managed_share, .prefetch = o->prefetch[0] ? o->prefetch : NULL,
-                         .evict = o->evict[0] ? o->evict : NULL, .unit_bytes = session->unit_bytes,
-                         .write_back_overlaps = !strcmp(o->write_back, "overlapped"), .future = session->future};
-  ff_status status = sim_create(session->program, &options, &session->managers[session->manager_count].sim, error);
-  if (!status) session->manager_count++;
-  return status;
+  sim_choice *choice = &session->managers[session->manager_count].choice;
+  ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
+  choice->options.future = session->future;
+  if (!status) status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
+  if (status) return ff_fail_at(error, status, text);
+  if (session->gpu_memory < choice->options.gpu_memory) session->gpu_memory = choice->options.gpu_memory;
+  session->manager_count++;
+  return FF_OK;
 }
 
 static ff_status add_managers(session *session, ff_error *error) {

@@ -8,17 +8,12 @@
 #define FF_STUDY_SESSION_H
 
 #include "exec/exec.h"
-#include "machine/sim.h"
+#include "machine/choice.h"
 
 typedef struct session_options { /* what `farfault run` passes through the environment */
-  char managers[512];      /* FARFAULT_MEMORY: "copy,demand"; empty: functional only */
+  char managers[2048];     /* FARFAULT_MEMORY: "copy,replay+prefetch=tbn" (machine/choice.h); empty: functional only */
   char machine[256];       /* FARFAULT_MACHINE */
-  char set[1024];          /* FARFAULT_SET: "fault_us=50,..." overrides of machine values */
-  char gpu_memory[64];     /* FARFAULT_GPU_MEMORY: "8G", "75%" of what the program allocates; for the managers */
-  char prefetch[512];      /* FARFAULT_PREFETCH, FARFAULT_EVICT: instead of what a paged manager says */
-  char evict[512];
-  char unit[64];           /* FARFAULT_UNIT: "64K" */
-  char write_back[16];     /* FARFAULT_WRITE_BACK: "serial", "overlapped" */
+  sim_choices choices;     /* for all managers. FARFAULT_SET: "fault_us=50,..."; the others: machine/choices.def */
   char results[512];       /* FARFAULT_RESULTS: file to write; "%p" becomes the process number; empty: none */
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */

@@ -28,7 +28,7 @@ usage "memory manager 'copy' is named twice" run --memory copy --memory copy ./p
 usage "no memory manager 'COPY': did you mean 'copy'?" run --memory COPY ./program
 usage "--memory none stands alone" run --memory none,copy ./program
 usage "--memory none stands alone" run --memory copy --memory none ./program
-usage "--memory is longer than" run --memory "$(printf 'copy,%.0s' {1..200})" ./program
+usage "--memory is longer than" run --memory "$(printf 'copy,%.0s' {1..600})" ./program
 usage "--memory is empty" run --memory= ./program
 usage "--memory names no manager" run --memory , ./program
 usage "no machine 'h20': did you mean 'h200'?" run --machine h20 ./program
@@ -42,6 +42,28 @@ usage "did you mean 'density'" run --prefetch densty ./program
 usage "no-such.so" run --evict ./no-such.so ./program
 usage "is not a power of two from 128 to 2M" run --unit 5000 ./program
 usage "is neither 'serial' nor 'overlapped'" run --write-back never ./program
+usage "--faults: 'blok' is no way of handling far-faults: there are block, replay[:N], batch[:N]" run --faults blok ./program
+usage "'block:2' is no way" run --faults block:2 ./program
+usage "--faults: fault_mshrs: 0 is out of range: 1 to" run --faults replay:0 ./program
+usage "'replay:': no number follows the colon" run --faults replay: ./program
+usage "--page: '8K' is none of the pages that a TLB maps" run --page 8K ./program
+usage "is not GB/s, as 32 or 32:16" run --link a=b ./program
+usage "--link: link_h2d_gbs: 'fast' is not a number" run --link fast ./program
+usage "--link: '32:' is not GB/s" run --link 32: ./program
+usage "--link: link_d2h_gbs: 0 is out of range" run --link 32:0 ./program
+usage "'prefech' is neither a choice nor a value of the machine: did you mean 'prefetch'?" run --memory replay+prefech=tbn ./program
+usage "did you mean 'link_h2d_gbs'?" run --memory replay+link_h2d_gb=5 ./program
+usage "replay+fault_us=-5: fault_us: -5 is out of range" run --memory copy,replay+fault_us=-5 ./program
+usage "'' is not NAME=VALUE" run --memory replay+ ./program
+usage "'unit' is given twice" run --memory replay+unit=4K+unit=4K ./program
+usage "'fault_us' is given twice" run --memory replay+fault_us=4+fault_us=4 ./program
+usage "'prefetch' says nothing to copy, which does not page" run --memory copy+prefetch=tbn ./program
+usage "memory manager 'replay+fault_us=5' is named twice" run --memory replay+fault_us=5,replay,replay+fault_us=5 ./program
+usage "far-faults on partial pages are not served in batches" run --memory partial-single+faults=batch ./program
+usage "far-faults on partial pages are not served in batches" run --memory replay,partial-single --faults batch ./program
+usage "a unit of 128 bytes: it must be a power of two from 4096" run --memory tbn+unit=128 ./program
+usage "a unit of 128 bytes: it must be a power of two from 4096" run --memory tbn --unit 128 ./program
+usage "did you mean 'density'" run --memory uvm+prefetch=densty ./program
 usage "a machine has no value 'fault_uss': did you mean 'fault_us'?" run --set fault_uss=5 ./program
 usage "--set is empty" run --set "" ./program
 usage "'fault_us' is not NAME=VALUE" run --set fault_us ./program

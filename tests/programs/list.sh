@@ -4,7 +4,11 @@ source "$(dirname "$0")/common.sh"
 
 run "$farfault" list managers
 expect_status 0
-for manager in copy demand replay ideal; do expect grep -q "^$manager  *[a-z]" out; done
+for manager in copy demand replay ideal; do expect grep -q "^$manager  *[a-z-]" out; done
+expect grep -q '^name  *faults  *prefetch  *evict  *unit  *summary$' out
+expect grep -q '^uvm  *batch  *density  *lrm  *4.00 KiB  *NVIDIA' out
+expect grep -q "^demand  *block  *none  *lru  *machine's  *demand" out
+expect grep -q '^copy  *-  *-  *-  *-  *copy-then' out
 run "$farfault" list machines
 for machine in gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
 run "$farfault" list counters

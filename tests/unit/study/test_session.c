@@ -67,8 +67,8 @@ static void the_environment_becomes_options(void **state) {
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) unsetenv(values[i][0]);
   assert_string_equal(options.managers, "copy,demand");
   assert_string_equal(options.machine, "v100");
-  assert_string_equal(options.set, "fault_us=5");
-  assert_string_equal(options.gpu_memory, "75%");
+  assert_string_equal(options.choices.set, "fault_us=5");
+  assert_string_equal(options.choices.text[SIM_CHOICE_GPU_MEMORY], "75%");
   assert_string_equal(options.results, "r-%p");
   assert_string_equal(options.progress, "p");
   assert_string_equal(options.isa, "baseline");
@@ -81,7 +81,7 @@ static void the_environment_becomes_options(void **state) {
 }
 
 static void what_the_environment_gets_wrong_is_refused(void **state) {
-  static char long_text[2000];
+  static char long_text[4000];
   memset(long_text, 'x', sizeof long_text - 1);
   const char *const rows[][3] = {{"FARFAULT_THREADS", "two", "FARFAULT_THREADS is not a number"}, {"FARFAULT_THREADS", "-1", "is not a number"},
                                  {"FARFAULT_THREADS", "99999", "from 0 to 4096"}, {"FARFAULT_MAX_INSTRUCTIONS", "1e9", "is not a number"},
@@ -108,8 +108,8 @@ static void bad_options_are_refused(void **state) {
     session_options options = {0};
     strcpy(options.managers, rows[i].managers);
     strcpy(options.machine, rows[i].machine);
-    strcpy(options.set, rows[i].set);
-    strcpy(options.gpu_memory, rows[i].memory);
+    strcpy(options.choices.set, rows[i].set);
+    strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], rows[i].memory);
     session *session = NULL;
     ff_error error = {0};
     assert_int_not_equal(session_create(&options, &session, &error), FF_OK);
@@ -160,7 +160,7 @@ static void append_copy(trace_program *program) {
 
 static void every_manager_gets_the_stream(void **state) {
   session_options options = options_for("copy, ideal", "two.json");
-  strcpy(options.set, "fault_us=7");
+  strcpy(options.choices.set, "fault_us=7");
   session *session = created(&options);
   assert_true(session_machine(session)->fault_us == 7);
   assert_non_null(session_primary(session));
@@ -232,7 +232,7 @@ static void a_second_program_of_a_process_gets_its_own_file(void **state) {
 
 static void memory_that_is_missing_is_noted_once(void **state) {
   session_options options = options_for("", "room.json");
-  strcpy(options.gpu_memory, "1M");
+  strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], "1M");
   session *session = created(&options);
   session_note_no_room(session, "cudaMalloc", 3 << 20, 512 << 10);
   session_note_no_room(session, "cudaMalloc", 2 << 20, 512 << 10);
@@ -358,11 +358,11 @@ static void progress_is_shared(void **state) {
 
 static void gpu_memory_may_be_a_share(void **state) {
   session_options options = options_for("", "memory.json");
-  strcpy(options.gpu_memory, "50%");
+  strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], "50%");
   session *session = created(&options);
   assert_int_equal(session_gpu_memory(session), session_machine(session)->memory_bytes); /* the managers have half, the program all */
   session_free(session);
-  strcpy(options.gpu_memory, "64G"); /* more than the machine's: the program has it too */
+  strcpy(options.choices.text[SIM_CHOICE_GPU_MEMORY], "64G"); /* more than the machine's: the program has it too */
   session = created(&options);
   assert_int_equal(session_gpu_memory(session), UINT64_C(64) << 30);
   session_free(session);
@@ -390,7 +390,7 @@ static void a_forked_child_leaves_the_session_alone(void **state) {
 static void numbers_have_points_in_any_locale(void **state) {
   if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
   session_options options = options_for("", "locale.json");
-  strcpy(options.set, "fault_us=2.5");
+  strcpy(options.choices.set, "fault_us=2.5");
   session *session = created(&options);
   assert_true(session_machine(session)->fault_us == 2.5);
   session_free(session);
