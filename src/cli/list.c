@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/cli.h"
@@ -81,19 +80,6 @@ static ff_status list_counters(listing *list, ff_error *error) {
   return FF_OK;
 }
 
-/* The first of these paths under this executable's folder that exists; the caller frees it. NULL: none. */
-static char *find_beside(const char *const *paths) {
-  char *folder = cli_own_folder(), *found = NULL;
-  for (; *paths && !found; paths++) {
-    ff_text path = {0};
-    ff_text_add(&path, "%s/%s", folder, *paths);
-    if (access(path.chars, R_OK) == 0) found = realpath(path.chars, NULL);
-    free(path.chars);
-  }
-  free(folder);
-  return found;
-}
-
 /* One row of workloads.tsv (name, summary, default arguments, ...) as the command that runs it. */
 static void add_workload(listing *list, const char *folder, char *line) {
   char *rest = NULL;
@@ -110,8 +96,8 @@ static void add_workload(listing *list, const char *folder, char *line) {
 
 static ff_status list_workloads(listing *list, ff_error *error) {
   *list = (listing){.names = {"name", "summary", "command"}};
-  char *table = find_beside((const char *const[]){"../share/farfault/workloads.tsv", NULL});
-  char *folder = find_beside((const char *const[]){"../workloads", "../lib/farfault/workloads", NULL});
+  char *table = cli_find_beside((const char *const[]){"../share/farfault/workloads.tsv", NULL});
+  char *folder = cli_workload_folder();
   char *text = NULL, *rest = NULL;
   size_t size;
   ff_status status = FF_OK;

@@ -92,7 +92,7 @@ static int help(FILE *out) {
   fprintf(out, "Usage: farfault COMMAND [ARGUMENTS]\n"
                "Runs CUDA programs on a virtual GPU and says what their memory would do: no GPU is needed.\n\n");
   for (const cli_command *const *command = commands; *command; command++)
-    fprintf(out, "  %-8s %s\n", (*command)->name, (*command)->summary);
+    fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
   fprintf(out, "\nExample:\n"
                "  nvcc -cudart shared saxpy.cu -o saxpy\n"
                "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n\n"

@@ -110,8 +110,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-/* A new temporary folder, or NULL with a message. The caller frees it. */
-static char *make_folder(void) {
+char *run_make_folder(void) {
   const char *base = getenv("TMPDIR");
   ff_text path = {0};
   ff_text_add(&path, "%s/farfault-XXXXXX", base && *base == '/' ? base : "/tmp");
@@ -122,7 +121,7 @@ static char *make_folder(void) {
   return NULL;
 }
 
-static void remove_folder(char *folder) {
+void run_remove_folder(char *folder) {
   DIR *dir = opendir(folder);
   struct dirent *entry;
   while (dir && (entry = readdir(dir)))
@@ -193,7 +192,7 @@ static int run(int argc, char **argv) {
   if (cli_setup_check(&a.setup, &error)) return cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
   if (run_outputs_check(&a.outputs, a.program[0], a.setup.machine, &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
-  char *folder = make_folder();
+  char *folder = run_make_folder();
   if (!folder) return CLI_FAILED;
   char *libraries = run_libraries(folder, &error);
   run_program program = {0};
@@ -203,7 +202,7 @@ static int run(int argc, char **argv) {
   else status = run_in(&a, &program, libraries, folder);
   run_program_free(&program);
   free(libraries);
-  remove_folder(folder);
+  run_remove_folder(folder);
   return status;
 }
 

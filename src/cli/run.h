@@ -69,6 +69,10 @@ typedef struct run_results { report_run *runs; uint32_t count, lost; } run_resul
 void run_results_read(const char *folder, run_results *results);
 void run_results_free(run_results *results);
 
+/* A new temporary folder, or NULL with a message; and the way to remove it with its files, which frees the text. */
+char *run_make_folder(void);
+void run_remove_folder(char *folder);
+
 typedef struct run_outputs { const char *output, *json, *csv; } run_outputs; /* paths, NULL: not wanted */
 /* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the program, the machine's
  * file, another report. */

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers beside ours.
+ *
+ *   tables of study/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows, picture
+ *
+ * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the same
+ * command gives the same bytes; files are written only when all runs were made; a run that failed is named, with what it said. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/jobs.h"
+#include "cli/run.h"
+#include "study/reproduce.h"
+
+enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, SETTINGS_PER_RUN = 16, LOG_LIMIT = 1 << 20 };
+
+typedef struct arguments {
+  const repro_paper *paper;
+  repro_size size;
+  uint32_t jobs;
+  const char *csv, *keep;
+  char *svg;        /* owned: a folder is completed by the picture's name */
+  bool json, verbose;
+} arguments;
+
+/* Which cells of the measurements a job fills: settings [first, first + count) of one program. */
+typedef struct part {
+  uint32_t program, first, count;
+  char *file;
+} part;
+
+typedef struct work {
+  const arguments *arguments;
+  repro_data data;
+  jobs jobs;
+  FF_VEC(part) parts; /* as jobs.list */
+  char *folder, *self, *workloads;
+  uint32_t failed;
+} work;
+
+static const struct argp_option options[] = {
+    {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio", 0},
+    {"svg", KEY_SVG, "FILE|FOLDER", 0, "write the picture; in a folder as PAPER.svg", 0},
+    {"size", KEY_SIZE, "SIZE", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
+    {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
+    {"keep", KEY_KEEP, "FOLDER", 0, "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
+    {"json", KEY_KEEP + 1, NULL, 0, "print JSON instead of the table: the rows, and every program's counters", 0},
+    {"verbose", 'v', NULL, 0, "add the values of each program", 0},
+    {0}};
+
+static void parse_size(arguments *a, const char *value, struct argp_state *state) {
+  for (int i = 0; i < REPRO_SIZES; i++)
+    if (!strcmp(value, repro_size_names[i])) {
+      a->size = (repro_size)i;
+      return;
+    }
+  cli_refuse(state, "--size: '%s' is neither small, normal nor full", value);
+}
+
+static void parse_paper(arguments *a, const char *value, struct argp_state *state) {
+  const char *names[32] = {0};
+  ff_text known = {0};
+  for (int i = 0; repro_papers[i]; i++) {
+    names[i] = repro_papers[i]->name;
+    ff_text_add(&known, "%s%s", i ? ", " : "", names[i]);
+  }
+  if (a->paper) cli_refuse(state, "one paper at a time");
+  a->paper = repro_find(value);
+  const char *near = cli_closest(value, names);
+  if (!a->paper && near) cli_refuse(state, "no paper '%s': did you mean '%s'?", value, near);
+  if (!a->paper) cli_refuse(state, "no paper '%s': there are %s", value, known.chars);
+  free(known.chars);
+}
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  char *end;
+  switch (key) {
+  case KEY_CSV: case KEY_SVG: case KEY_KEEP:
+    if (!*value) cli_refuse(state, "the file's name is empty");
+    if (key == KEY_CSV) a->csv = value;
+    if (key == KEY_KEEP) a->keep = value;
+    if (key == KEY_SVG) free(a->svg), a->svg = ff_strdup(value);
+    return 0;
+  case KEY_SIZE: parse_size(a, value, state); return 0;
+  case 'j':
+    a->jobs = (uint32_t)strtoul(value, &end, 10);
+    if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
+    return 0;
+  case KEY_KEEP + 1: a->json = true; return 0;
+  case 'v': a->verbose = true; return 0;
+  case ARGP_KEY_ARG: parse_paper(a, value, state); return 0;
+  case ARGP_KEY_END:
+    if (!a->paper) cli_refuse(state, "which paper? (farfault reproduce --help lists them)");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* ---- the runs ---- */
+
+static void add_word(char ***argv, size_t *count, const char *word) {
+  *argv = ff_realloc(*argv, (*count + 2) * sizeof **argv);
+  (*argv)[(*count)++] = ff_strdup(word);
+  (*argv)[*count] = NULL;
+}
+
+static char *file_in(const char *folder, const char *format, const char *name, uint32_t number) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/", folder);
+  ff_text_add(&path, format, name, number);
+  for (char *c = path.chars + strlen(folder) + 1; *c; c++)
+    if (*c == '/' || *c == ' ') *c = '-';
+  return path.chars;
+}
+
+/* The command line of one run: all words are the child's own copies. */
+static char **command(const work *w, const part *part) {
+  const repro_paper *paper = w->data.paper;
+  const repro_program *program = &paper->programs[part->program];
+  ff_text memory = {0}, path = {0};
+  for (uint32_t i = 0; i < part->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", paper->settings[part->first + i].memory);
+  ff_text_add(&path, "%s/%s", w->workloads, program->workload);
+  const char *head[] = {w->self, "run", "--threads", "1", "--machine", paper->machine, "--memory", memory.chars, "--json", part->file};
+  char **argv = NULL, *words = ff_strdup(program->arguments[w->arguments->size]), *rest = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
+  if (paper->set) add_word(&argv, &count, "--set"), add_word(&argv, &count, paper->set);
+  add_word(&argv, &count, "--");
+  add_word(&argv, &count, path.chars);
+  for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) add_word(&argv, &count, word);
+  free(words);
+  free(memory.chars);
+  free(path.chars);
+  return argv;
+}
+
+static void plan(work *w) {
+  const arguments *a = w->arguments;
+  const repro_paper *paper = a->paper;
+  for (uint32_t program = 0; program < paper->program_count; program++)
+    for (uint32_t first = 0; first < paper->setting_count; first += SETTINGS_PER_RUN) {
+      const repro_program *of = &paper->programs[program];
+      uint32_t left = paper->setting_count - first;
+      part part = {program, first, left < SETTINGS_PER_RUN ? left : SETTINGS_PER_RUN, NULL};
+      ff_text name = {0};
+      ff_text_add(&name, "%s-%s-%s", paper->name, repro_size_names[a->size], of->label);
+      part.file = file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first / SETTINGS_PER_RUN + 1);
+      job job = {.argv = command(w, &part), .log = file_in(w->folder, "%s-%u.log", name.chars, first), .label = of->label,
+                 .seconds = of->seconds[a->size] * part.count / paper->setting_count};
+      FF_PUSH(&w->parts, part);
+      FF_PUSH(&w->jobs.list, job);
+      free(name.chars);
+    }
+}
+
+/* ---- what they found ---- */
+
+/* Takes over the results of one part. `quiet`: a file that is not what is wanted is no mistake. */
+static bool take(work *w, const part *part, bool quiet) {
+  const repro_paper *paper = w->data.paper;
+  report_run run;
+  ff_error error;
+  if (report_file_read(part->file, &run, &error)) {
+    if (!quiet) cli_fail(0, "%s", error.message);
+    return false;
+  }
+  bool good = run.complete && run.result_count == part->count;
+  for (uint32_t i = 0; i < part->count && good; i++) {
+    const repro_setting *setting = &paper->settings[part->first + i];
+    const sim_result *result = &run.results[i];
+    if (result->error[0] && !quiet) cli_fail(0, "%s under %s: %s", paper->programs[part->program].label, setting->memory, result->error);
+    if (result->error[0]) w->failed += !quiet;
+    else repro_put(&w->data, part->program, part->first + i, &result->counters);
+  }
+  if (!good && !quiet) cli_fail(0, "%s: the run is not complete", paper->programs[part->program].label);
+  report_free(&run);
+  return good;
+}
+
+/* The last lines of what a run that failed has said. */
+static void show_log(const char *path) {
+  char *text;
+  size_t size, from;
+  if (ff_file_read(path, LOG_LIMIT, &text, &size, NULL)) return;
+  from = size;
+  for (int lines = 0; from && lines < 12; from--) lines += text[from - 1] == '\n' && from < size;
+  if (from) from++;
+  fwrite(text + from, 1, size - from, stderr);
+  free(text);
+}
+
+static void job_ended(void *context, job *job) {
+  work *w = context;
+  const part *part = &w->parts.items[job - w->jobs.list.items];
+  const repro_program *program = &w->data.paper->programs[part->program];
+  bool good = !job->status && take(w, part, false);
+  if (job->status) {
+    cli_fail(0, "%s %s: failed with status %d:", program->workload, program->arguments[w->arguments->size], job->status);
+    show_log(job->log);
+  }
+  if (!good) w->failed++;
+  if (!w->arguments->keep) unlink(part->file);
+}
+
+/* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. */
+static bool is_fresh(const work *w, const char *file, const char *workload) {
+  ff_text library = {0}, program = {0};
+  struct stat kept, info;
+  ff_text_add(&library, "%.*s/../lib/farfault/libfarfault-gpu.so", (int)(strrchr(w->self, '/') - w->self), w->self);
+  ff_text_add(&program, "%s/%s", w->workloads, workload);
+  const char *makers[] = {w->self, library.chars, program.chars};
+  bool fresh = stat(file, &kept) == 0;
+  for (int i = 0; i < 3 && fresh; i++) fresh = stat(makers[i], &info) == 0 && info.st_mtime < kept.st_mtime;
+  free(library.chars);
+  free(program.chars);
+  return fresh;
+}
+
+/* With --keep: the same command's results are there already. The command is kept beside them. */
+static char *kept_command(const part *part, const job *job, ff_text *text) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s.command", part->file);
+  for (char **word = job->argv + 1; *word; word++) ff_text_add_quoted(text, *word), ff_text_add(text, " ");
+  return path.chars;
+}
+
+static void take_kept(work *w) {
+  size_t count = 0;
+  for (size_t i = 0; i < w->jobs.list.count; i++) {
+    job *job = &w->jobs.list.items[i];
+    const part *part = &w->parts.items[i];
+    ff_text wanted = {0};
+    char *path = kept_command(part, job, &wanted), *text = NULL;
+    size_t size;
+    bool same = !ff_file_read(path, LOG_LIMIT, &text, &size, NULL) && !strcmp(text, wanted.chars);
+    if (same && is_fresh(w, part->file, w->data.paper->programs[part->program].workload) && take(w, part, true)) {
+      job->started = job->ended = true;
+      count++;
+    } else ff_file_write(path, wanted.chars, wanted.length, NULL);
+    free(text);
+    free(path);
+    free(wanted.chars);
+  }
+  if (count) cli_fail(0, "%zu of %zu runs are in %s already", count, w->jobs.list.count, w->arguments->keep);
+}
+
+/* ---- the command ---- */
+
+static ff_status write_files(const work *w, ff_error *error) {
+  const arguments *a = w->arguments;
+  ff_text csv = {0}, svg = {0};
+  repro_csv(&w->data, &csv);
+  repro_svg(&w->data, a->size, &svg);
+  ff_status status = a->csv ? ff_file_write(a->csv, csv.chars, csv.length, error) : FF_OK;
+  if (!status && a->svg) status = ff_file_write(a->svg, svg.chars, svg.length, error);
+  free(csv.chars);
+  free(svg.chars);
+  return status;
+}
+
+/* How many programs have all their runs. */
+static uint32_t whole_programs(const work *w) {
+  const repro_paper *paper = w->data.paper;
+  uint32_t whole = 0;
+  for (uint32_t i = 0; i < paper->program_count; i++) {
+    bool all = true;
+    for (uint32_t j = 0; j < paper->setting_count; j++) all = all && w->data.cells[i * paper->setting_count + j].known;
+    whole += all;
+  }
+  return whole;
+}
+
+static int conclude(const work *w, int signal) {
+  const arguments *a = w->arguments;
+  ff_text out = {0};
+  ff_error error;
+  if (a->json) repro_json(&w->data, a->size, &out);
+  else repro_table(&w->data, a->verbose, &out);
+  int status = cli_print(&out);
+  free(out.chars);
+  bool all = !w->failed && !signal;
+  if (!all)
+    cli_fail(0, "incomplete: %u of %u programs have all their runs; the numbers are over what there is%s", whole_programs(w), a->paper->program_count,
+             a->csv || a->svg ? ", and no file was written" : "");
+  else if (write_files(w, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
+}
+
+static int reproduce_in(work *w) {
+  plan(w);
+  if (w->arguments->keep) take_kept(w);
+  w->jobs.title = w->arguments->paper->name;
+  w->jobs.at_once = w->arguments->jobs;
+  w->jobs.ended = job_ended;
+  w->jobs.context = w;
+  int status = conclude(w, jobs_run(&w->jobs));
+  for (size_t i = 0; i < w->parts.count; i++) free(w->parts.items[i].file);
+  free(w->parts.items);
+  jobs_free(&w->jobs);
+  return status;
+}
+
+/* Refuses what cannot be written before anything runs. */
+static int check_outputs(arguments *a) {
+  struct stat info;
+  ff_error error;
+  if (a->svg && stat(a->svg, &info) == 0 && S_ISDIR(info.st_mode)) {
+    ff_text path = {0};
+    ff_text_add(&path, "%s/%s.svg", a->svg, a->paper->name);
+    free(a->svg);
+    a->svg = path.chars;
+  }
+  if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
+  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg}, "", "", &error))
+    return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  return CLI_DONE;
+}
+
+static char *own_path(void) {
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  return ff_strdup(path);
+}
+
+static int reproduce_with(arguments *a) {
+  int status = check_outputs(a);
+  if (status) return status;
+  work w = {.arguments = a, .workloads = cli_workload_folder()};
+  if (!w.workloads) return cli_fail(CLI_FAILED, "the bundled workloads are not part of this build (they need clang)");
+  w.folder = run_make_folder();
+  w.self = own_path();
+  repro_data_start(&w.data, a->paper);
+  status = w.folder ? reproduce_in(&w) : CLI_FAILED;
+  repro_data_free(&w.data);
+  if (w.folder) run_remove_folder(w.folder);
+  free(w.self);
+  free(w.workloads);
+  return status;
+}
+
+static const char help_head[] = "Runs a paper's experiments on the bundled workloads, and prints each number that the paper gives beside ours.\v"
+                                "Papers:\n";
+static const char help_tail[] = "\nExample:\n  farfault reproduce zheng2016 --csv zheng2016.csv --svg zheng2016.svg\n"
+                                "  farfault reproduce ganguly2019 --size small -v\n\n"
+                                "A row without the paper's number is ours alone. The programs are of the paper's kinds, not its own: docs/results says "
+                                "why numbers differ.\n\nExit status: 0 if every run was made; 128 + N if signal N stopped it: the table is then over what "
+                                "was finished.";
+
+/* The caller frees it. */
+static char *help_text(void) {
+  ff_text out = {0};
+  ff_text_add(&out, "%s", help_head);
+  for (int i = 0; repro_papers[i]; i++) ff_text_add(&out, "  %-12s %s\n", repro_papers[i]->name, repro_papers[i]->title);
+  ff_text_add(&out, "%s", help_tail);
+  return out.chars;
+}
+
+static int reproduce(int argc, char **argv) {
+  arguments a = {.size = REPRO_NORMAL, .jobs = 1};
+  char *text = help_text();
+  const struct argp argp = {options, parse, "PAPER", text, NULL, NULL, NULL};
+  cli_parse(&argp, argc, argv, &a);
+  free(text);
+  int status = reproduce_with(&a);
+  free(a.svg);
+  return status;
+}
+
+const cli_command cli_reproduce = {"reproduce", "run a paper's experiments and print its numbers beside ours", reproduce};
