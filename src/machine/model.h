@@ -141,7 +141,7 @@ typedef struct timing {
   ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
-  ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, api, launch_call, sync, malloc;
+  ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync, malloc;
   double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
 } timing;
 

@@ -48,7 +48,7 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .t_wr = (ps)llround(spec->t_wr * dram_cycle), .link_latency = microseconds(spec->link_latency_us),
       .link_copy = microseconds(spec->link_copy_us), .fault = microseconds(spec->fault_us),
       .fault_batch = microseconds(spec->fault_batch_us), .fault_block = microseconds(spec->fault_block_us),
-      .host_fault = microseconds(spec->host_fault_us), .api = microseconds(spec->api_us),
+      .host_fault = microseconds(spec->host_fault_us), .managed_launch = microseconds(spec->managed_launch_us), .api = microseconds(spec->api_us),
       .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
       .malloc = microseconds(spec->malloc_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
       .d2h_per_byte = 1000 / spec->link_d2h_gbs, .host_per_byte = 1000 / spec->host_gbs, .dram_per_byte = 1000 / spec->dram_gbs};
@@ -135,7 +135,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static ff_status pager_init(sim *s, const sim_options *options, ff_error *error) {
   const manager *m = s->manager;
   uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
-  if (!is_paged(s)) unit = s->spec->fault_page_bytes;
+  if (!is_paged(s)) unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
   uint64_t low = m->ranges ? PAGER_LEAST_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
@@ -172,7 +172,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
 ff_status sim_create(trace_program *program, const sim_options *options, sim **out, ff_error *error) {
   const manager *m = manager_find(options->manager);
   if (!m) {
-    char names[256] = "";
+    char names[512] = "";
     for (const manager *const *each = managers; *each; each++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
     return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);

@@ -7,12 +7,13 @@
  *   D2D, set       GPU memory's bandwidth           the same, after absent pages came;     GPU memory's bandwidth
  *                                                   pages written whole need not come
  *   managed        whole allocations: in before a   as all other memory                    nothing
- *                  kernel, back when the host waits
+ *                  kernel, back when the host waits;
+ *                  or pages (paging/managed.c)
  *
  * MANAGER_REMOTE: copies between host and device cost nothing, as under PAGED with every page on the CPU; what the GPU copies or
  * sets goes over the link.
  *
- * A managed allocation that the CPU holds is written and read by copies in host memory. */
+ * A managed allocation, or page, that the CPU holds is written and read by copies in host memory. */
 #include <math.h>
 
 #include "machine/model.h"
@@ -65,9 +66,18 @@ static ps managed_in(sim *s, uint32_t index, ps time) {
   return bytes ? link_copy(s, true, bytes, false, time) : time;
 }
 
+/* Managed pages: they become the GPU's, what the CPU wrote is copied, run by run. */
+static ps pages_in(sim *s, ps time) {
+  ps end = time;
+  if (!pager_managed_unmap(s->pager)) return time;
+  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(s, true, s->pager->to_bring.items[i].bytes, false, time);
+  return end + s->t.managed_launch;
+}
+
 ps transfer_managed_in(sim *s, ps time) {
   ps end = time;
   if (s->manager->placement != MANAGER_PROGRAM) return time;
+  if (s->manager->cpu_fault_bytes) return pages_in(s, time);
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     ps over = managed_in(s, i, time);
     if (over > end) end = over;
@@ -77,7 +87,7 @@ ps transfer_managed_in(sim *s, ps time) {
 
 ps transfer_managed_out(sim *s, ps time) {
   ps end = time;
-  if (s->manager->placement != MANAGER_PROGRAM) return time;
+  if (s->manager->placement != MANAGER_PROGRAM || s->manager->cpu_fault_bytes) return time;
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     uint64_t bytes = pager_managed_out(s->pager, i);
     if (bytes) end = link_copy(s, false, bytes, false, time);
@@ -96,9 +106,22 @@ static bool on_gpu(sim *s, uint32_t index) { return s->pager->allocations.items[
 
 /* ---- copies ---- */
 
+/* A copy between the host and managed pages: part in host memory, part over the link, at once. */
+static ps pages_copy(sim *s, const trace_op *op, bool in, ps time) {
+  uint64_t address = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
+  uint64_t bytes = op->copy.width * op->copy.height;
+  uint64_t far = over_rows(s, in ? pager_managed_write : pager_managed_read, address, op->copy.width, op->copy.height, pitch).bytes;
+  if (far) count_copied(s, address, in, far);
+  ps carried = link_copy(s, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
+  return carried > copied ? carried : copied;
+}
+
 static ps program_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height, to = op->copy.to, from = op->copy.from;
   uint32_t managed_to = managed_at(s, to), managed_from = managed_at(s, from);
+  bool pages = s->manager->cpu_fault_bytes, in = op->copy.direction == TRACE_H2D;
+  if (pages && (in ? managed_to : op->copy.direction == TRACE_D2H ? managed_from : 0)) return pages_copy(s, op, in, time);
+  if (pages && op->copy.direction == TRACE_D2D && (managed_to || managed_from)) time = pages_in(s, time);
   switch (op->copy.direction) {
   case TRACE_H2D:
     if (managed_to && !on_gpu(s, managed_to)) {
@@ -113,8 +136,8 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
     count_copied(s, from, false, bytes);
     return link_copy(s, false, bytes, !op->copy.pinned, time);
   case TRACE_D2D:
-    if (managed_from) time = managed_in(s, managed_from, time);
-    if (managed_to) time = managed_in(s, managed_to, time);
+    if (managed_from && !pages) time = managed_in(s, managed_from, time);
+    if (managed_to && !pages) time = managed_in(s, managed_to, time);
     over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
     return link_device_copy(s, 2 * bytes, time);
   default: return host_copy(s, bytes, time);
@@ -158,7 +181,7 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
   } else if (s->manager->placement == MANAGER_PROGRAM) {
     uint32_t managed = managed_at(s, op->set.to);
-    if (managed) time = managed_in(s, managed, time);
+    if (managed) time = s->manager->cpu_fault_bytes ? pages_in(s, time) : managed_in(s, managed, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
   if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, false, op->set.width * op->set.height, false, time);
@@ -197,6 +220,20 @@ ps operation_begin(sim *s, node *n, ps time, bool *again) {
   return prefetch_begin(s, &n->op, time);
 }
 
+/* The host's faults, one after the other. */
+static ps pages_touch(sim *s, const trace_op *op, ps time) {
+  pager_walk w = pager_walk_begin(s->pager, op->touch.address, op->touch.bytes);
+  for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (s->pager->allocations.items[unit->allocation].kind != TRACE_MEMORY_MANAGED) continue;
+    pager_moves moves = pager_managed_fault(s->pager, w.address);
+    if (!moves.units) continue;
+    time = link_copy(s, false, moves.bytes, false, time) + s->t.host_fault;
+    s->counters.host_faults++;
+  }
+  if (op->touch.write) pager_managed_dirty(s->pager, op->touch.address, op->touch.bytes);
+  return time;
+}
+
 ps transfer_touch(sim *s, const trace_op *op, ps time) {
   if (is_paged(s)) {
     pager_moves moves = (op->touch.write ? pager_host_write : pager_host_read)(s->pager, op->touch.address, op->touch.bytes);
@@ -204,6 +241,7 @@ ps transfer_touch(sim *s, const trace_op *op, ps time) {
   }
   uint32_t managed = managed_at(s, op->touch.address);
   if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;
+  if (s->manager->cpu_fault_bytes) return pages_touch(s, op, time);
   uint64_t bytes = pager_managed_out(s->pager, managed); /* it touches it without having waited */
   if (bytes) time = link_copy(s, false, bytes, false, time);
   if (op->touch.write) pager_managed_host_write(s->pager, op->touch.address, op->touch.bytes);

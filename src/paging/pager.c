@@ -73,6 +73,7 @@ void pager_free(pager *p) {
   free(p->batch_flights.items);
   free(p->to_bring.items);
   free(p->to_evict.items);
+  free(p->dirty.items);
   free(p->sms);
   free(p);
 }
@@ -101,6 +102,8 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   } else if (p->config.manager->placement == MANAGER_PAGED) {
     unit.state = PAGER_ABSENT;
     unit.gpu_version = 0;
+  } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
+    unit.mapped = a->mapped;
   } else if (a->kind == TRACE_MEMORY_MANAGED) {
     unit.gpu_version = a->on_gpu;
     unit.cpu_version = a->on_cpu;
@@ -291,7 +294,7 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
   uint32_t index = allocation_take(p);
   p->allocations.items[index] = (pager_allocation){
       .address = address, .bytes = bytes, .kind = kind, .owner = owner, .live = true,
-      .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
+      .mapped = p->unmappings, .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
   cache_clear(p); /* it may hold `nowhere` for the new addresses */
   FF_PUSH(&p->by_address, 0);
   memmove(&p->by_address.items[at + 1], &p->by_address.items[at], (p->by_address.count - 1 - at) * sizeof(uint32_t));

@@ -44,13 +44,14 @@ typedef struct pager_unit {
   uint32_t nacks;       /* first NACK on it; 0: none */
   uint32_t bytes;       /* that it covers: whole 4 KiB pages, or whole units if those are smaller */
   uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
+  uint32_t mapped;      /* managed pages: the CPU may touch it if no launch was made since: == pager.unmappings */
   uint8_t state;        /* pager_state */
   uint8_t ordinal;      /* tells units of one window apart, for TLB tags */
-  uint64_t last_use;    /* by the GPU, since it came; 0: never */
   bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
   bool prefetched;      /* came beside a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
   bool starved;         /* a far-fault on it waits for room */
+  uint64_t last_use;    /* by the GPU, since it came; 0: never */
 } pager_unit;
 
 typedef struct pager_allocation {
@@ -60,6 +61,7 @@ typedef struct pager_allocation {
   bool live;
   bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
+  uint32_t mapped;       /* managed pages: pager.unmappings when it was made */
 } pager_allocation;
 
 typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch that is being served */
@@ -144,6 +146,9 @@ typedef struct pager {
   uint64_t moved_in, moved_out, filled, dropped;
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
+  uint32_t unmappings;                                 /* managed pages: how often they were taken from the CPU */
+  bool touched;                                        /* managed pages: the CPU has touched one since */
+  FF_VEC(uint64_t) dirty;                              /* managed pages: the CPU has newer bytes than the GPU; an address in each */
   FF_VEC(pager_allocation) allocations;                /* [0]: what belongs to none */
   FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
   uint32_t free_allocation;                            /* list of dead ones, linked by owner */
@@ -299,6 +304,20 @@ void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the link; 0: the GPU's copy is the newest */
 uint64_t pager_managed_out(pager *pager, uint32_t allocation); /* bytes over the link; 0: the host's copy is the newest */
 void pager_managed_host_write(pager *pager, uint64_t address, uint64_t bytes);
+
+/* ---- managed pages: managed.c (MANAGER_PROGRAM with cpu_fault_bytes) ---- */
+
+bool pager_managed_pages(const pager *pager); /* the manager keeps them so */
+/* A launch: pages are the GPU's alone. Puts the runs of dirty ones, which are to be copied to the GPU, into to_bring in order of
+ * address. false: the CPU has touched none since the last time, so nothing had to be taken from it and nothing is to be copied. */
+bool pager_managed_unmap(pager *pager);
+/* The CPU touches the page at `address`. Returns what must come back first; no unit: the page was the CPU's already. */
+pager_moves pager_managed_fault(pager *pager, uint64_t address);
+/* And writes to pages that are the CPU's. */
+void pager_managed_dirty(pager *pager, uint64_t address, uint64_t bytes);
+/* A copy of the program reads or writes; returns the bytes that lie in GPU memory, the others are the CPU's. */
+pager_moves pager_managed_read(pager *pager, uint64_t address, uint64_t bytes);
+pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 
 /* ---- checks ---- */
 

@@ -26,7 +26,7 @@ typedef struct manager_nack {
 
 /* Where the program's data lives. */
 typedef enum manager_placement {
-  MANAGER_PROGRAM, /* where the program's own copies put it; managed allocations move whole */
+  MANAGER_PROGRAM, /* where the program's own copies put it; managed allocations move whole, or as cpu_fault_bytes says */
   MANAGER_PAGED,   /* on the CPU at first; pages move when the GPU asks for them */
   MANAGER_EVERYWHERE, /* always where it is wanted, for nothing */
   MANAGER_REMOTE,  /* on the CPU, always; the GPU reaches over the link */
@@ -36,6 +36,9 @@ typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
   manager_placement placement;
+  /* MANAGER_PROGRAM: managed memory is the CPU's page by page (paging/managed.c); a fault of the CPU brings the aligned
+   * window of so many bytes around its page, a power of two from 4 KiB to 2 MiB. 0: managed allocations move whole. */
+  uint64_t cpu_fault_bytes;
   /* MANAGER_PAGED only */
   manager_answer (*decide)(const manager_nack *nack);
   const char *prefetch;  /* policies, as for --prefetch and --evict; NULL: none, and "lru" */

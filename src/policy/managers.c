@@ -5,12 +5,33 @@
 #include <stddef.h>
 #include <string.h>
 
-extern const manager manager_copy, manager_demand, manager_replay, manager_random, manager_sequential, manager_locality, manager_oracle, manager_sl,
-    manager_tbn, manager_uvm, manager_partial_single, manager_partial_multi, manager_zero_copy, manager_ideal;
+/* X(name): manager_NAME stands in a file of this folder. */
+#define MANAGERS(X) \
+  X(copy)           \
+  X(demand)         \
+  X(replay)         \
+  X(random)         \
+  X(sequential)     \
+  X(locality)       \
+  X(oracle)         \
+  X(sl)             \
+  X(tbn)            \
+  X(uvm)            \
+  X(partial_single) \
+  X(partial_multi)  \
+  X(cuda6)          \
+  X(gm200)          \
+  X(gp100)          \
+  X(zero_copy)      \
+  X(ideal)
 
-const manager *const managers[] = {&manager_copy,     &manager_demand, &manager_replay, &manager_random, &manager_sequential,
-                                   &manager_locality, &manager_oracle, &manager_sl,     &manager_tbn,    &manager_uvm,    &manager_partial_single,
-                                   &manager_partial_multi, &manager_zero_copy, &manager_ideal, NULL};
+#define X(name) extern const manager manager_##name;
+MANAGERS(X)
+#undef X
+
+#define X(name) &manager_##name,
+const manager *const managers[] = {MANAGERS(X) NULL};
+#undef X
 
 const manager *manager_find(const char *name) {
   for (const manager *const *m = managers; *m; m++)

@@ -10,7 +10,7 @@ expect grep -q '^uvm  *batch  *density  *lrm  *4.00 KiB  *NVIDIA' out
 expect grep -q "^demand  *block  *none  *lru  *machine's  *demand" out
 expect grep -q '^copy  *-  *-  *-  *-  *copy-then' out
 run "$farfault" list machines
-for machine in gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
+for machine in gm200 gp100 gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
 run "$farfault" list counters
 expect grep -q '^time_ps  *ps  *simulated time' out
 expect test "$(wc -l <out)" -eq "$(grep -c '^X(' "$source/src/machine/counters.def")"

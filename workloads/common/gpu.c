@@ -27,10 +27,16 @@ typedef struct CUstream_st *stream;
   X(ModuleGetFunction, "cuModuleGetFunction", (gpu_kernel * out, module from, const char *name))                       \
   X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (gpu_pointer * out, size_t * bytes, module from, const char *name))       \
   X(MemAlloc, "cuMemAlloc_v2", (gpu_pointer * out, size_t bytes))                                                      \
+  X(MemAllocManaged, "cuMemAllocManaged", (gpu_pointer * out, size_t bytes, unsigned flags))                           \
   X(MemFree, "cuMemFree_v2", (gpu_pointer address))                                                                    \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", (gpu_pointer to, const void *from, size_t bytes))                                   \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, gpu_pointer from, size_t bytes))                                         \
   X(MemsetD32, "cuMemsetD32_v2", (gpu_pointer to, unsigned word, size_t words))                                        \
+  X(EventCreate, "cuEventCreate", (gpu_time * out, unsigned flags))                                                    \
+  X(EventRecord, "cuEventRecord", (gpu_time event, stream on))                                                         \
+  X(EventSynchronize, "cuEventSynchronize", (gpu_time event))                                                          \
+  X(EventElapsedTime, "cuEventElapsedTime", (float *milliseconds, gpu_time from, gpu_time to))                         \
+  X(EventDestroy, "cuEventDestroy_v2", (gpu_time event))                                                               \
   X(LaunchKernel, "cuLaunchKernel",                                                                                    \
     (gpu_kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
      unsigned block_z, unsigned shared_bytes, stream on, void **arguments, void **extra))
@@ -118,6 +124,12 @@ gpu_pointer gpu_allocate(size_t bytes) {
   return address;
 }
 
+void *gpu_allocate_managed(size_t bytes) {
+  gpu_pointer address;
+  check_bytes(driver.MemAllocManaged(&address, bytes, 1 /* CU_MEM_ATTACH_GLOBAL */), "cuMemAllocManaged", bytes);
+  return (void *)(uintptr_t)address;
+}
+
 void gpu_free(gpu_pointer address) { check(driver.MemFree(address), "cuMemFree", "address"); }
 
 void gpu_copy_to_device(gpu_pointer to, const void *from, size_t bytes) {
@@ -145,3 +157,19 @@ void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) {
 }
 
 void gpu_wait(void) { check(driver.CtxSynchronize(), "cuCtxSynchronize", ""); }
+
+gpu_time gpu_record(void) {
+  gpu_time event;
+  check(driver.EventCreate(&event, 0), "cuEventCreate", "");
+  check(driver.EventRecord(event, NULL), "cuEventRecord", "");
+  return event;
+}
+
+double gpu_microseconds(gpu_time from, gpu_time to) {
+  float milliseconds;
+  check(driver.EventSynchronize(to), "cuEventSynchronize", "");
+  check(driver.EventElapsedTime(&milliseconds, from, to), "cuEventElapsedTime", "");
+  check(driver.EventDestroy(from), "cuEventDestroy", "");
+  check(driver.EventDestroy(to), "cuEventDestroy", "");
+  return 1000 * (double)milliseconds;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the CUDA driver API that the workloads use, as ten calls that end the program on an error.
+/* The part of the CUDA driver API that the workloads use, as a few calls that end the program on an error.
  *
  * libcuda.so.1 is opened by name at start, so the workloads build without CUDA and run on whatever stands in front:
  * `farfault run` puts its virtual GPU there, a machine with an NVIDIA driver has the real one. An error names the
@@ -26,6 +26,8 @@ void gpu_free(gpu_pointer address);
 void gpu_copy_to_device(gpu_pointer to, const void *from, size_t bytes);
 void gpu_copy_to_host(void *to, gpu_pointer from, size_t bytes);
 void gpu_set_words(gpu_pointer to, uint32_t word, size_t words);
+/* Managed memory, attached to the whole device; freed by gpu_free. */
+void *gpu_allocate_managed(size_t bytes);
 /* gpu_allocate and gpu_copy_to_device at once. */
 gpu_pointer gpu_upload(const void *from, size_t bytes);
 
@@ -36,6 +38,12 @@ typedef struct gpu_shape { /* of a launch: blocks in the grid, threads in a bloc
 /* arguments[i] points at the kernel's i-th argument, as in cuLaunchKernel. Does not wait. */
 void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments);
 void gpu_wait(void);
+
+/* A point in the default stream, and how long it took from one to another. gpu_microseconds waits for the second and gives both
+ * up. */
+typedef struct CUevent_st *gpu_time;
+gpu_time gpu_record(void);
+double gpu_microseconds(gpu_time from, gpu_time to);
 
 /* GPU_LAUNCH(kernel, shape, argument, ...): the arguments are variables (their addresses are taken). */
 #define GPU_ADDRESSES_1(a) &(a)
