@@ -211,6 +211,7 @@ __attribute__((destructor)) void engine_finish(void) {
   ff_engine.stop = true;
   int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
   if (locked && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
+  if (before == ENGINE_READY && !locked) engine_touch_collect(false);
   if (before == ENGINE_READY) session_finish(ff_engine.session);
   ff_engine.phase = ENGINE_FINISHED;
   pthread_cond_broadcast(&ff_engine.host_work);

@@ -79,6 +79,7 @@ static bool host_waits(const engine_copy *copy, trace_direction direction, bool 
 
 static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable) {
   bool blocking = host_waits(copy, direction, pageable);
+  engine_touch_collect(false);
   for (uint64_t slice = 0; slice < copy->depth; slice++) {
     trace_op op = {.kind = TRACE_OP_COPY, .stream = stream->number, .blocking = blocking && slice + 1 == copy->depth};
     op.copy.to = copy->to + slice * copy->to_slice;
@@ -92,6 +93,8 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
     engine_append(&op);
     engine_time_spend(stream, engine_time_transfer(copy->width * copy->height, direction), false, op.blocking);
     move_rows(copy, slice);
+    engine_touch_settle(op.copy.to, (op.copy.height - 1) * op.copy.to_pitch + op.copy.width);
+    engine_touch_settle(op.copy.from, (op.copy.height - 1) * op.copy.from_pitch + op.copy.width);
   }
 }
 
@@ -128,6 +131,7 @@ static void fill_row(char *to, uint64_t elements, uint32_t element, uint32_t val
 }
 
 static void set_slices(const engine_set *set, engine_stream *stream, bool blocking) {
+  engine_touch_collect(false);
   for (uint64_t slice = 0; slice < set->depth; slice++) {
     trace_op op = {.kind = TRACE_OP_SET, .stream = stream->number, .blocking = blocking && slice + 1 == set->depth};
     op.set.to = set->to + slice * set->slice;
@@ -138,6 +142,7 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
     engine_time_spend(stream, engine_time_transfer(op.set.width * set->height, TRACE_D2D), false, op.blocking);
     for (uint64_t row = 0; row < set->height; row++)
       fill_row((char *)(uintptr_t)(op.set.to + row * set->pitch), set->width, set->element, set->value);
+    engine_touch_settle(op.set.to, (op.set.height - 1) * op.set.pitch + op.set.width);
   }
 }
 

@@ -196,6 +196,17 @@ cudaError_t engine_status_error(ff_status status);
 
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
 
+/* What the program does with managed memory between its calls: engine_touch.c. `filled`: it has contents already.
+ * collect: before an operation of the device, or one that says how far the host is; appends what was touched since. The
+ * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be armed. */
+typedef enum engine_touch_level { ENGINE_TOUCH_OFF, ENGINE_TOUCH_GROUPS, ENGINE_TOUCH_PAGES, ENGINE_TOUCH_EXACT } engine_touch_level;
+engine_touch_level engine_touch_level_now(void);
+void engine_touch_track(const exec_allocation *allocation, bool filled);
+void engine_touch_forget(const exec_allocation *allocation);
+void engine_touch_collect(bool launch);
+void engine_touch_settle(uint64_t address, uint64_t bytes);
+void engine_touch_settle_all(void);
+
 void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
 
 #endif

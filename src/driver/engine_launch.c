@@ -166,6 +166,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
   ff_error reason;
   show_progress(launch);
+  engine_touch_collect(true);
   exec_launch_request request = {
       .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
       .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream)};
@@ -175,6 +176,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   ff_engine.running = request.trace;
   ff_status status = exec_launch(&config, &request, &stats, &fault, &reason);
   ff_engine.running = NULL;
+  engine_touch_settle_all();
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);

@@ -42,6 +42,7 @@ void engine_note_allocation(const exec_allocation *allocation, unsigned flags, e
   snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
+  if (memory == TRACE_MEMORY_MANAGED) engine_touch_track(allocation, owner == ENGINE_OWNER_MODULE);
 }
 
 static engine_note note_of(const exec_allocation *allocation) {
@@ -49,6 +50,7 @@ static engine_note note_of(const exec_allocation *allocation) {
 }
 
 void engine_forget_allocation(const exec_allocation *allocation) {
+  engine_touch_forget(allocation);
   trace_op op = {.kind = TRACE_OP_FREE};
   op.free.address = allocation->address;
   op.free.id = allocation->id;
@@ -104,6 +106,7 @@ static const exec_allocation *owned_at(uint64_t address) {
 static cudaError_t free_locked(uint64_t address, unsigned allowed) {
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
+  engine_touch_collect(false);
   engine_time_wait_device(); /* the simulations know by themselves that freeing waits for the device */
   engine_forget_allocation(allocation);
   return engine_status_error(exec_memory_release(ff_engine.memory, address, NULL));
@@ -213,6 +216,7 @@ cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int devi
   if (error) return error;
   if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
   else {
+    engine_touch_collect(false);
     trace_op op = {.kind = TRACE_OP_ADVISE};
     op.hint.address = address;
     op.hint.bytes = bytes;
@@ -232,6 +236,7 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   if (!stream) error = cudaErrorInvalidResourceHandle;
   else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
   else {
+    engine_touch_collect(false);
     trace_op op = {.kind = TRACE_OP_PREFETCH, .stream = stream->number};
     op.hint.address = address;
     op.hint.bytes = bytes;

@@ -147,6 +147,7 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
 /* ---- waiting ---- */
 
 cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
+  engine_touch_collect(false);
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
   ff_engine.host_ps = latest(ff_engine.host_ps, ready_time(stream));
   engine_time_host(ff_engine.machine->sync_us);
@@ -160,6 +161,7 @@ void engine_time_wait_device(void) {
 }
 
 void engine_synchronize_device_locked(void) {
+  engine_touch_collect(false);
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
   engine_time_wait_device();
   engine_time_host(ff_engine.machine->sync_us);
@@ -249,6 +251,7 @@ cudaError_t engine_event_destroy(cudaEvent_t handle) {
 }
 
 static void record(engine_event *event, engine_stream *stream) {
+  engine_touch_collect(false);
   event->number = append_record(stream);
   event->sequence = ff_engine.last_sequence;
   event->recorded = true;
@@ -292,6 +295,7 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   engine_event *event = find_event(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->recorded) {
+    engine_touch_collect(false);
     trace_op op = {.kind = TRACE_OP_SYNC_EVENT};
     op.event.event = event->number;
     engine_append(&op);

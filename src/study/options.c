@@ -36,6 +36,10 @@ void session_options_from_environment(session_options *options) {
   read_text(options, "FARFAULT_MACHINE", options->machine, sizeof options->machine);
   read_text(options, "FARFAULT_SET", options->choices.set, sizeof options->choices.set);
   for (int i = 0; i < SIM_CHOICE_COUNT; i++) read_text(options, sim_choice_infos[i].variable, options->choices.text[i], SIM_CHOICE_LENGTH);
+  read_text(options, "FARFAULT_HOST_TOUCHES", options->host_touches, sizeof options->host_touches);
+  if (options->host_touches[0] && strcmp(options->host_touches, "off") && strcmp(options->host_touches, "on") &&
+      strcmp(options->host_touches, "pages") && strcmp(options->host_touches, "groups"))
+    snprintf(options->problem, sizeof options->problem, "FARFAULT_HOST_TOUCHES is not 'on', 'off', 'pages' or 'groups': '%s'", options->host_touches);
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);

@@ -14,6 +14,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char managers[2048];     /* FARFAULT_MEMORY: "copy,replay+prefetch=tbn" (machine/choice.h); empty: functional only */
   char machine[256];       /* FARFAULT_MACHINE */
   sim_choices choices;     /* for all managers. FARFAULT_SET: "fault_us=50,..."; the others: machine/choices.def */
+  char host_touches[16];   /* FARFAULT_HOST_TOUCHES: "off"; "pages", "groups": as on a system that shows less */
   char results[512];       /* FARFAULT_RESULTS: file to write; "%p" becomes the process number; empty: none */
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
