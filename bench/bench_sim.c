@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the timing model alone is: synthetic access streams, written before the clock starts.
  *
- *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml...]        prints, per stream and manager, millions per second of host time (one thread) */
+ *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%...]     prints, per stream and manager, millions per second of host time (one thread)
+ *
+ * SHARE%: of the GPU memory that the stream's data takes. Of what is not named: all workloads, four managers, enough memory. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,18 +96,20 @@ static void vector(trace_writer *w, uint64_t block, uint32_t warp) {
   *trace_put_access(w, TRACE_STORE, 2, 0, 0, ~0u, 1) = trace_line(BASE + (32 << 20) + i, 32, 15);
 }
 
-typedef struct workload { const char *name; uint64_t blocks; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
+typedef struct workload { const char *name; uint64_t blocks, bytes; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
+
+static double memory_share; /* 0: enough */
 
 static void run(const workload *work, const char *manager) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
-  sim_options options = {.spec = &spec, .manager = manager};
+  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share};
   if (sim_create(program, &options, &sim, &error)) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
   }
-  trace_op_append(program, &(trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = BASE, .bytes = 96 << 20, .name = "data"}});
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = BASE, .bytes = work->bytes, .name = "data"}});
   trace_launch *launch = trace_launch_create(program, work->blocks, 8);
   strcpy(launch->kernel, work->name);
   launch->shared_bytes = 2048;
@@ -148,7 +152,7 @@ static bool among(const char *name, int argc, char **argv, bool (*known)(const c
   return !any; /* none of this sort was named: all of them */
 }
 
-static const workload workloads[] = {{"matrix", 1024, matrix}, {"search", 4096, search}, {"vector", 16384, vector}};
+static const workload workloads[] = {{"matrix", 1024, 3 << 20, matrix}, {"search", 4096, 64 << 20, search}, {"vector", 16384, 48 << 20, vector}};
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 static bool is_workload(const char *name) {
@@ -157,7 +161,8 @@ static bool is_workload(const char *name) {
   return false;
 }
 static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL; }
-static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name); }
+static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
+static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name) && !is_share(name); }
 
 int main(int argc, char **argv) {
   static const char *const all[] = {"copy", "demand", "replay", "ideal"};
@@ -168,8 +173,17 @@ int main(int argc, char **argv) {
       return 1;
     }
   }
+  for (int a = 1; a < argc; a++)
+    if (is_share(argv[a])) memory_share = strtod(argv[a], NULL) / 100;
+  const char **chosen = malloc((size_t)(argc + 4) * sizeof *chosen);
+  int count = 0;
+  for (int a = 1; a < argc; a++)
+    if (is_manager(argv[a])) chosen[count++] = argv[a];
+  if (!count)
+    while (count < 4) { chosen[count] = all[count]; count++; }
   for (int i = 0; i < WORKLOADS; i++)
-    for (int m = 0; m < 4; m++)
-      if (among(workloads[i].name, argc, argv, is_workload) && among(all[m], argc, argv, is_manager)) run(&workloads[i], all[m]);
+    for (int m = 0; m < count; m++)
+      if (among(workloads[i].name, argc, argv, is_workload)) run(&workloads[i], chosen[m]);
+  free(chosen);
   return 0;
 }

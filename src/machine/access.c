@@ -79,8 +79,8 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   request r = {.address = trace_line_address(line), .sectors = trace_line_sectors(line), .lanes = trace_line_lanes(line),
                .op = trace_access_operation(word), .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1, .ask = p->at,
                .at = ready > p->at ? ready : p->at, .tally = &p->tally};
-  if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit);
-  else pager_gpu_read(s->pager, p->unit);
+  if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
+  else pager_gpu_read(s->pager, p->unit, r.address);
   ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, r.address);
   p->at = accepted + s->t.cycle;

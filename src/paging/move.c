@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What moves other than by far-faults: the host's reads and writes, fills and fetches by the GPU, whole managed
  * allocations; and the checks of the pager's equations. */
+#include <string.h>
+
 #include "paging/pager.h"
 
 pager_walk pager_walk_begin(pager *p, uint64_t address, uint64_t bytes) {
@@ -46,7 +48,7 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   bool room = pager_make_room(p, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
-  unit->prefetched = false;
+  unit->prefetched = unit->fresh = false;
   unit->last_use = p->now;
   pager_room_take(p, address, unit);
   p->resident += unit->bytes;
@@ -151,6 +153,7 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
       bring_in(p, unit, w.address, &moves);
     }
     unit->gpu_version = ++unit->version;
+    pager_remark(p, w.address);
   }
   pager_check(p);
   return moves;
@@ -163,7 +166,7 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_ABSENT) bring_in(p, unit, w.address, &moves);
-    pager_gpu_read(p, unit);
+    pager_gpu_read(p, unit, w.address);
   }
   pager_check(p);
   return moves;
@@ -246,6 +249,15 @@ void pager_check(const pager *p) {
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
 }
 
+/* The sets of pages that policies see are what the units say. */
+static void pages_check(pager *p, pager_chunk *chunk) {
+  ff_pages sets[4] = {chunk->mapped, chunk->valid, chunk->moving, chunk->dirty};
+  for (uint64_t at = 0; at < UINT64_C(1) << PAGER_CHUNK_SHIFT; at += p->config.unit_bytes)
+    pager_mark_window(p, chunk, (chunk->number << PAGER_CHUNK_SHIFT) + at);
+  const ff_pages again[4] = {chunk->mapped, chunk->valid, chunk->moving, chunk->dirty};
+  FF_ASSERT(!memcmp(sets, again, sizeof sets));
+}
+
 static void unit_check(const pager *p, const pager_unit *unit, uint64_t *resident, uint64_t *in_flight) {
   if (!unit->allocation) return;
   FF_ASSERT(p->allocations.items[unit->allocation].live);
@@ -255,18 +267,20 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0));
 }
 
-void pager_check_all(const pager *p) {
+void pager_check_all(pager *p) {
   pager_check(p);
   if (!is_paged(p)) return;
   uint64_t resident = 0, in_flight = 0;
   uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   for (uint32_t b = 0; b < p->bucket_count; b++)
-    for (const pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next)
+    for (pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next) {
+      pages_check(p, chunk);
       for (uint32_t u = 0; u < units; u++)
         for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
           unit_check(p, unit, &resident, &in_flight);
           if (!unit->sibling) break;
         }
+    }
   FF_ASSERT(resident == p->resident && in_flight == p->in_flight);
   if (!p->config.manager->batches)
     for (uint32_t sm = 0; sm < p->config.sms; sm++) FF_ASSERT(p->sms[sm].pending <= p->config.allotment);

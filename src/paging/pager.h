@@ -110,7 +110,7 @@ typedef struct pager_chunk {
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
   uint64_t *units_valid;        /* partial pages: a bit per unit that is resident or in flight; NULL else */
-  ff_pages mapped, valid, moving; /* as policies see them; a page that several units share is valid when all are */
+  ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
 
@@ -199,19 +199,26 @@ static inline pager_unit *pager_find(pager *pager, uint64_t address) {
   return __builtin_expect(unit->sibling != 0, 0) ? pager_sibling_find(pager, unit, address) : unit;
 }
 
-/* ---- what the GPU does: the version oracle ---- */
+/* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
 
-static inline void pager_gpu_read(const pager *pager, pager_unit *unit) {
+void pager_remark(pager *pager, uint64_t address); /* room.c: it has become dirty, clean or used: what policies see of it */
+
+static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t address) {
   if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
   unit->last_use = pager->now;
-  unit->fresh = false;
+  if (__builtin_expect(unit->fresh, 0)) {
+    unit->fresh = false;
+    pager_remark(pager, address);
+  }
   FF_CHECK(unit->state == PAGER_REMOTE || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
 }
 
-static inline void pager_gpu_write(pager *pager, pager_unit *unit) {
-  pager_gpu_read(pager, unit); /* most stores leave part of the page: it must be the newest */
+static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
+  pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
   if (unit->state != PAGER_RESIDENT) return;
+  bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
+  if (__builtin_expect(clean, 0)) pager_remark(pager, address);
   pager_allocation *allocation = &pager->allocations.items[unit->allocation];
   allocation->on_cpu = false;
 }
@@ -322,7 +329,7 @@ pager_moves pager_managed_write(pager *pager, uint64_t address, uint64_t bytes);
 /* ---- checks ---- */
 
 void pager_check(const pager *pager);      /* the equations: cheap; at FF_CHECK_DEEP */
-void pager_check_all(const pager *pager);  /* recounts from the page table */
+void pager_check_all(pager *pager);  /* recounts from the page table */
 void pager_break_for_test(pager *pager, uint64_t address); /* forgets that the GPU's copy is old: the oracle must notice */
 
 #endif

@@ -16,10 +16,12 @@ enum { MAX_PROPOSALS = 1 << 16 };
 /* ---- what policies see ---- */
 
 static void set_pages(ff_pages *pages, uint32_t first, uint32_t last, bool on) {
-  for (uint32_t i = first; i < last; i++) {
-    uint64_t bit = UINT64_C(1) << (i % 64);
-    if (on) pages->word[i / 64] |= bit;
-    else pages->word[i / 64] &= ~bit;
+  while (first < last) {
+    uint32_t end = first / 64 * 64 + 64 < last ? first / 64 * 64 + 64 : last;
+    uint64_t bits = UINT64_MAX >> (64 - (end - first)) << first % 64;
+    if (on) pages->word[first / 64] |= bits;
+    else pages->word[first / 64] &= ~bits;
+    first = end;
   }
 }
 
@@ -45,29 +47,53 @@ static void mark_partial(pager *p, pager_chunk *chunk, uint64_t window) {
   else chunk->units_valid[u / 64] &= ~bit;
 }
 
+/* A unit that is a page, and alone in it: one bit in each set. */
+static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
+  ff_pages *sets[4] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty};
+  bool mapped = u->allocation && u->state != PAGER_REMOTE, resident = mapped && u->state == PAGER_RESIDENT;
+  bool flies = mapped && u->state == PAGER_IN_FLIGHT;
+  bool on[4] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version};
+  for (int i = 0; i < 4; i++) sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
+}
+
+/* Adds what one unit is to the sets, which were cleared before: first all that are not absent, then those that are
+ * (an absent unit makes its pages invalid, unless it is a part of a page). */
+static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const pager_unit *u, bool absent) {
+  if (!u->allocation || u->state == PAGER_REMOTE || absent != (u->state == PAGER_ABSENT)) return;
+  uint32_t first, last;
+  pages_of(p, chunk, window, u, &first, &last);
+  set_pages(&chunk->mapped, first, last, true);
+  if (!absent || p->config.unit_bytes >= FF_PAGE_BYTES) set_pages(&chunk->valid, first, last, !absent);
+  if (u->state == PAGER_IN_FLIGHT || (u->state == PAGER_RESIDENT && u->fresh)) set_pages(&chunk->moving, first, last, true);
+  if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
+}
+
 /* The pages that this window of units makes up, or the page that it is a part of. */
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
   if (p->config.ranges) mark_partial(p, chunk, window);
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, page = window & ~(FF_PAGE_BYTES - 1);
   uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
-  uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES), first, last;
+  uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES);
+  const pager_unit *only = &chunk->units[(page - base) >> p->unit_shift];
+  if (p->config.unit_bytes == FF_PAGE_BYTES && !only->sibling) {
+    mark_page(chunk, from, only);
+    return;
+  }
   set_pages(&chunk->mapped, from, to, false);
   set_pages(&chunk->valid, from, to, false);
   set_pages(&chunk->moving, from, to, false);
-  bool any = p->config.unit_bytes < FF_PAGE_BYTES;
-  for (int pass = 0; pass < 2; pass++) /* what is there, then what is not: an absent unit makes its pages invalid */
+  set_pages(&chunk->dirty, from, to, false);
+  for (int absent = 0; absent < 2; absent++)
     for (uint64_t at = page; at < end; at += p->config.unit_bytes)
       for (const pager_unit *u = &chunk->units[(at - base) >> p->unit_shift];; u = p->siblings[u->sibling]) {
-        if (u->allocation && u->state != PAGER_REMOTE) {
-          pages_of(p, chunk, at, u, &first, &last);
-          bool absent = u->state == PAGER_ABSENT;
-          set_pages(&chunk->mapped, first, last, true);
-          if (absent == (pass == 1) && !(absent && any)) set_pages(&chunk->valid, first, last, !absent);
-          if (u->state == PAGER_IN_FLIGHT) set_pages(&chunk->moving, first, last, true);
-        }
+        mark_unit(p, chunk, at, u, absent);
         if (!u->sibling) break;
       }
+}
+
+void pager_remark(pager *p, uint64_t address) {
+  pager_mark_window(p, pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address & ~(p->config.unit_bytes - 1));
 }
 
 /* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
@@ -88,7 +114,7 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
 }
 
 void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_mark_window(p, pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address & ~(p->config.unit_bytes - 1));
+  pager_remark(p, address);
   if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
 }
 
@@ -96,30 +122,10 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
-static void show_unit(const pager *p, const pager_chunk *chunk, uint64_t window, const pager_unit *unit, ff_block *block) {
-  bool dirty = unit->cpu_version != unit->version;
-  if (!dirty && !unit->fresh) return;
-  uint32_t first, last;
-  pages_of(p, chunk, window, unit, &first, &last);
-  if (unit->fresh) set_pages(&block->moving, first, last, true);
-  if (dirty) set_pages(&block->dirty, first, last, true);
-}
-
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
-  pager *p = pager_of(view);
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
-  memset(block, 0, sizeof *block);
-  block->address = address & ~(FF_BLOCK_BYTES - 1);
-  if (chunk == p->nowhere) return;
-  block->mapped = chunk->mapped;
-  block->valid = chunk->valid;
-  block->moving = chunk->moving;
-  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
-  for (uint32_t u = 0; u < units; u++) /* not by a walk: evictors ask for every victim */
-    for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
-      if (unit->state == PAGER_RESIDENT && unit->allocation) show_unit(p, chunk, block->address + ((uint64_t)u << p->unit_shift), unit, block);
-      if (!unit->sibling) break;
-    }
+  const pager_chunk *chunk = pager_chunk_find(pager_of(view), address >> PAGER_CHUNK_SHIFT); /* of `nowhere` all sets are empty */
+  *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
+                      .moving = chunk->moving, .dirty = chunk->dirty};
 }
 
 static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }

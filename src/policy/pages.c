@@ -17,7 +17,7 @@ static uint64_t word_between(uint32_t w, uint32_t first, uint32_t end) {
 }
 
 void pages_add(ff_pages *pages, uint32_t first, uint32_t end) {
-  for (uint32_t w = 0; w < WORDS; w++) pages->word[w] |= word_between(w, first, end);
+  for (uint32_t w = first / 64; w < WORDS && w * 64 < end; w++) pages->word[w] |= word_between(w, first, end);
 }
 
 uint32_t pages_count(const ff_pages *pages, uint32_t first, uint32_t end) {
@@ -68,8 +68,11 @@ ff_pages pages_absent(const ff_block *block) { return pages_without(&block->mapp
 
 /* The end of the run that begins at `first`. */
 static uint32_t run_end(const ff_pages *pages, uint32_t first) {
-  while (first < FF_BLOCK_PAGES && pages_has(pages, first)) first++;
-  return first;
+  for (uint32_t w = first / 64; w < WORDS; w++) {
+    uint64_t missing = ~pages->word[w] & word_between(w, first, FF_BLOCK_PAGES);
+    if (missing) return w * 64 + (uint32_t)__builtin_ctzll(missing);
+  }
+  return FF_BLOCK_PAGES;
 }
 
 static void propose_run(ff_view *view, uint64_t block, uint32_t first, uint32_t end) {

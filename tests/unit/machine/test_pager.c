@@ -153,7 +153,7 @@ static void land_all(testbed *t) {
 static void do_write_by_gpu(testbed *t) {
   uint32_t page = random_below(PAGES), first;
   if (t->pages[page].allocation < 0 || !t->pages[page].gpu) return;
-  pager_gpu_write(t->p, pager_find(t->p, base + page * 4096ull));
+  pager_gpu_write(t->p, pager_find(t->p, base + page * 4096ull), base + page * 4096ull);
   uint32_t n = pages_of(t, page, &first);
   for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
 }
@@ -347,7 +347,7 @@ static bool aborts(void (*function)(pager *p), pager *p) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void read_page(pager *p) { pager_gpu_read(p, pager_find(p, base)); }
+static void read_page(pager *p) { pager_gpu_read(p, pager_find(p, base), base); }
 static void lose_a_frame(pager *p) {
   p->free--;
   pager_check(p);
