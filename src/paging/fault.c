@@ -214,6 +214,16 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   pager_end_tracked(p, unit);
 }
 
+void pager_starved_drop(pager *p, pager_unit *unit) {
+  uint32_t before = 0, nack = p->starved_first;
+  for (; p->nacks.items[nack].unit != unit; nack = p->nacks.items[nack].next_of_sm) before = nack;
+  uint32_t next = p->nacks.items[nack].next_of_sm;
+  if (before) p->nacks.items[before].next_of_sm = next;
+  else p->starved_first = next;
+  if (!next) p->starved_last = before;
+  unit->starved = false;
+}
+
 /* Tries the far-faults that found no room again, oldest first. One whose unit was filled meanwhile is over. */
 static void feed_starved(pager *p) {
   for (uint32_t nack; (nack = p->starved_first);) {

@@ -36,6 +36,55 @@ pager_unit *pager_walk_next(pager_walk *w) {
   return unit;
 }
 
+pager_held pager_held_begin(pager *p, uint64_t address, uint64_t bytes) {
+  pager_held h = {.p = p, .begin = address, .end = address + bytes < address ? UINT64_MAX : address + bytes, .number = address >> PAGER_CHUNK_SHIFT};
+  h.window = (uint32_t)((address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> p->unit_shift);
+  return h;
+}
+
+/* To the next chunk, or to the one in which the next allocation begins if there is nothing at all here. */
+static bool held_turn(pager_held *h) {
+  pager *p = h->p;
+  uint64_t next = h->number + 1;
+  if (h->chunk == p->nowhere) {
+    size_t position = pager_first_behind(p, h->number << PAGER_CHUNK_SHIFT);
+    if (position == p->by_address.count) return false;
+    uint64_t number = p->allocations.items[p->by_address.items[position]].address >> PAGER_CHUNK_SHIFT;
+    if (number > next) next = number;
+  }
+  h->number = next;
+  h->window = 0;
+  h->chunk = NULL;
+  return true;
+}
+
+/* To the next window that holds anything; false: there is none in the range. */
+static bool held_advance(pager_held *h) {
+  uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
+  do {
+    if (h->begin >= h->end || h->number > (h->end - 1) >> PAGER_CHUNK_SHIFT) return false;
+    if (!h->chunk) h->chunk = pager_chunk_find(h->p, h->number);
+    h->window = pager_chunk_next(h->p, h->chunk, h->window, true);
+    if (h->window < windows) return (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << h->p->unit_shift) < h->end;
+  } while (held_turn(h));
+  return false;
+}
+
+pager_unit *pager_held_next(pager_held *h) {
+  pager *p = h->p;
+  while (h->sibling || held_advance(h)) {
+    pager_unit *unit = h->sibling ? p->siblings[h->sibling] : &h->chunk->units[h->window];
+    uint64_t window = (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << p->unit_shift);
+    const pager_allocation *a = &p->allocations.items[unit->allocation];
+    h->sibling = unit->sibling;
+    if (!h->sibling) h->window++;
+    h->address = a->address > window ? a->address : window;
+    bool within = h->address < h->end && a->address + a->bytes > h->begin;
+    if (within && unit->allocation && (unit->state == PAGER_RESIDENT || unit->state == PAGER_IN_FLIGHT)) return unit;
+  }
+  return NULL;
+}
+
 static void moved(pager *p, const pager_unit *unit, bool in) {
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
 }

@@ -21,7 +21,7 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   uint32_t units = units_per_chunk(p);
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
-  if (p->config.ranges) chunk->units_valid = ff_alloc((units + 63) / 64 * sizeof *chunk->units_valid);
+  chunk->units_valid = ff_alloc((units + 63) / 64 * sizeof *chunk->units_valid);
   for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
   return chunk;
 }
@@ -263,6 +263,16 @@ pager_chunk *pager_chunk_find(pager *p, uint64_t number) {
   p->cache[number % PAGER_CACHE].number = number;
   p->cache[number % PAGER_CACHE].chunk = chunk;
   return chunk;
+}
+
+uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at, bool valid) {
+  uint32_t windows = units_per_chunk(p);
+  while (at < windows) {
+    uint64_t word = (valid ? chunk->units_valid[at / 64] : ~chunk->units_valid[at / 64]) >> (at % 64);
+    if (word) return at + (uint32_t)__builtin_ctzll(word) < windows ? at + (uint32_t)__builtin_ctzll(word) : windows;
+    at = (at / 64 + 1) * 64;
+  }
+  return windows;
 }
 
 static void chunk_drop(pager *p, pager_chunk *chunk) {

@@ -109,7 +109,7 @@ typedef struct pager_chunk {
   struct pager_chunk *next;     /* in its bucket */
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
-  uint64_t *units_valid;        /* partial pages: a bit per unit that is resident or in flight; NULL else */
+  uint64_t *units_valid;        /* a bit per window of units: one of them is resident or in flight */
   ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
@@ -250,6 +250,7 @@ void pager_batch_lands(pager *pager, uint64_t time); /* of everything in the bat
 void pager_batch_end(pager *pager);
 void pager_buffer_add(pager *pager, const pager_buffered *fault);
 void pager_end_tracked(pager *pager, pager_unit *unit); /* wakes all whose tracked NACKs are on the unit */
+void pager_starved_drop(pager *pager, pager_unit *unit); /* the starved unit is on its way: its NACK waits for that only */
 void pager_bring(pager *pager, bool may_evict);         /* what is in to_bring */
 
 /* The latest landing of what is in flight within the range; 0: nothing is. */
@@ -291,6 +292,20 @@ typedef struct pager_walk {
 } pager_walk;
 pager_walk pager_walk_begin(pager *pager, uint64_t address, uint64_t bytes);
 pager_unit *pager_walk_next(pager_walk *walk); /* NULL: the end */
+
+/* Walks only those that are resident or in flight, which costs what there is of them. The current one may be evicted. */
+typedef struct pager_held {
+  pager *p;
+  uint64_t begin, end;
+  uint64_t number;            /* of the current chunk; its windows from `window` on are still to come */
+  uint32_t window, sibling;
+  pager_chunk *chunk;
+  uint64_t address;           /* of the current unit's first byte */
+} pager_held;
+pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes);
+pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
+/* Of the chunk's windows the first from `at` on whose validity is `valid`; the number of windows: there is none. */
+uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool valid);
 
 /* ---- partial pages: partial.c ---- */
 

@@ -14,23 +14,13 @@
 
 static uint32_t units_of(const pager *p) { return 1u << (PAGER_CHUNK_SHIFT - p->unit_shift); }
 
-/* The first unit from `at` on whose validity is `valid`; the number of units: there is none. */
-static uint32_t find(const pager_chunk *chunk, uint32_t at, uint32_t units, bool valid) {
-  while (at < units) {
-    uint64_t word = (valid ? chunk->units_valid[at / 64] : ~chunk->units_valid[at / 64]) >> (at % 64);
-    if (word) return at + (uint32_t)__builtin_ctzll(word) < units ? at + (uint32_t)__builtin_ctzll(word) : units;
-    at = (at / 64 + 1) * 64;
-  }
-  return units;
-}
-
 typedef struct gap { uint32_t first, last; } gap; /* units between two ranges, both inclusive */
 
 /* The page's gaps in order; returns how many (one less than ranges). */
 static uint32_t find_gaps(const pager *p, const pager_chunk *chunk, gap *gaps, uint32_t room) {
-  uint32_t units = units_of(p), count = 0, at = find(chunk, 0, units, true);
+  uint32_t units = units_of(p), count = 0, at = pager_chunk_next(p, chunk, 0, true);
   while (at < units) {
-    uint32_t end = find(chunk, at, units, false), next = find(chunk, end, units, true);
+    uint32_t end = pager_chunk_next(p, chunk, at, false), next = pager_chunk_next(p, chunk, end, true);
     if (next == units) break;
     FF_ASSERT(count < room);
     gaps[count++] = (gap){end, next - 1};
@@ -78,8 +68,9 @@ void pager_partial(pager *p, uint64_t address) {
 
 uint32_t pager_page_ranges(pager *p, uint64_t address) {
   const pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
-  if (!chunk->units_valid) return 0;
+  if (!p->config.ranges) return 0;
   uint32_t units = units_of(p), count = 0;
-  for (uint32_t at = find(chunk, 0, units, true); at < units; at = find(chunk, find(chunk, at, units, false), units, true)) count++;
+  for (uint32_t at = pager_chunk_next(p, chunk, 0, true); at < units; count++)
+    at = pager_chunk_next(p, chunk, pager_chunk_next(p, chunk, at, false), true);
   return count;
 }

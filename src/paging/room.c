@@ -34,8 +34,8 @@ static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, 
   *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
 }
 
-/* Partial pages: a bit per unit; a page counts as valid for policies as soon as any of it is. */
-static void mark_partial(pager *p, pager_chunk *chunk, uint64_t window) {
+/* The window's bit in units_valid. Of partial pages, a page counts as valid for policies as soon as any of it is. */
+static void mark_valid(pager *p, pager_chunk *chunk, uint64_t window) {
   uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
   bool valid = false;
   for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
@@ -71,7 +71,7 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
 /* The pages that this window of units makes up, or the page that it is a part of. */
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
-  if (p->config.ranges) mark_partial(p, chunk, window);
+  mark_valid(p, chunk, window);
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, page = window & ~(FF_PAGE_BYTES - 1);
   uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
   uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES);
@@ -155,8 +155,8 @@ static bool view_allocation(const ff_view *view, uint64_t address, ff_allocation
 
 static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
   uint64_t latest = 0;
-  pager_walk w = pager_walk_begin(pager_of(view), address, bytes);
-  for (const pager_unit *unit; (unit = pager_walk_next(&w));)
+  pager_held h = pager_held_begin(pager_of(view), address, bytes);
+  for (const pager_unit *unit; (unit = pager_held_next(&h));)
     if (unit->state == PAGER_RESIDENT && unit->last_use > latest) latest = unit->last_use;
   return latest;
 }
@@ -244,20 +244,30 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
 }
 
 static void evict_range(pager *p, uint64_t address, uint64_t bytes) {
-  pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, w.address);
+  pager_held h = pager_held_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_held_next(&h));)
+    if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, h.address);
+}
+
+/* Of one allocation, from `begin` to `end`. */
+static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t end, uint64_t bytes, bool fresh_too) {
+  if (begin < a->address) begin = a->address;
+  if (end > a->address + a->bytes) end = a->address + a->bytes;
+  if (begin >= end) return;
+  pager_held h = pager_held_begin(p, begin, end - begin);
+  for (pager_unit *unit; p->free < bytes && (unit = pager_held_next(&h));) {
+    p->hand_address = (h.address & ~(p->config.unit_bytes - 1)) + p->config.unit_bytes;
+    if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, h.address);
+  }
 }
 
 /* Goes round all allocations, from where the last search ended. */
 static void evict_by_hand(pager *p, uint64_t bytes, bool fresh_too) {
-  uint64_t begin = p->hand_address;
+  uint64_t hand = p->hand_address;
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
-    pager_walk w = pager_walk_begin(p, round ? 0 : begin, round ? begin : UINT64_MAX - begin);
-    for (pager_unit *unit; p->free < bytes && (unit = pager_walk_next(&w));) {
-      p->hand_address = w.last;
-      if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, w.address);
-    }
+    uint64_t begin = round ? 0 : hand, end = round ? hand : UINT64_MAX;
+    for (size_t at = pager_first_behind(p, begin); p->free < bytes && at < p->by_address.count; at++)
+      sweep(p, &p->allocations.items[p->by_address.items[at]], begin, end, bytes, fresh_too);
   }
 }
 
@@ -311,6 +321,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
     r->end = (w.last + p->grain - 1) & ~(p->grain - 1);
+    if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
     unit->prefetched = !unit->nacks;
