@@ -85,6 +85,11 @@ pager_unit *pager_held_next(pager_held *h) {
   return NULL;
 }
 
+void pager_held_skip(pager_held *h) {
+  h->sibling = 0;
+  h->window = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
+}
+
 static void moved(pager *p, const pager_unit *unit, bool in) {
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
 }

@@ -304,6 +304,7 @@ typedef struct pager_held {
 } pager_held;
 pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes);
 pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
+void pager_held_skip(pager_held *held);        /* the rest of the current block */
 /* Of the chunk's windows the first from `at` on whose validity is `valid`; the number of windows: there is none. */
 uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool valid);
 

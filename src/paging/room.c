@@ -122,10 +122,19 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
+/* Where memory is handed out in whole blocks, letting go of some of a block's pages gives nothing back: a block that must
+ * keep one keeps all. */
+static bool block_stays(const pager *p, const pager_chunk *chunk) {
+  uint64_t moving = 0;
+  if (!p->config.whole_blocks) return false;
+  for (size_t w = 0; w < sizeof chunk->moving.word / sizeof *chunk->moving.word; w++) moving |= chunk->moving.word[w];
+  return moving != 0;
+}
+
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   const pager_chunk *chunk = pager_chunk_find(pager_of(view), address >> PAGER_CHUNK_SHIFT); /* of `nowhere` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
-                      .moving = chunk->moving, .dirty = chunk->dirty};
+                      .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving, .dirty = chunk->dirty};
 }
 
 static bool moves(const pager_allocation *a) { return a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED; }
@@ -245,8 +254,10 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
 
 static void evict_range(pager *p, uint64_t address, uint64_t bytes) {
   pager_held h = pager_held_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_held_next(&h));)
-    if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, h.address);
+  for (pager_unit *unit; (unit = pager_held_next(&h));) {
+    if (block_stays(p, h.chunk)) pager_held_skip(&h);
+    else if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, h.address);
+  }
 }
 
 /* Of one allocation, from `begin` to `end`. */
@@ -257,7 +268,8 @@ static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t 
   pager_held h = pager_held_begin(p, begin, end - begin);
   for (pager_unit *unit; p->free < bytes && (unit = pager_held_next(&h));) {
     p->hand_address = (h.address & ~(p->config.unit_bytes - 1)) + p->config.unit_bytes;
-    if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, h.address);
+    if (!fresh_too && block_stays(p, h.chunk)) pager_held_skip(&h);
+    else if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, h.address);
   }
 }
 
@@ -290,7 +302,8 @@ bool pager_make_room(pager *p, uint64_t bytes) {
     before = p->resident;
     ask_evictor(p, bytes - p->free);
   }
-  for (int fresh_too = 0; fresh_too < 2 && p->free < bytes; fresh_too++) evict_by_hand(p, bytes, fresh_too);
+  evict_by_hand(p, bytes, false);
+  if (!p->in_flight) evict_by_hand(p, bytes, true); /* else a landing comes, and what has come will have been used */
   pager_check(p);
   return p->free >= bytes;
 }

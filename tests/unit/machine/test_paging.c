@@ -243,6 +243,24 @@ static void test_share_of_memory(void **state) {
   rig_close(&r);
 }
 
+/* Warps of all SMs read in eight blocks by turns, and there is memory for two: what has come is used before it goes, so
+ * hardly an access faults twice. */
+static void eight_blocks(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint64_t i = 0; i < 32; i++) rig_load_wait(w, RIG_BASE + (block * 8 + warp + i) % 8 * FF_BLOCK_BYTES + ((block * 8 + warp) * 4 + i / 8) * 1024);
+}
+static void test_blocks_go_whole_or_not_at_all(void **state) {
+  rig r = begin("partial-multi", 0);
+  r.gpu_memory = 2 * FF_BLOCK_BYTES;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 8 * FF_BLOCK_BYTES, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 60, .warps = 8, .warp = eight_blocks});
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->accesses, 60 * 8 * 32);
+  assert_between(c->faults, 1000, 2 * 60 * 8 * 32);
+  assert_true(c->evicted_bytes > 0);
+  rig_close(&r);
+}
+
 static void refused(const char *manager, const char *prefetch, const char *evict, uint64_t unit, uint64_t memory, const char *expected) {
   trace_program *program = trace_program_create(0);
   machine_spec spec = rig_spec();
@@ -274,7 +292,7 @@ int main(void) {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_bad_choices)};
+      cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
