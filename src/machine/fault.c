@@ -27,13 +27,13 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
     ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
     from = gmmu_walk(s, address >> s->page_shift, at, at, &t);
   }
-  uint64_t bytes = unit->bytes;
-  ps lands = carry_in(s, bytes, from, from + s->t.fault);
+  uint64_t bytes = unit->coming < PAGER_COMES_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
+  ps lands = bytes ? carry_in(s, bytes, from, from + s->t.fault) : from + s->t.fault;
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
-  k->counters->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
+  k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   s->served_from = from;
   s->served_kernel = k->counters;
   event_push(&s->heap, lands, EVENT_FLIGHT, flight);
@@ -126,6 +126,13 @@ static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
   if (--w->waiting_units == 0 && w->asleep) event_push(&s->heap, s->now, EVENT_WARP, warp_index);
 }
 
+static bool writes(void *context, uint32_t warp_index) {
+  const sim *s = context;
+  const uint64_t *record = s->warps.items[warp_index]->record;
+  trace_access_op op = record ? trace_access_operation(*record) : TRACE_LOAD;
+  return op == TRACE_STORE || op == TRACE_ATOMIC;
+}
+
 static void unblock(void *context, uint32_t sm_index) {
   sim *s = context;
   sm *m = &s->sms[sm_index];
@@ -163,6 +170,6 @@ void fault_idle(sim *s) {
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved};
+  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved};
 }
 

@@ -199,8 +199,11 @@ void host_process(sim *s, const trace_op *op) {
     synchronised(s);
     break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
-  case TRACE_OP_HOST:
-  case TRACE_OP_ADVISE: spend(s, s->t.api); break;
+  case TRACE_OP_HOST: spend(s, s->t.api); break;
+  case TRACE_OP_ADVISE:
+    spend(s, s->t.api);
+    if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, op->hint.device);
+    break;
   case TRACE_OP_END: run_all(s); break;
   }
   s->host_times[op->sequence % HOST_TIMES] = s->host;

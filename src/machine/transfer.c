@@ -191,7 +191,8 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
 static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!is_paged(s)) return time;
-  return carry_moves(s, in, (in ? pager_gpu_fetch : pager_host_read)(s->pager, op->hint.address, op->hint.bytes), time);
+  pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(s->pager, op->hint.address, op->hint.bytes);
+  return moves.bytes ? link_copy(s, in, moves.bytes, false, time) : time;
 }
 
 /* The last landing of a page in flight that the operation touches. */
@@ -234,11 +235,18 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
   return time;
 }
 
+/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes. */
+static ps paged_touch(sim *s, const trace_op *op, ps time) {
+  pager_moves moves = pager_host_touch(s->pager, op->touch.address, op->touch.bytes, op->touch.write);
+  uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
+  uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
+  s->counters.host_faults += faults;
+  if (moves.bytes) time = link_copy(s, false, moves.bytes, false, time);
+  return time + faults * s->t.host_fault;
+}
+
 ps transfer_touch(sim *s, const trace_op *op, ps time) {
-  if (is_paged(s)) {
-    pager_moves moves = (op->touch.write ? pager_host_write : pager_host_read)(s->pager, op->touch.address, op->touch.bytes);
-    return carry_moves(s, false, moves, time);
-  }
+  if (is_paged(s)) return paged_touch(s, op, time);
   uint32_t managed = managed_at(s, op->touch.address);
   if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;
   if (s->manager->cpu_fault_bytes) return pages_touch(s, op, time);

@@ -47,22 +47,43 @@ static int by_range(const void *a, const void *b) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
+/* A fault that is over without a transfer: the page is mapped where it is, or may be written from now on. */
+static bool served_in_place(pager *p, const pager_buffered *fault) {
+  pager_unit *unit = fault->unit;
+  pager_coming coming = pager_comes(p, unit, fault->warp);
+  if (unit->state == PAGER_RESIDENT && unit->duplicate && coming == PAGER_COMES_WRITABLE) {
+    unit->duplicate = false;
+    return true;
+  }
+  if (unit->state != PAGER_ABSENT || coming != PAGER_COMES_MAPPED) return false;
+  unit->state = PAGER_REMOTE;
+  pager_remark(p, fault->address);
+  return true;
+}
+
 /* The faults of one block, and what the prefetcher adds to them, in order of address. */
 static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   ff_fault *shown = ff_alloc(count * sizeof *shown);
-  size_t absent = 0;
+  size_t absent = 0, in_place = 0;
   p->to_bring.count = 0;
   for (size_t i = 0; i < count; i++) {
-    if (faults[i].unit->state != PAGER_ABSENT) continue; /* brought by the service of another block, or filled */
-    p->config.hooks.serve(p->config.hooks.context, &faults[i], absent == 0);
+    bool stays = served_in_place(p, &faults[i]);
+    if (!stays && faults[i].unit->state != PAGER_ABSENT) continue; /* brought by the service of another block, or filled */
+    p->config.hooks.serve(p->config.hooks.context, &faults[i], absent + in_place == 0);
+    if (stays) {
+      in_place++;
+      continue;
+    }
     shown[absent++] = (ff_fault){.address = faults[i].address, .time = faults[i].time, .sm = faults[i].sm};
     FF_PUSH(&p->to_bring, ((pager_range){faults[i].address & ~(p->config.unit_bytes - 1), p->config.unit_bytes}));
   }
   if (absent) {
-    pager_ask_prefetcher(p, shown, absent);
+    if (!in_place) pager_ask_prefetcher(p, shown, absent); /* the driver's does nothing where pages of a block go to several places */
     qsort(p->to_bring.items, p->to_bring.count, sizeof *p->to_bring.items, by_range);
     pager_bring(p, true);
   }
+  for (size_t i = 0; i < count; i++)
+    if (faults[i].unit->state == PAGER_IN_FLIGHT) faults[i].unit->coming = pager_comes(p, faults[i].unit, faults[i].warp);
   free(shown);
 }
 

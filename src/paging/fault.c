@@ -69,24 +69,39 @@ static manager_answer decide(const pager *p, uint32_t sm) {
   return answer == MANAGER_THROTTLE && !nack.pending ? MANAGER_TRACK : answer;
 }
 
+/* Takes what the flight needs: memory, if anything comes. false: there is no room now. */
+static bool flight_room(pager *p, pager_unit *unit, uint64_t address, pager_coming coming) {
+  if (coming == PAGER_COMES_MAPPED) return true;
+  if (coming == PAGER_COMES_WRITABLE) { /* its frame stays; for the equations the read-only copy goes and another one comes */
+    p->resident -= unit->bytes;
+    p->dropped += unit->bytes;
+  } else {
+    if (!pager_make_room(p, pager_room_wanted(p, address, unit))) return false;
+    pager_room_take(p, address, unit);
+  }
+  p->in_flight += unit->bytes;
+  return true;
+}
+
 /* Starts to move the NACK's unit. false: there is no room now. */
 static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   pager_unit *unit = n->unit;
-  FF_ASSERT(unit->state == PAGER_ABSENT);
+  FF_ASSERT(unit->state == PAGER_ABSENT || (unit->state == PAGER_RESIDENT && unit->duplicate));
   if (p->config.flight_limit && p->flight_count >= p->config.flight_limit) return false;
-  if (!pager_make_room(p, pager_room_wanted(p, n->address, unit))) return false;
+  pager_coming coming = pager_comes(p, unit, p->waiters.items[n->first_waiter].warp);
+  if (!flight_room(p, unit, n->address, coming)) return false;
   unit->state = PAGER_IN_FLIGHT;
+  unit->coming = coming;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
-  pager_room_take(p, n->address, unit);
-  p->in_flight += unit->bytes;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
   uint32_t sm = n->sm, warp = p->waiters.items[n->first_waiter].warp;
   pager_mark(p, address, unit);
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, sm, warp, address, flight, unit);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
+  if (coming >= PAGER_COMES_MAPPED) return true; /* nothing moves, so nothing moves beside it */
   if (p->config.ranges) pager_partial(p, address);
   pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
   return true;
@@ -165,7 +180,7 @@ static void nack_unlink(pager *p, uint32_t nack) {
 static void replay(pager *p, uint32_t sm) {
   for (uint32_t nack; (nack = p->sms[sm].queue_first);) {
     pager_unit *unit = p->nacks.items[nack].unit;
-    bool here = unit->state == PAGER_RESIDENT;
+    bool here = unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE;
     if (!here && decide(p, sm) == MANAGER_THROTTLE) return;
     p->sms[sm].queue_first = p->nacks.items[nack].next_of_sm;
     if (!p->sms[sm].queue_first) p->sms[sm].queue_last = 0;
@@ -200,9 +215,31 @@ void pager_end_tracked(pager *p, pager_unit *unit) {
   }
 }
 
+/* A flight that brought no bytes. Policies are told nothing: what lies in GPU memory is the same as before. */
+static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
+  unit->flight = 0;
+  if (unit->coming == PAGER_COMES_MAPPED) {
+    unit->state = PAGER_REMOTE;
+  } else {
+    unit->state = PAGER_RESIDENT;
+    unit->duplicate = false;
+    unit->fresh = unit->nacks != 0;
+    p->in_flight -= unit->bytes;
+    p->resident += unit->bytes;
+    p->filled += unit->bytes;
+  }
+  pager_remark(p, address);
+  pager_end_tracked(p, unit);
+}
+
 static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
+  if (unit->coming >= PAGER_COMES_MAPPED) {
+    unit_permitted(p, unit, address);
+    return;
+  }
   unit->state = PAGER_RESIDENT;
   unit->gpu_version = unit->cpu_version;
+  unit->duplicate = unit->coming == PAGER_COMES_COPIED;
   unit->flight = 0;
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;
@@ -232,7 +269,7 @@ static void feed_starved(pager *p) {
     p->starved_first = p->nacks.items[nack].next_of_sm;
     if (!p->starved_first) p->starved_last = 0;
     unit->starved = false;
-    if (unit->state == PAGER_RESIDENT) pager_end_tracked(p, unit);
+    if (unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE) pager_end_tracked(p, unit);
   }
 }
 

@@ -90,7 +90,7 @@ void pager_held_skip(pager_held *h) {
   h->window = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
 }
 
-static void moved(pager *p, const pager_unit *unit, bool in) {
+void pager_moved(pager *p, const pager_unit *unit, bool in) {
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, in, unit->bytes);
 }
 
@@ -102,16 +102,17 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   bool room = pager_make_room(p, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
-  unit->prefetched = unit->fresh = false;
+  unit->prefetched = unit->fresh = unit->duplicate = false;
   unit->last_use = p->now;
   pager_room_take(p, address, unit);
   p->resident += unit->bytes;
   pager_mark(p, address, unit);
 }
 
-static void unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
+void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
-  unit->state = PAGER_ABSENT;
+  unit->state = pager_away(unit);
+  unit->duplicate = false;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);
   p->config.hooks.left(p->config.hooks.context, address, unit);
@@ -123,11 +124,11 @@ static void bring_back(pager *p, pager_unit *unit, uint64_t address, pager_moves
   if (unit->state != PAGER_RESIDENT || unit->cpu_version == unit->version) return;
   FF_CHECK(unit->gpu_version == unit->version);
   unit->cpu_version = unit->gpu_version;
-  unit_leaves(p, unit, address);
+  pager_unit_leaves(p, unit, address);
   p->moved_out += unit->bytes;
   moves->units++;
   moves->bytes += unit->bytes;
-  moved(p, unit, false);
+  pager_moved(p, unit, false);
 }
 
 static void widen(const pager *p, uint64_t *address, uint64_t *bytes) {
@@ -138,7 +139,7 @@ static void widen(const pager *p, uint64_t *address, uint64_t *bytes) {
 }
 
 /* Partial pages: a request of the CPU takes the whole of each page back. What is not newer on the GPU is only forgotten. */
-static void whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_moves *moves) {
+void pager_whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_moves *moves) {
   if (!p->config.ranges) return;
   widen(p, &address, &bytes);
   pager_walk w = pager_walk_begin(p, address, bytes);
@@ -146,7 +147,7 @@ static void whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_m
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     bring_back(p, unit, w.address, moves);
     if (unit->state != PAGER_RESIDENT) continue;
-    unit_leaves(p, unit, w.address);
+    pager_unit_leaves(p, unit, w.address);
     p->dropped += unit->bytes;
   }
 }
@@ -154,7 +155,7 @@ static void whole_pages_back(pager *p, uint64_t address, uint64_t bytes, pager_m
 pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  whole_pages_back(p, address, bytes, &moves);
+  pager_whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
@@ -167,14 +168,14 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
 pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_moves moves = {0};
   if (!is_paged(p)) return moves;
-  whole_pages_back(p, address, bytes, &moves);
+  pager_whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE) continue;
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
-      unit_leaves(p, unit, w.address);
+      pager_unit_leaves(p, unit, w.address);
       p->dropped += unit->bytes;
     }
     unit->cpu_version = ++unit->version;
@@ -183,14 +184,14 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   return moves;
 }
 
-static void bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
+void pager_bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *moves) {
   FF_CHECK(unit->cpu_version == unit->version);
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->bytes;
   moves->units++;
   moves->bytes += unit->bytes;
-  moved(p, unit, true);
+  pager_moved(p, unit, true);
 }
 
 pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
@@ -204,9 +205,10 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
       unit_enters(p, unit, w.address);
       p->filled += unit->bytes;
     } else if (unit->state == PAGER_ABSENT) {
-      bring_in(p, unit, w.address, &moves);
+      pager_bring_in(p, unit, w.address, &moves);
     }
     unit->gpu_version = ++unit->version;
+    unit->duplicate = false;
     pager_remark(p, w.address);
   }
   pager_check(p);
@@ -219,7 +221,7 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_ABSENT) bring_in(p, unit, w.address, &moves);
+    if (unit->state == PAGER_ABSENT) pager_bring_in(p, unit, w.address, &moves);
     pager_gpu_read(p, unit, w.address);
   }
   pager_check(p);
@@ -316,7 +318,8 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   if (!unit->allocation) return;
   FF_ASSERT(p->allocations.items[unit->allocation].live);
   if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
-  if (unit->state == PAGER_IN_FLIGHT) *in_flight += unit->bytes;
+  if (unit->state == PAGER_IN_FLIGHT && unit->coming != PAGER_COMES_MAPPED) *in_flight += unit->bytes;
+  FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version);
   FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0));
 }

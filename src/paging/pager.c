@@ -100,7 +100,8 @@ static pager_unit unit_fresh(const pager *p, uint32_t index, uint64_t window) {
   if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST || p->config.manager->placement == MANAGER_REMOTE) {
     unit.state = PAGER_REMOTE;
   } else if (p->config.manager->placement == MANAGER_PAGED) {
-    unit.state = PAGER_ABSENT;
+    unit.hints = a->hints;
+    unit.state = pager_away(&unit);
     unit.gpu_version = 0;
   } else if (a->kind == TRACE_MEMORY_MANAGED && pager_managed_pages(p)) {
     unit.mapped = a->mapped;
@@ -212,6 +213,8 @@ static pager_chunk *chunk_lookup(const pager *p, uint64_t number) {
   while (chunk && chunk->number != number) chunk = chunk->next;
   return chunk;
 }
+
+bool pager_chunk_made(const pager *p, uint64_t number) { return chunk_lookup(p, number) != NULL; }
 
 static void buckets_grow(pager *p) {
   uint32_t old_count = p->bucket_count;

@@ -7,8 +7,8 @@
  * translation request that found its unit absent; all warps of that SM which want the unit wait on the one NACK.
  *
  *            pager_fault, prefetch        pager_complete
- *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so
- *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |
+ *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so; managed
+ *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |            memory becomes it by a far-fault or a hint (hints.c)
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
  * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
@@ -35,6 +35,12 @@
 
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
 
+/* What the program has said of a unit of managed memory (hints.c). */
+enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8 };
+/* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes a copy
+ * that may only be read writable, without a byte. */
+typedef enum pager_coming { PAGER_COMES_MOVED, PAGER_COMES_COPIED, PAGER_COMES_MAPPED, PAGER_COMES_WRITABLE } pager_coming;
+
 typedef struct pager_unit {
   uint32_t version;     /* of the newest content, whoever wrote it */
   uint32_t gpu_version; /* of the copy in GPU memory */
@@ -51,6 +57,9 @@ typedef struct pager_unit {
   bool prefetched;      /* came beside a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
   bool starved;         /* a far-fault on it waits for room */
+  bool duplicate;       /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
+  uint8_t hints;        /* what the program has said of it */
+  uint8_t coming;       /* IN_FLIGHT: pager_coming */
   uint64_t last_use;    /* by the GPU, since it came; 0: never */
 } pager_unit;
 
@@ -59,6 +68,7 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner;        /* the machine's number for its counters */
   bool live;
+  uint8_t hints;         /* of all of it */
   bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
   uint32_t mapped;       /* managed pages: pager.unmappings when it was made */
@@ -73,6 +83,7 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
 typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
+  bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
   /* A far-fault begins for this SM; returns when the unit will have arrived (pager_complete is then called). */
   uint64_t (*start)(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit);
   /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
@@ -188,6 +199,7 @@ uint32_t pager_allocation_at(const pager *pager, uint64_t address); /* that star
 /* The position in by_address of the first live allocation that ends behind `address`. */
 size_t pager_first_behind(const pager *pager, uint64_t address);
 pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pager_find */
+bool pager_chunk_made(const pager *pager, uint64_t number);   /* an address in it has been looked up */
 pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
 
 /* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
@@ -218,6 +230,7 @@ static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t addr
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
+  unit->duplicate = false;
   if (__builtin_expect(clean, 0)) pager_remark(pager, address);
   pager_allocation *allocation = &pager->allocations.items[unit->allocation];
   allocation->on_cpu = false;
@@ -316,12 +329,34 @@ uint32_t pager_page_ranges(pager *pager, uint64_t address); /* that the page has
 
 /* ---- what the host and copies do; nothing may be in flight in the range ---- */
 
-typedef struct pager_moves { uint64_t units, bytes; } pager_moves; /* what the machine must carry over the link */
+typedef struct pager_moves {
+  uint64_t units, bytes;    /* what the machine must carry over the link */
+  uint64_t faults, faulted; /* units that the host's accesses faulted on, and their bytes */
+} pager_moves;
 
 pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes);  /* -> moves out */
 pager_moves pager_host_write(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out (pages written in part) */
 pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);   /* written whole by the GPU -> moves in */
 pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes);  /* to be read by the GPU -> moves in */
+/* Parts of these, for the pager's own files. Partial pages: whole pages go back to the CPU before part of one does. */
+void pager_unit_leaves(pager *pager, pager_unit *unit, uint64_t address);
+void pager_bring_in(pager *pager, pager_unit *unit, uint64_t address, pager_moves *moves);
+void pager_whole_pages_back(pager *pager, uint64_t address, uint64_t bytes, pager_moves *moves);
+void pager_moved(pager *pager, const pager_unit *unit, bool in);
+
+/* ---- hints and the host's loads and stores: hints.c (MANAGER_PAGED, managed allocations) ---- */
+
+/* The host read or wrote some of each page in the range: what lies in GPU memory is brought back first, so a page that is
+ * written in part keeps the rest. Nothing may be in flight in the range. -> moves out, faults */
+pager_moves pager_host_touch(pager *pager, uint64_t address, uint64_t bytes, bool write);
+/* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the range. */
+pager_moves pager_prefetch_out(pager *pager, uint64_t address, uint64_t bytes);
+pager_moves pager_prefetch_in(pager *pager, uint64_t address, uint64_t bytes);
+void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice advice, int32_t device); /* device -1: the CPU */
+pager_state pager_away(const pager_unit *unit); /* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
+bool pager_stays(const pager_unit *unit);       /* the GPU's far-fault maps it where it is */
+pager_coming pager_comes(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
+
 /* MANAGER_PROGRAM: the program's copy wrote device memory, or a managed allocation moves whole. */
 void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the link; 0: the GPU's copy is the newest */

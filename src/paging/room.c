@@ -234,11 +234,12 @@ void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
 /* ---- eviction ---- */
 
 static void evict(pager *p, pager_unit *unit, uint64_t address) {
-  bool dirty = unit->cpu_version != unit->version, write_back = dirty || p->config.copy_clean;
+  bool dirty = unit->cpu_version != unit->version, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(!dirty || unit->gpu_version == unit->version);
   p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
   unit->cpu_version = unit->version;
-  unit->state = PAGER_ABSENT;
+  unit->state = pager_away(unit);
+  unit->duplicate = false;
   unit->evicted = true;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);
@@ -325,6 +326,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
+    if (pager_stays(unit)) continue;
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
     uint64_t begin = w.first & ~(p->grain - 1);
@@ -337,6 +339,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
+    unit->coming = unit->hints & PAGER_READ_MOSTLY ? PAGER_COMES_COPIED : PAGER_COMES_MOVED;
     unit->prefetched = !unit->nacks;
     pager_room_take(p, w.address, unit);
     p->in_flight += unit->bytes;

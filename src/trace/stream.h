@@ -82,7 +82,7 @@ typedef enum trace_op_kind {
   TRACE_OP_EVENT_RECORD, TRACE_OP_STREAM_WAIT, /* stream waits for event */
   TRACE_OP_SYNC_STREAM, TRACE_OP_SYNC_EVENT, TRACE_OP_SYNC_DEVICE, /* the host waits */
   TRACE_OP_HOST,     /* an API call that only costs host time (a query, ...) */
-  TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory (recorded by the driver) */
+  TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory, some of each page; 0 bytes: from here on such touches are recorded */
   TRACE_OP_ADVISE, TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
   TRACE_OP_END,      /* the program is over */
 } trace_op_kind;
@@ -95,6 +95,11 @@ typedef enum trace_memory_kind {
 } trace_memory_kind;
 
 typedef enum trace_direction { TRACE_H2D, TRACE_D2H, TRACE_D2D, TRACE_H2H } trace_direction;
+
+typedef enum trace_advice { /* numbered as CUDA does */
+  TRACE_ADVICE_SET_READ_MOSTLY = 1, TRACE_ADVICE_UNSET_READ_MOSTLY, TRACE_ADVICE_SET_PREFERRED_LOCATION,
+  TRACE_ADVICE_UNSET_PREFERRED_LOCATION, TRACE_ADVICE_SET_ACCESSED_BY, TRACE_ADVICE_UNSET_ACCESSED_BY,
+} trace_advice;
 
 #define TRACE_STREAM_LEGACY 0u /* the default stream: waits for all blocking streams and they for it */
 #define TRACE_STREAM_NON_BLOCKING 1u /* flag of TRACE_OP_STREAM_CREATE */
@@ -116,7 +121,7 @@ typedef struct trace_op {
     struct { uint32_t flags; } stream_create;
     struct { uint32_t event; } event; /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
     struct { uint64_t address, bytes; bool write; } touch;
-    struct { uint64_t address, bytes; int32_t advice, device; } hint; /* device -1: the CPU */
+    struct { uint64_t address, bytes; int32_t advice, device; } hint; /* a trace_advice; device -1: the CPU */
   };
 } trace_op;
 

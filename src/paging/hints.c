@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program says about managed memory (cudaMemAdvise, cudaMemPrefetchAsync), and what its own loads and stores do to
+ * pages that lie in GPU memory. Only for managers that move pages (MANAGER_PAGED) and for managed allocations.
+ *
+ * CUDA C++ Programming Guide, "Unified Memory Programming", "Data Usage Hints", and CUDA Runtime API, cudaMemAdvise, for a
+ * GPU behind PCIe: the CPU cannot map GPU memory, the GPU can map the CPU's.
+ *
+ *   hint on a page      the GPU asks for it, it is the CPU's            the CPU asks for it, it is in GPU memory
+ *   none                moves to the GPU                                moves to the CPU
+ *   read mostly         a read copies it: both have it (`duplicate`);   a read copies it; a write takes it, the GPU's copy is
+ *                       a write takes it (so does one to a duplicate)   no longer valid
+ *   preferred: CPU      one fault, then mapped: stays (REMOTE)          moves to the CPU
+ *   preferred: GPU      moves to the GPU                                moves to the CPU, and back at the GPU's next access
+ *   accessed by GPU     mapped always, no fault (REMOTE)                moves to the CPU, and is mapped there
+ *
+ * "Read mostly" overrides the others, "preferred: GPU" overrides "accessed by". A prefetch moves (or copies) whatever the
+ * other hints say. A unit larger than a page has the hints of every range that it overlaps. */
+#include "paging/pager.h"
+
+static bool hinted(const pager *p, const pager_unit *unit) {
+  return p->config.manager->placement == MANAGER_PAGED && p->allocations.items[unit->allocation].kind == TRACE_MEMORY_MANAGED;
+}
+
+/* ---- what a unit's hints mean ---- */
+
+pager_state pager_away(const pager_unit *unit) {
+  bool mapped = unit->hints & PAGER_ACCESSED_BY_GPU && !(unit->hints & (PAGER_READ_MOSTLY | PAGER_PREFERS_GPU));
+  return mapped ? PAGER_REMOTE : PAGER_ABSENT;
+}
+
+bool pager_stays(const pager_unit *unit) { return unit->hints & PAGER_PREFERS_CPU && !(unit->hints & PAGER_READ_MOSTLY); }
+
+pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) {
+  bool writes = p->config.hooks.writes && p->config.hooks.writes(p->config.hooks.context, warp);
+  if (unit->state == PAGER_RESIDENT) return PAGER_COMES_WRITABLE;
+  if (pager_stays(unit)) return PAGER_COMES_MAPPED;
+  return unit->hints & PAGER_READ_MOSTLY && !writes ? PAGER_COMES_COPIED : PAGER_COMES_MOVED;
+}
+
+/* ---- advice ---- */
+
+/* Pages that are the CPU's are mapped by the GPU, or not, as the new hints say. */
+static void remap(pager *p, pager_unit *unit, uint64_t address) {
+  if (unit->state != PAGER_ABSENT && unit->state != PAGER_REMOTE) return;
+  pager_state wanted = pager_away(unit);
+  if (unit->state == PAGER_REMOTE && pager_stays(unit)) return; /* was mapped by a fault */
+  if (unit->state == wanted) return;
+  if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit);
+  unit->state = wanted;
+  pager_remark(p, address);
+}
+
+/* Of two copies one is left: in the preferred place, or else the CPU's. */
+static void collapse(pager *p, pager_unit *unit, uint64_t address) {
+  if (unit->state != PAGER_RESIDENT || !unit->duplicate) return;
+  unit->duplicate = false;
+  if (unit->hints & PAGER_PREFERS_GPU) return;
+  pager_unit_leaves(p, unit, address);
+  p->dropped += unit->bytes;
+}
+
+static uint8_t with_advice(uint8_t hints, trace_advice advice, bool gpu) {
+  const uint8_t preferred = PAGER_PREFERS_CPU | PAGER_PREFERS_GPU;
+  switch (advice) {
+  case TRACE_ADVICE_SET_READ_MOSTLY: return hints | PAGER_READ_MOSTLY;
+  case TRACE_ADVICE_UNSET_READ_MOSTLY: return hints & (uint8_t)~PAGER_READ_MOSTLY;
+  case TRACE_ADVICE_SET_PREFERRED_LOCATION: return (hints & (uint8_t)~preferred) | (gpu ? PAGER_PREFERS_GPU : PAGER_PREFERS_CPU);
+  case TRACE_ADVICE_UNSET_PREFERRED_LOCATION: return hints & (uint8_t)~preferred;
+  case TRACE_ADVICE_SET_ACCESSED_BY: return gpu ? hints | PAGER_ACCESSED_BY_GPU : hints; /* the CPU cannot map GPU memory */
+  case TRACE_ADVICE_UNSET_ACCESSED_BY: return gpu ? hints & (uint8_t)~PAGER_ACCESSED_BY_GPU : hints;
+  }
+  return hints;
+}
+
+static void advise_units(pager *p, uint64_t address, uint64_t bytes, trace_advice advice, bool gpu) {
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    unit->hints = with_advice(unit->hints, advice, gpu);
+    if (advice == TRACE_ADVICE_UNSET_READ_MOSTLY) collapse(p, unit, w.address);
+    remap(p, unit, w.address);
+  }
+}
+
+void pager_advise(pager *p, uint64_t address, uint64_t bytes, trace_advice advice, int32_t device) {
+  if (p->config.manager->placement != MANAGER_PAGED || !bytes) return;
+  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes;
+  for (size_t i = pager_first_behind(p, address); i < p->by_address.count; i++) {
+    pager_allocation *a = &p->allocations.items[p->by_address.items[i]];
+    if (a->address >= end) break;
+    if (a->kind != TRACE_MEMORY_MANAGED) continue;
+    bool whole = a->address >= address && a->address + a->bytes <= end; /* then units that nobody has touched need not be made */
+    if (whole) a->hints = with_advice(a->hints, advice, device >= 0);
+    uint64_t from = a->address > address ? a->address : address, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+    for (uint64_t at = from, next; at < to; at = next) {
+      next = ((at >> PAGER_CHUNK_SHIFT) + 1) << PAGER_CHUNK_SHIFT;
+      if (next > to) next = to;
+      if (!whole || pager_chunk_made(p, at >> PAGER_CHUNK_SHIFT)) advise_units(p, at, next - at, advice, device >= 0);
+    }
+  }
+  pager_check(p);
+}
+
+/* ---- prefetches of the program ---- */
+
+/* The CPU gets the newest bytes. Copied if they are newer than its own, or if nobody keeps account of that. */
+static void copy_out(pager *p, pager_unit *unit, bool leaves, uint64_t address, pager_moves *moves) {
+  bool copied = unit->cpu_version != unit->version || (p->config.copy_clean && !unit->duplicate);
+  FF_CHECK(unit->cpu_version == unit->version || unit->gpu_version == unit->version);
+  unit->cpu_version = unit->version;
+  if (leaves) pager_unit_leaves(p, unit, address);
+  else {
+    unit->duplicate = true;
+    pager_remark(p, address);
+  }
+  if (copied) {
+    moves->units++;
+    moves->bytes += unit->bytes;
+    pager_moved(p, unit, false);
+  }
+  if (leaves && copied) p->moved_out += unit->bytes;
+  else if (leaves) p->dropped += unit->bytes;
+}
+
+pager_moves pager_prefetch_out(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (p->config.manager->placement != MANAGER_PAGED) return moves;
+  pager_whole_pages_back(p, address, bytes, &moves);
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+    if (unit->state == PAGER_RESIDENT && !unit->duplicate) copy_out(p, unit, !(unit->hints & PAGER_READ_MOSTLY), w.address, &moves);
+  pager_check(p);
+  return moves;
+}
+
+pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = {0};
+  if (p->config.manager->placement != MANAGER_PAGED) return moves;
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (unit->state == PAGER_RESIDENT || !hinted(p, unit)) continue;
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped elsewhere now */
+    unit->state = PAGER_ABSENT;
+    pager_bring_in(p, unit, w.address, &moves);
+    unit->duplicate = unit->hints & PAGER_READ_MOSTLY;
+  }
+  pager_check(p);
+  return moves;
+}
+
+/* ---- the host's loads and stores ---- */
+
+static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, pager_moves *moves) {
+  if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
+    bool keeps = !write && unit->hints & PAGER_READ_MOSTLY;
+    moves->faults++;
+    moves->faulted += unit->bytes;
+    copy_out(p, unit, !keeps, address, moves);
+  }
+  if (write && unit->state == PAGER_ABSENT) unit->cpu_version = ++unit->version;
+}
+
+pager_moves pager_host_touch(pager *p, uint64_t address, uint64_t bytes, bool write) {
+  pager_moves moves = {0};
+  if (p->config.manager->placement != MANAGER_PAGED) return moves;
+  pager_whole_pages_back(p, address, bytes, &moves);
+  moves.faults = moves.units;
+  moves.faulted = moves.bytes;
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    touch_unit(p, unit, write, w.address, &moves);
+  }
+  pager_check(p);
+  return moves;
+}
