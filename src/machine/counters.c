@@ -57,5 +57,7 @@ void counters_total(sim *s, sim_counters *total) {
   total->transfer_ps = s->link.union_busy;
   total->h2d_busy_ps = s->link.h2d.busy;
   total->d2h_busy_ps = s->link.d2h.busy;
+  total->throttles = s->pager->throttled;
+  total->pins = s->pager->pinned;
   total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;
 }

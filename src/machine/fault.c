@@ -9,6 +9,8 @@
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
 #include "machine/model.h"
 
+#define LEAST_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
+
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
 static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
@@ -109,6 +111,7 @@ void fault_batch(sim *s) {
     s->batch = BATCH_SERVED;
     s->batch_at = s->now;
     pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
+    if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : LEAST_BATCH; /* all was left alone */
     pager_batch_lands(s->pager, s->batch_at);
     event_push(&s->heap, s->batch_at, EVENT_BATCH, 0);
     return;

@@ -159,8 +159,7 @@ static void synchronise_event(sim *s, uint32_t number) {
 static void touch(sim *s, const trace_op *op) {
   s->touches_recorded = true;
   if (s->failed || !op->touch.bytes) return; /* of nothing: says only that touches are recorded */
-  if (is_paged(s)) run_until(s, pager_busy_until(s->pager, op->touch.address, op->touch.bytes));
-  else wait_for_device(s);
+  if (!is_paged(s)) wait_for_device(s);
   wait_until(s, transfer_touch(s, op, s->host));
 }
 

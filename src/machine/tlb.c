@@ -36,6 +36,7 @@ ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally) {
 
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
+  if (s->pager->pins_due <= s->now) pager_unpin(s->pager, s->now);
   uint64_t key = tlb_key(s, address, unit);
   *ready = server_take(&m->tlb_port, ask, at, s->t.tlb_port);
   COUNT(tally, tlb_lookups, 1);

@@ -235,14 +235,30 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
   return time;
 }
 
-/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes. */
+/* Partial pages: what is on its way to any of these pages lands first. */
+static ps whole_pages_land(sim *s, uint64_t address, uint64_t bytes, ps time) {
+  for (ps busy; (busy = pager_busy_until(s->pager, address, bytes)) != 0; run_until(s, busy))
+    if (time < busy) time = busy;
+  return time;
+}
+
+/* The host's faults on pages in GPU memory: one per unit, but for neighbours no more than one per fault_page_bytes. Before a
+ * page that is on its way, or that thrashes, the host waits; the device goes on meanwhile. */
 static ps paged_touch(sim *s, const trace_op *op, ps time) {
-  pager_moves moves = pager_host_touch(s->pager, op->touch.address, op->touch.bytes, op->touch.write);
-  uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
-  uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
-  s->counters.host_faults += faults;
-  if (moves.bytes) time = link_copy(s, false, moves.bytes, false, time);
-  return time + faults * s->t.host_fault;
+  uint64_t at = op->touch.address, end = at + op->touch.bytes < at ? UINT64_MAX : at + op->touch.bytes, until;
+  while (at < end) {
+    run_until(s, time);
+    if (s->pager->config.ranges) time = whole_pages_land(s, at, end - at, time);
+    if (s->pager->pins_due <= time) pager_unpin(s->pager, time);
+    pager_moves moves = pager_host_touch(s->pager, &at, end, op->touch.write, time, &until);
+    uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
+    uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
+    s->counters.host_faults += faults;
+    if (moves.bytes) time = link_copy(s, false, moves.bytes, false, time);
+    time += faults * s->t.host_fault;
+    if (time < until) time = until;
+  }
+  return time;
 }
 
 ps transfer_touch(sim *s, const trace_op *op, ps time) {

@@ -61,12 +61,20 @@ static bool served_in_place(pager *p, const pager_buffered *fault) {
   return true;
 }
 
+/* A fault on a page that thrashes is left alone for a while: it comes again when the batch is over. Or the page is pinned. */
+static bool left_alone(pager *p, const pager_buffered *fault) {
+  uint64_t until;
+  if (fault->unit->state != PAGER_ABSENT || fault->unit->hints & PAGER_READ_MOSTLY) return false;
+  return pager_thrash_ask(p, fault->address, PAGER_GPU, p->now, &until) == PAGER_THRASH_THROTTLE;
+}
+
 /* The faults of one block, and what the prefetcher adds to them, in order of address. */
 static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   ff_fault *shown = ff_alloc(count * sizeof *shown);
   size_t absent = 0, in_place = 0;
   p->to_bring.count = 0;
   for (size_t i = 0; i < count; i++) {
+    if (left_alone(p, &faults[i])) continue;
     bool stays = served_in_place(p, &faults[i]);
     if (!stays && faults[i].unit->state != PAGER_ABSENT) continue; /* brought by the service of another block, or filled */
     p->config.hooks.serve(p->config.hooks.context, &faults[i], absent + in_place == 0);

@@ -25,10 +25,13 @@ static bool hinted(const pager *p, const pager_unit *unit) {
 
 pager_state pager_away(const pager_unit *unit) {
   bool mapped = unit->hints & PAGER_ACCESSED_BY_GPU && !(unit->hints & (PAGER_READ_MOSTLY | PAGER_PREFERS_GPU));
+  mapped = mapped || unit->hints & PAGER_PINNED;
   return mapped ? PAGER_REMOTE : PAGER_ABSENT;
 }
 
-bool pager_stays(const pager_unit *unit) { return unit->hints & PAGER_PREFERS_CPU && !(unit->hints & PAGER_READ_MOSTLY); }
+bool pager_stays(const pager_unit *unit) {
+  return unit->hints & (PAGER_PREFERS_CPU | PAGER_PINNED) && !(unit->hints & PAGER_READ_MOSTLY);
+}
 
 pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) {
   bool writes = p->config.hooks.writes && p->config.hooks.writes(p->config.hooks.context, warp);
@@ -39,8 +42,8 @@ pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) 
 
 /* ---- advice ---- */
 
-/* Pages that are the CPU's are mapped by the GPU, or not, as the new hints say. */
-static void remap(pager *p, pager_unit *unit, uint64_t address) {
+/* A page that is the CPU's is mapped by the GPU, or not, as the new hints say. */
+void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state != PAGER_ABSENT && unit->state != PAGER_REMOTE) return;
   pager_state wanted = pager_away(unit);
   if (unit->state == PAGER_REMOTE && pager_stays(unit)) return; /* was mapped by a fault */
@@ -77,7 +80,7 @@ static void advise_units(pager *p, uint64_t address, uint64_t bytes, trace_advic
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     unit->hints = with_advice(unit->hints, advice, gpu);
     if (advice == TRACE_ADVICE_UNSET_READ_MOSTLY) collapse(p, unit, w.address);
-    remap(p, unit, w.address);
+    pager_remap(p, unit, w.address);
   }
 }
 
@@ -126,8 +129,10 @@ pager_moves pager_prefetch_out(pager *p, uint64_t address, uint64_t bytes) {
   if (p->config.manager->placement != MANAGER_PAGED) return moves;
   pager_whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));)
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    pager_thrash_forget(p, w.address);
     if (unit->state == PAGER_RESIDENT && !unit->duplicate) copy_out(p, unit, !(unit->hints & PAGER_READ_MOSTLY), w.address, &moves);
+  }
   pager_check(p);
   return moves;
 }
@@ -137,7 +142,9 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
   if (p->config.manager->placement != MANAGER_PAGED) return moves;
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->state == PAGER_RESIDENT || !hinted(p, unit)) continue;
+    if (!hinted(p, unit)) continue;
+    pager_thrash_forget(p, w.address);
+    if (unit->state == PAGER_RESIDENT) continue;
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
     if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped elsewhere now */
     unit->state = PAGER_ABSENT;
@@ -150,27 +157,40 @@ pager_moves pager_prefetch_in(pager *p, uint64_t address, uint64_t bytes) {
 
 /* ---- the host's loads and stores ---- */
 
-static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, pager_moves *moves) {
+static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address, uint64_t now, pager_moves *moves) {
   if (unit->state == PAGER_RESIDENT && !(unit->duplicate && !write)) {
     bool keeps = !write && unit->hints & PAGER_READ_MOSTLY;
     moves->faults++;
     moves->faulted += unit->bytes;
+    if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
     copy_out(p, unit, !keeps, address, moves);
   }
   if (write && unit->state == PAGER_ABSENT) unit->cpu_version = ++unit->version;
 }
 
-pager_moves pager_host_touch(pager *p, uint64_t address, uint64_t bytes, bool write) {
+/* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */
+static uint64_t host_waits(pager *p, const pager_unit *unit, uint64_t address, uint64_t now) {
+  uint64_t until;
+  if (unit->state == PAGER_IN_FLIGHT) return p->flights.items[unit->flight].lands;
+  if (unit->state != PAGER_RESIDENT || unit->hints & PAGER_READ_MOSTLY) return 0;
+  return pager_thrash_ask(p, address, PAGER_CPU, now, &until) == PAGER_THRASH_THROTTLE ? until : 0;
+}
+
+pager_moves pager_host_touch(pager *p, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until) {
   pager_moves moves = {0};
-  if (p->config.manager->placement != MANAGER_PAGED) return moves;
-  pager_whole_pages_back(p, address, bytes, &moves);
-  moves.faults = moves.units;
-  moves.faulted = moves.bytes;
-  pager_walk w = pager_walk_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    touch_unit(p, unit, write, w.address, &moves);
+  *until = 0;
+  if (p->config.manager->placement == MANAGER_PAGED) {
+    pager_whole_pages_back(p, *address, end - *address, &moves);
+    moves.faults = moves.units;
+    moves.faulted = moves.bytes;
+    pager_walk w = pager_walk_begin(p, *address, end - *address);
+    for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+      *address = w.address;
+      if ((*until = host_waits(p, unit, w.address, now)) != 0) return moves;
+      touch_unit(p, unit, write, w.address, now, &moves);
+    }
+    pager_check(p);
   }
-  pager_check(p);
+  *address = end;
   return moves;
 }

@@ -44,6 +44,7 @@ pager *pager_create(const pager_config *config) {
   FF_PUSH(&p->nacks, ((pager_nack){0}));
   FF_PUSH(&p->waiters, ((pager_waiter){0}));
   p->sibling_count = 1;
+  p->pins_due = UINT64_MAX;
   p->sms = ff_alloc(config->sms * sizeof *p->sms);
   pager_view_init(p);
   return p;
@@ -55,6 +56,7 @@ void pager_free(pager *p) {
     while (p->buckets[b]) {
       pager_chunk *next = p->buckets[b]->next;
       free(p->buckets[b]->units_valid);
+      pager_thrash_free(p->buckets[b]);
       free(p->buckets[b]);
       p->buckets[b] = next;
     }
@@ -73,6 +75,7 @@ void pager_free(pager *p) {
   free(p->batch_flights.items);
   free(p->to_bring.items);
   free(p->to_evict.items);
+  free(p->pins.items);
   free(p->dirty.items);
   free(p->sms);
   free(p);
@@ -187,6 +190,7 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t begin = a->address > base ? a->address : base;
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
+    if (chunk->thrash) pager_thrash_forget(p, w);
     unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
     pager_mark_window(p, chunk, w);
     chunk->used--;
@@ -285,6 +289,7 @@ static void chunk_drop(pager *p, pager_chunk *chunk) {
   p->chunk_count--;
   if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number) p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
   free(chunk->units_valid);
+  pager_thrash_free(chunk);
   free(chunk);
 }
 

@@ -36,7 +36,8 @@
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
 
 /* What the program has said of a unit of managed memory (hints.c). */
-enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8 };
+enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8,
+       PAGER_PINNED = 16 /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */ };
 /* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes a copy
  * that may only be read writable, without a byte. */
 typedef enum pager_coming { PAGER_COMES_MOVED, PAGER_COMES_COPIED, PAGER_COMES_MAPPED, PAGER_COMES_WRITABLE } pager_coming;
@@ -118,6 +119,7 @@ typedef struct pager_config {
 typedef struct pager_chunk {
   uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
   struct pager_chunk *next;     /* in its bucket */
+  struct pager_thrash *thrash;  /* thrash.c; NULL: nothing has happened here */
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
   uint64_t *units_valid;        /* a bit per window of units: one of them is resident or in flight */
@@ -142,6 +144,8 @@ enum { PAGER_CACHE = 256 };
 
 typedef struct pager_range { uint64_t address, bytes; } pager_range;
 typedef FF_VEC(pager_range) pager_proposals;
+
+typedef struct pager_pin { uint64_t address, deadline; } pager_pin;
 
 typedef struct pager {
   pager_config config;
@@ -179,6 +183,10 @@ typedef struct pager {
   FF_VEC(pager_buffered) batch;                        /* what is being served */
   FF_VEC(uint32_t) batch_flights;
   bool serving;
+  FF_VEC(pager_pin) pins;                              /* in order of deadline, from pins_first on */
+  size_t pins_first;
+  uint64_t pins_due;                                   /* the first deadline; UINT64_MAX: none */
+  uint64_t throttled, pinned;                          /* how often, so far */
   uint32_t free_flight, free_nack, free_waiter;
   uint32_t starved_first, starved_last;                /* NACKs that found no room: everything is on its way */
   struct { uint32_t pending, queue_first, queue_last; } *sms;
@@ -346,9 +354,10 @@ void pager_moved(pager *pager, const pager_unit *unit, bool in);
 
 /* ---- hints and the host's loads and stores: hints.c (MANAGER_PAGED, managed allocations) ---- */
 
-/* The host read or wrote some of each page in the range: what lies in GPU memory is brought back first, so a page that is
- * written in part keeps the rest. Nothing may be in flight in the range. -> moves out, faults */
-pager_moves pager_host_touch(pager *pager, uint64_t address, uint64_t bytes, bool write);
+/* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so a page
+ * that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page that *address
+ * is now in, and goes on there; else *address is `end`. `now`: the host's time. Partial pages: none may be in flight. */
+pager_moves pager_host_touch(pager *pager, uint64_t *address, uint64_t end, bool write, uint64_t now, uint64_t *until);
 /* cudaMemPrefetchAsync to the CPU (-> moves out) and to the GPU (-> moves in); nothing may be in flight in the range. */
 pager_moves pager_prefetch_out(pager *pager, uint64_t address, uint64_t bytes);
 pager_moves pager_prefetch_in(pager *pager, uint64_t address, uint64_t bytes);
@@ -356,6 +365,21 @@ void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice a
 pager_state pager_away(const pager_unit *unit); /* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
 bool pager_stays(const pager_unit *unit);       /* the GPU's far-fault maps it where it is */
 pager_coming pager_comes(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
+
+void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */
+
+/* ---- thrashing: thrash.c ---- */
+
+typedef enum pager_processor { PAGER_CPU = 1, PAGER_GPU = 2 } pager_processor;
+typedef enum pager_thrash_answer { PAGER_THRASH_NONE, PAGER_THRASH_THROTTLE, PAGER_THRASH_PIN_CPU, PAGER_THRASH_PIN_GPU } pager_thrash_answer;
+/* A page migrates to a processor because that faulted on it, or on one beside it. */
+void pager_thrash_event(pager *pager, uint64_t address, pager_processor processor, uint64_t now);
+/* A processor faults on a page: what is to be done? THROTTLE: not before *until. PIN: it is pinned there now. */
+pager_thrash_answer pager_thrash_ask(pager *pager, uint64_t address, pager_processor asks, uint64_t now, uint64_t *until);
+bool pager_thrashes(const pager *pager, const pager_chunk *chunk, uint64_t address);
+void pager_thrash_forget(pager *pager, uint64_t address); /* the program has moved the page, or freed it */
+void pager_thrash_free(pager_chunk *chunk);
+void pager_unpin(pager *pager, uint64_t now); /* what is due by now; to be called when pins_due <= now */
 
 /* MANAGER_PROGRAM: the program's copy wrote device memory, or a managed allocation moves whole. */
 void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);

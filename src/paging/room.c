@@ -326,7 +326,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
-    if (pager_stays(unit)) continue;
+    if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address))) continue;
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
     uint64_t begin = w.first & ~(p->grain - 1);
@@ -341,6 +341,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     unit->flight = r->flight;
     unit->coming = unit->hints & PAGER_READ_MOSTLY ? PAGER_COMES_COPIED : PAGER_COMES_MOVED;
     unit->prefetched = !unit->nacks;
+    if (p->serving && unit->coming == PAGER_COMES_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
     p->in_flight += unit->bytes;
     pager_mark(p, w.address, unit);

@@ -32,6 +32,12 @@ typedef enum manager_placement {
   MANAGER_REMOTE,  /* on the CPU, always; the GPU reaches over the link */
 } manager_placement;
 
+/* Mitigation of thrashing between the CPU and the GPU (paging/thrash.c, which explains the names). */
+typedef struct manager_thrashing {
+  uint32_t events, throttles, resets;
+  double lapse_us, nap_us, pin_us, epoch_us;
+} manager_thrashing;
+
 typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
@@ -48,6 +54,7 @@ typedef struct manager {
   uint64_t gap_bytes;    /* with several ranges: a smaller gap is moved and closed */
   bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
   bool batches;          /* decide answers MANAGER_BUFFER always */
+  const manager_thrashing *thrashing; /* with batches; NULL: pages go back and forth for ever */
   bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */
 } manager;
 
