@@ -21,6 +21,14 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static uint64_t resident_bytes(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file && fscanf(file, "%*u %lu", &pages) != 1) pages = 0;
+  if (file) fclose(file);
+  return (uint64_t)pages * 4096;
+}
+
 /* Zheng's Table 1, unless a machine file is named. */
 static machine_spec spec = {
       .name = "bench", .compute_major = 2, .memory_bytes = UINT64_C(4) << 30, .sm_count = 15, .clock_mhz = 1400, .schedulers = 2,
@@ -96,6 +104,14 @@ static void vector(trace_writer *w, uint64_t block, uint32_t warp) {
   *trace_put_access(w, TRACE_STORE, 2, 0, 0, ~0u, 1) = trace_line(BASE + (32 << 20) + i, 32, 15);
 }
 
+/* A line in each page of 16 GiB. */
+static void footprint(trace_writer *w, uint64_t block, uint32_t warp) {
+  trace_put_issue(w, 10, 0, 0, 0);
+  uint64_t *at = trace_put_access(w, TRACE_LOAD, 2, 0, 0, ~0u, 32);
+  for (uint64_t i = 0; i < 32; i++) at[i] = trace_line(BASE + ((block * 8 + warp) * 32 + i) * 4096, 1, 1);
+  trace_put_wait(w, 0);
+}
+
 typedef struct workload { const char *name; uint64_t blocks, bytes; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
 
 static double memory_share; /* 0: enough */
@@ -127,17 +143,20 @@ static void run(const workload *work, const char *manager) {
   }
   trace_launch_finish(launch);
   trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
+  uint64_t before = resident_bytes();
   double start = seconds();
   sim_run(sim);
   double took = seconds() - start;
+  uint64_t after = resident_bytes();
   sim_result result;
   sim_snapshot(sim, &result);
   const sim_counters *c = &result.counters;
-  printf("%-8s %-8s %8.3f s  %7.2f M warp instructions/s  %6.2f M accesses/s  %6.2f M lines/s  simulated %9.1f us, %4.1f %% of DRAM peak, %.2f row hits\n",
+  printf("%-8s %-8s %8.3f s  %7.2f M warp instructions/s  %6.2f M accesses/s  %6.2f M lines/s  simulated %9.1f us, %4.1f %% of DRAM peak, %.2f row hits, %4.0f bytes of memory per page\n",
          work->name, manager, took, (double)c->warp_instructions / took / 1e6, (double)c->accesses / took / 1e6,
          (double)c->lines / took / 1e6, (double)c->time_ps / 1e6,
          (double)(c->dram_read_bytes + c->dram_write_bytes) / ((double)c->kernel_ps / 1000) / spec.dram_gbs * 100,
-         (double)c->dram_row_hits / (double)(c->dram_row_hits + c->dram_row_misses + 1));
+         (double)c->dram_row_hits / (double)(c->dram_row_hits + c->dram_row_misses + 1),
+         after > before ? (double)(after - before) / ((double)work->bytes / 4096) : 0.0);
   sim_result_free(&result);
   sim_free(sim);
   trace_program_free(program);
@@ -152,7 +171,8 @@ static bool among(const char *name, int argc, char **argv, bool (*known)(const c
   return !any; /* none of this sort was named: all of them */
 }
 
-static const workload workloads[] = {{"matrix", 1024, 3 << 20, matrix}, {"search", 4096, 64 << 20, search}, {"vector", 16384, 48 << 20, vector}};
+static const workload workloads[] = {{"matrix", 1024, 3 << 20, matrix}, {"search", 4096, 64 << 20, search}, {"vector", 16384, 48 << 20, vector},
+                                      {"footprint", 16384, UINT64_C(16) << 30, footprint}};
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 static bool is_workload(const char *name) {

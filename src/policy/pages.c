@@ -59,6 +59,24 @@ ff_pages pages_between(uint32_t first, uint32_t end) {
   return result;
 }
 
+ff_pages pages_up(const ff_pages *pages, uint32_t by) {
+  ff_pages result = {0};
+  for (uint32_t w = by / 64; w < WORDS; w++) {
+    result.word[w] = pages->word[w - by / 64] << by % 64;
+    if (by % 64 && w > by / 64) result.word[w] |= pages->word[w - by / 64 - 1] >> (64 - by % 64);
+  }
+  return result;
+}
+
+ff_pages pages_down(const ff_pages *pages, uint32_t by) {
+  ff_pages result = {0};
+  for (uint32_t w = 0; w + by / 64 < WORDS; w++) {
+    result.word[w] = pages->word[w + by / 64] >> by % 64;
+    if (by % 64 && w + by / 64 + 1 < WORDS) result.word[w] |= pages->word[w + by / 64 + 1] << (64 - by % 64);
+  }
+  return result;
+}
+
 ff_pages pages_evictable(const ff_block *block) {
   ff_pages there = pages_and(&block->valid, &block->mapped);
   return pages_without(&there, &block->moving);

@@ -27,6 +27,9 @@ ff_pages pages_and(const ff_pages *a, const ff_pages *b);
 ff_pages pages_or(const ff_pages *a, const ff_pages *b);
 ff_pages pages_without(const ff_pages *a, const ff_pages *b);
 ff_pages pages_between(uint32_t first, uint32_t end);
+/* Page i becomes page i + by, or i - by; what would leave the block is dropped. by < FF_BLOCK_PAGES. */
+ff_pages pages_up(const ff_pages *pages, uint32_t by);
+ff_pages pages_down(const ff_pages *pages, uint32_t by);
 
 /* Of a block: what can be evicted, and what could be brought. */
 ff_pages pages_evictable(const ff_block *block);

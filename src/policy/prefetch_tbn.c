@@ -21,18 +21,20 @@ typedef struct tree {
   ff_pages there;
 } tree;
 
+/* A group of which another allocation, or nothing, has the rest is there when all that the piece has of it is. */
+static void round_up_edge(tree *t, const pages_piece *piece, const ff_pages *valid, uint32_t page) {
+  uint32_t first = page / FF_GROUP_PAGES * FF_GROUP_PAGES, end = first + FF_GROUP_PAGES;
+  uint32_t own_first = first > piece->first ? first : piece->first, own_end = end < piece->end ? end : piece->end;
+  if (pages_count(valid, own_first, own_end) == own_end - own_first) pages_add(&t->there, first - t->origin, end - t->origin);
+}
+
 static tree tree_of(const pages_piece *piece, const ff_pages *valid) {
   tree t = {.origin = piece->first / FF_GROUP_PAGES * FF_GROUP_PAGES, .leaves = 1};
   while (t.origin + t.leaves * FF_GROUP_PAGES < piece->end) t.leaves *= 2;
-  for (uint32_t first = t.origin; first < piece->end; first += FF_GROUP_PAGES) {
-    uint32_t end = first + FF_GROUP_PAGES, own_first = first > piece->first ? first : piece->first, own_end = end < piece->end ? end : piece->end;
-    if (pages_count(valid, own_first, own_end) == own_end - own_first) {
-      pages_add(&t.there, first - t.origin, end - t.origin);
-    } else {
-      for (uint32_t page = own_first; page < own_end; page++)
-        if (pages_has(valid, page)) pages_add(&t.there, page - t.origin, page - t.origin + 1);
-    }
-  }
+  ff_pages own = pages_between(piece->first, piece->end), there = pages_and(valid, &own);
+  t.there = pages_down(&there, t.origin);
+  round_up_edge(&t, piece, valid, piece->first);
+  round_up_edge(&t, piece, valid, piece->end - 1);
   return t;
 }
 
@@ -49,12 +51,8 @@ static void visit(tree *t, uint32_t first, uint32_t leaves, uint32_t *room) {
 
 /* The tree's pages as pages of the block, without those that belong to another allocation. */
 static ff_pages tree_pages(const tree *t, const pages_piece *piece, const ff_pages *mapped) {
-  ff_pages pages = {0};
-  for (uint32_t page = t->origin; page < FF_BLOCK_PAGES && page < t->origin + t->leaves * FF_GROUP_PAGES; page++) {
-    bool own = page >= piece->first && page < piece->end;
-    if (pages_has(&t->there, page - t->origin) && (own || !pages_has(mapped, page))) pages_add(&pages, page, page + 1);
-  }
-  return pages;
+  ff_pages own = pages_between(piece->first, piece->end), others = pages_without(mapped, &own), pages = pages_up(&t->there, t->origin);
+  return pages_without(&pages, &others);
 }
 
 /* The padding that counts as valid before the fault. */
