@@ -126,7 +126,25 @@ static exec_config configuration(const engine_function_info *info, const engine_
   };
 }
 
-static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream) {
+static void add_use(trace_launch *traced, uint64_t address) {
+  engine_pointer pointer = engine_pointer_find_locked(address);
+  if (pointer.memory != ENGINE_DEVICE && pointer.memory != ENGINE_MANAGED) return;
+  for (uint32_t i = 0; i < traced->use_count; i++)
+    if (traced->uses[i].address == pointer.address) return;
+  if (traced->use_count < TRACE_USES_MAX) traced->uses[traced->use_count++] = (trace_use){pointer.address, pointer.bytes};
+}
+
+/* What the launch says that it will use: pointers, wherever in its parameters, and variables that its code names. */
+static void note_uses(trace_launch *traced, const exec_kernel_info *kernel, const unsigned char *params) {
+  for (uint32_t at = 0; at + 8 <= kernel->param_bytes; at += 8) {
+    uint64_t word;
+    memcpy(&word, params + at, sizeof word);
+    add_use(traced, word);
+  }
+  for (uint32_t i = 0; i < kernel->variable_count; i++) add_use(traced, kernel->variables[i]);
+}
+
+static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
   trace_launch *traced = NULL;
   if (ff_engine.trace) {
     uint32_t warps = (threads_of(launch) + 31) / 32;
@@ -139,6 +157,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->registers = info->kernel.registers;
     traced->kernel_index = launch->function->index - 1;
     traced->cooperative = launch->cooperative;
+    note_uses(traced, &info->kernel, params);
   }
   engine_append(&(trace_op){.kind = TRACE_OP_LAUNCH, .stream = stream->number, .launch = traced});
   return traced;
@@ -169,7 +188,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_touch_collect(true);
   exec_launch_request request = {
       .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
-      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream)};
+      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params)};
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;

@@ -27,6 +27,8 @@ typedef struct exec_kernel_info {
   uint32_t registers;         /* per thread: an estimate */
   uint32_t const_bytes;
   uint32_t max_threads;       /* from .maxntid/.reqntid, else 1024 */
+  const uint64_t *variables;  /* addresses of the module's .global and .const variables that its code names */
+  uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
 } exec_kernel_info;
 

@@ -97,6 +97,7 @@ static void free_kernel(exec_kernel *kernel) {
   if (kernel->workspace) exec_memory_release(kernel->program->memory, kernel->workspace->address, NULL);
   free(kernel->reach);
   free(kernel->shared.items);
+  free(kernel->variables.items);
   ff_arena_free(&kernel->arena);
   free(kernel);
 }
@@ -193,9 +194,18 @@ static void place_shared(exec_kernel *kernel, const ptx_var *var, uint64_t *tota
   if (!var->unsized && var->size) *total = at + var->size;
 }
 
+static void note_variable(exec_kernel *kernel, const ptx_var *var) {
+  const exec_allocation *allocation = var->index < kernel->program->module->var_count ? kernel->program->vars[var->index] : NULL;
+  if (!allocation) return;
+  for (size_t n = 0; n < kernel->variables.count; n++)
+    if (kernel->variables.items[n] == allocation->address) return;
+  FF_PUSH(&kernel->variables, allocation->address);
+}
+
 static void place_used(exec_kernel *kernel, const ptx_operand *operand, uint64_t *total) {
   const ptx_var *var = operand->symbol ? operand->symbol->var : NULL;
   if (var && !var->func) place_shared(kernel, var, total);
+  if (var && !var->func && var->space != PTX_SPACE_SHARED) note_variable(kernel, var);
   for (uint32_t e = 0; e < operand->element_count; e++) place_used(kernel, &operand->elements[e], total);
 }
 
@@ -215,6 +225,8 @@ static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
     if (var->unsized || !var->size) kernel->shared.items[n].offset = (uint32_t)align_up(total, var->align < 16 ? 16 : var->align);
   }
   kernel->info.static_shared = (uint32_t)total;
+  kernel->info.variables = kernel->variables.items;
+  kernel->info.variable_count = (uint32_t)kernel->variables.count;
   return FF_OK;
 }
 

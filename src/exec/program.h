@@ -27,6 +27,7 @@ struct exec_kernel {
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
   FF_VEC(exec_shared_var) shared;
+  FF_VEC(uint64_t) variables;   /* info.variables */
   uint32_t pc_total;            /* PTX instructions of all its functions: trace pcs */
   exec_code code[EXEC_ISAS];    /* decoded on demand */
   ff_arena arena;

@@ -33,6 +33,7 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   ps lands = bytes ? carry_in(s, bytes, from, from + s->t.fault) : from + s->t.fault;
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
+  if (s->manager->segments && !segments_declared(s, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
   k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
@@ -61,6 +62,7 @@ static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t f
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
 static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   sim *s = context;
+  if (s->segment_kernel) return segments_fetch(s, bytes, flight, first);
   if (s->batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
   bool beside = s->served_from != 0;
   ps from = beside ? s->served_from : s->now;
@@ -165,6 +167,7 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
 
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 void fault_idle(sim *s) {
+  segments_idle(s);
   if (s->idle_pending || !s->running_count || !pager_wants_idle(s->pager)) return;
   if (s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
   if (s->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */

@@ -118,6 +118,18 @@ static void record_future(sim *s, const trace_op *op) {
   }
 }
 
+/* Segments: the device goes on only as far as SEGMENTS_AHEAD launches back, so that these are known while it does. */
+static void keep_back(sim *s, node *n) {
+  node **place = &s->kept_back[s->next_kept_back++ % SEGMENTS_AHEAD], *oldest = *place;
+  *place = n;
+  n->references++;
+  if (oldest) {
+    run_until_done(s, oldest);
+    queue_release(s, oldest);
+  }
+  run_until(s, s->host);
+}
+
 static void enqueue(sim *s, const trace_op *op) {
   if (s->record) record_future(s, op);
   if (s->failed) {
@@ -129,6 +141,7 @@ static void enqueue(sim *s, const trace_op *op) {
   if (op->kind == TRACE_OP_LAUNCH && !op->launch->blocks) return;
   node *n = queue_add(s, op, s->host);
   if (op->blocking) wait_for_node(s, n);
+  else if (s->one_stream && s->manager->segments && op->kind == TRACE_OP_LAUNCH) keep_back(s, n);
   else if (work && s->one_stream) run_until_done(s, n);
   else run_until(s, s->host);
   queue_release(s, n);

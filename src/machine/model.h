@@ -242,6 +242,12 @@ typedef struct node { /* an operation in a stream */
   bool done;
   uint32_t references;          /* stream tails, events, the host that waits */
   kernel *kernel;
+  /* segments */
+  FF_VEC(uint32_t) uses;        /* a launch's: allocations that it declares, until it is over */
+  uint32_t use;                 /* how far they have been fetched while others ran: this one, up to use_at */
+  uint64_t use_at;
+  bool only_kernels;            /* nothing but launches was unfinished before it */
+  bool waited;                  /* for what it declares */
 } node;
 
 typedef struct stream {
@@ -257,7 +263,7 @@ typedef struct batch_fault { tally tally; ps time; } batch_fault;
 
 typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
 
-enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096 };
+enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096, SEGMENTS_AHEAD = 8 };
 
 struct sim {
   /* what it is made of */
@@ -315,6 +321,10 @@ struct sim {
   FF_VEC(stream) streams;
   uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
+  FF_VEC(uint32_t) ahead;       /* segments: launches whose turn has not come, in order */
+  node *kept_back[SEGMENTS_AHEAD]; /* segments, one stream: the last ones that the host made, a ring */
+  uint32_t next_kept_back;
+  sim_counters *segment_kernel; /* segments: for which something is fetched now; NULL: nothing is */
   bool touches_recorded;        /* the program says when the host touches managed memory */
   uint64_t mapped, mapped_raw;  /* bytes of device and managed memory, in whole pages and as asked for */
   bool failed;
@@ -403,6 +413,14 @@ ps operation_begin(sim *s, node *n, ps time, bool *again);
 ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the GPU, before a kernel */
 ps transfer_managed_out(sim *s, ps time);  /* copy: written ones back, when the host waits */
 ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */
+
+/* segments.c: does nothing under other managers */
+void segments_declare(sim *s, node *n);                  /* a launch has been queued */
+void segments_over(sim *s, node *n);                     /* and is over */
+bool segments_declared(const sim *s, const kernel *k, uint32_t allocation);
+ps segments_resident(sim *s, node *n, ps time);          /* its turn: when all that it declares and that finds room is there */
+void segments_idle(sim *s);                              /* the link may have nothing to do: fetches for queued launches */
+ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first); /* for segment_kernel */
 
 /* host.c */
 void host_process(sim *s, const trace_op *op);

@@ -28,6 +28,7 @@ static node *node_make(sim *s, const trace_op *op) {
   node *n = ff_alloc(sizeof *n);
   n->op = *op;
   n->waits = 1;
+  n->only_kernels = true;
   n->references = 2; /* itself until done, and the caller */
   if (s->free_nodes.count) {
     n->index = s->free_nodes.items[--s->free_nodes.count];
@@ -44,6 +45,7 @@ void queue_release(sim *s, node *n) {
   s->nodes.items[n->index] = NULL;
   FF_PUSH(&s->free_nodes, n->index);
   free(n->dependents.items);
+  free(n->uses.items);
   free(n);
 }
 
@@ -55,6 +57,8 @@ static void wait_for(sim *s, node *n, uint32_t before) {
     if (n->ready < b->done_at) n->ready = b->done_at;
     return;
   }
+  bool takes_time = b->op.kind != TRACE_OP_LAUNCH && b->op.kind != TRACE_OP_EVENT_RECORD && b->op.kind != TRACE_OP_STREAM_WAIT;
+  if (takes_time || !b->only_kernels) n->only_kernels = false;
   FF_PUSH(&b->dependents, n->index);
   n->waits++;
 }
@@ -109,6 +113,7 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   if (own->tail) queue_release(s, s->nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
+  segments_declare(s, n);
   one_less(s, n);
   return n;
 }
@@ -152,6 +157,11 @@ void node_done(sim *s, node *n, ps time) {
 /* ---- beginning ---- */
 
 static void launch_ready(sim *s, node *n, ps time) {
+  ps resident = segments_resident(s, n, time);
+  if (resident > time) {
+    event_push(&s->heap, n->ready = resident, EVENT_NODE_READY, n->index);
+    return;
+  }
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
@@ -236,6 +246,7 @@ void queue_run_event(sim *s, event e) {
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);
     s->nodes.items[index]->kernel = NULL;
+    segments_over(s, s->nodes.items[index]);
     node_done(s, s->nodes.items[index], time);
     break;
   }

@@ -225,12 +225,13 @@ void sim_free(sim *s) {
   for (size_t i = 1; i < s->nodes.count; i++)
     if (s->nodes.items[i]) {
       free(s->nodes.items[i]->dependents.items);
+      free(s->nodes.items[i]->uses.items);
       free(s->nodes.items[i]);
     }
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->host_times,
+                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->host_times,
                     s->positions.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);

@@ -48,13 +48,14 @@ static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
 static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
 
 /* Pages over the link in one transfer. What the host asked for costs it host_fault_us per fault_page_bytes, whatever the
- * unit of the GPU's far-faults is. */
+ * unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one fault. */
 static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
   ps end = link_copy(s, in, moves.bytes, false, time);
   if (in) return end;
   uint64_t pages = (moves.bytes + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
+  if (s->manager->segments) faults = 0;
   s->counters.host_faults += faults;
   return end + faults * s->t.host_fault;
 }
@@ -261,7 +262,21 @@ static ps paged_touch(sim *s, const trace_op *op, ps time) {
   return time;
 }
 
+/* A segment that no launch uses comes back by its dirty parts, as a whole, with the first touch. Else only what is touched does. */
+static ps segment_touch(sim *s, const trace_op *op, ps time) {
+  pager_moves whole = {0};
+  uint32_t index = pager_find(s->pager, op->touch.address)->allocation;
+  pager_allocation a = s->pager->allocations.items[index];
+  if (index && !a.users && !pager_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_read(s->pager, a.address, a.bytes);
+  if (whole.units) {
+    s->counters.host_faults++;
+    time = link_copy(s, false, whole.bytes, false, time) + s->t.host_fault;
+  }
+  return paged_touch(s, op, time);
+}
+
 ps transfer_touch(sim *s, const trace_op *op, ps time) {
+  if (s->manager->segments) return segment_touch(s, op, time);
   if (is_paged(s)) return paged_touch(s, op, time);
   uint32_t managed = managed_at(s, op->touch.address);
   if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;

@@ -243,6 +243,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   unit->flight = 0;
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;
+  if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   p->in_flight -= unit->bytes;
   p->resident += unit->bytes;
   p->moved_in += unit->bytes;

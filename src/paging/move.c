@@ -104,6 +104,7 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   unit->state = PAGER_RESIDENT;
   unit->prefetched = unit->fresh = unit->duplicate = false;
   unit->last_use = p->now;
+  if (!p->allocations.items[unit->allocation].users) p->no_unused = false;
   pager_room_take(p, address, unit);
   p->resident += unit->bytes;
   pager_mark(p, address, unit);

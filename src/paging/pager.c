@@ -343,6 +343,7 @@ uint32_t pager_unmap(pager *p, uint64_t address) {
     chunk_detach(p, chunk, index);
     if (!chunk->used) chunk_drop(p, chunk);
   }
+  FF_ASSERT(!a->users);
   *a = (pager_allocation){.address = address, .live = false, .owner = p->free_allocation, .bytes = a->bytes};
   p->free_allocation = index;
   size_t at = pager_first_behind(p, address);

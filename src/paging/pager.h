@@ -73,6 +73,7 @@ typedef struct pager_allocation {
   bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
   uint32_t mapped;       /* managed pages: pager.unmappings when it was made */
+  uint32_t users;        /* segments: launches, queued or running, that have declared it: evicted last */
 } pager_allocation;
 
 typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch that is being served */
@@ -161,6 +162,9 @@ typedef struct pager {
   uint64_t moved_in, moved_out, filled, dropped;
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
+  uint32_t used_allocations;                           /* that have users */
+  bool spare_used;                                     /* nothing of these goes, for now */
+  bool no_unused;                                      /* a search found that nothing else could go; until something else comes */
   uint32_t unmappings;                                 /* managed pages: how often they were taken from the CPU */
   bool touched;                                        /* managed pages: the CPU has touched one since */
   FF_VEC(uint64_t) dirty;                              /* managed pages: the CPU has newer bytes than the GPU; an address in each */
@@ -292,6 +296,10 @@ void pager_room_give(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_view_init(pager *pager);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
 bool pager_make_room(pager *pager, uint64_t bytes);
+/* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes; returns how many
+ * bytes that are. And: one launch more or less has declared the allocation. */
+uint64_t pager_request(pager *pager, uint64_t address, uint64_t bytes);
+void pager_declare(pager *pager, uint32_t allocation, bool declared);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
 void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */

@@ -253,16 +253,22 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   pager_mark(p, address, unit);
 }
 
-static void evict_range(pager *p, uint64_t address, uint64_t bytes) {
+static bool may_go(const pager *p, const pager_unit *unit, bool used_too, bool fresh_too) {
+  if (unit->state != PAGER_RESIDENT || (unit->fresh && !fresh_too)) return false;
+  return used_too || !p->allocations.items[unit->allocation].users;
+}
+
+static void evict_range(pager *p, uint64_t address, uint64_t bytes, bool used_too) {
   pager_held h = pager_held_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_held_next(&h));) {
     if (block_stays(p, h.chunk)) pager_held_skip(&h);
-    else if (unit->state == PAGER_RESIDENT && !unit->fresh) evict(p, unit, h.address);
+    else if (may_go(p, unit, used_too, false)) evict(p, unit, h.address);
   }
 }
 
 /* Of one allocation, from `begin` to `end`. */
-static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t end, uint64_t bytes, bool fresh_too) {
+static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t end, uint64_t bytes, bool used_too, bool fresh_too) {
+  if (a->users && !used_too) return;
   if (begin < a->address) begin = a->address;
   if (end > a->address + a->bytes) end = a->address + a->bytes;
   if (begin >= end) return;
@@ -270,22 +276,22 @@ static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t 
   for (pager_unit *unit; p->free < bytes && (unit = pager_held_next(&h));) {
     p->hand_address = (h.address & ~(p->config.unit_bytes - 1)) + p->config.unit_bytes;
     if (!fresh_too && block_stays(p, h.chunk)) pager_held_skip(&h);
-    else if (unit->state == PAGER_RESIDENT && (fresh_too || !unit->fresh)) evict(p, unit, h.address);
+    else if (may_go(p, unit, used_too, fresh_too)) evict(p, unit, h.address);
   }
 }
 
 /* Goes round all allocations, from where the last search ended. */
-static void evict_by_hand(pager *p, uint64_t bytes, bool fresh_too) {
+static void evict_by_hand(pager *p, uint64_t bytes, bool used_too, bool fresh_too) {
   uint64_t hand = p->hand_address;
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
     uint64_t begin = round ? 0 : hand, end = round ? hand : UINT64_MAX;
     for (size_t at = pager_first_behind(p, begin); p->free < bytes && at < p->by_address.count; at++)
-      sweep(p, &p->allocations.items[p->by_address.items[at]], begin, end, bytes, fresh_too);
+      sweep(p, &p->allocations.items[p->by_address.items[at]], begin, end, bytes, used_too, fresh_too);
   }
 }
 
 /* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the memory they hold. */
-static void ask_evictor(pager *p, uint64_t bytes) {
+static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
   p->view.now = p->now;
@@ -293,20 +299,52 @@ static void ask_evictor(pager *p, uint64_t bytes) {
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
   p->proposals = NULL;
-  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes);
+  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
+}
+
+static void make_room_of(pager *p, uint64_t bytes, bool used_too) {
+  for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
+    before = p->resident;
+    ask_evictor(p, bytes - p->free, used_too);
+  }
+  if (p->free < bytes) evict_by_hand(p, bytes, used_too, false);
 }
 
 bool pager_make_room(pager *p, uint64_t bytes) {
   if (p->free >= bytes) return true;
   if (!p->resident) return false;
-  for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
-    before = p->resident;
-    ask_evictor(p, bytes - p->free);
+  if (p->used_allocations && !p->no_unused) { /* first what no launch has declared */
+    make_room_of(p, bytes, false);
+    p->no_unused = p->free < bytes;
   }
-  evict_by_hand(p, bytes, false);
-  if (!p->in_flight) evict_by_hand(p, bytes, true); /* else a landing comes, and what has come will have been used */
+  if (p->free < bytes && !p->spare_used) make_room_of(p, bytes, true);
+  /* While something is on its way a landing comes, and what has come will have been used. */
+  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, bytes, true, true);
   pager_check(p);
   return p->free >= bytes;
+}
+
+/* ---- segments ---- */
+
+void pager_declare(pager *p, uint32_t allocation, bool declared) {
+  pager_allocation *a = &p->allocations.items[allocation];
+  FF_ASSERT(a->live && (declared || a->users));
+  if (declared) {
+    p->used_allocations += !a->users++;
+  } else {
+    p->used_allocations -= !--a->users;
+    p->no_unused = false;
+  }
+}
+
+uint64_t pager_request(pager *p, uint64_t address, uint64_t bytes) {
+  uint64_t before = p->in_flight;
+  p->to_bring.count = 0;
+  FF_PUSH(&p->to_bring, ((pager_range){address, bytes}));
+  p->spare_used = true;
+  pager_bring(p, true);
+  p->spare_used = false;
+  return p->in_flight - before;
 }
 
 /* ---- prefetch ---- */
@@ -318,7 +356,7 @@ static void run_start(pager *p, run *r) {
   if (!r->flight) return;
   uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, r->address, r->end - r->address, r->flight, r->first);
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
-  if (p->serving) FF_PUSH(&p->batch_flights, r->flight);
+  if (p->serving && !p->spare_used) FF_PUSH(&p->batch_flights, r->flight);
   *r = (run){0};
 }
 

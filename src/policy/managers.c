@@ -19,6 +19,7 @@
   X(uvm)            \
   X(partial_single) \
   X(partial_multi)  \
+  X(segments)       \
   X(cuda6)          \
   X(gm200)          \
   X(gp100)          \

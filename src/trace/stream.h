@@ -127,6 +127,9 @@ typedef struct trace_op {
 
 struct trace_chunk;
 
+#define TRACE_USES_MAX 64u
+typedef struct trace_use { uint64_t address, bytes; } trace_use; /* an allocation, whole */
+
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];        /* demangled where possible */
   uint64_t id;             /* launches from 0 */
@@ -137,6 +140,8 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t registers;      /* per thread */
   uint32_t kernel_index;   /* the same number for the same kernel */
   bool cooperative;
+  uint32_t use_count;      /* what the launch declares: allocations that its parameters point into (any aligned word of them */
+  trace_use uses[TRACE_USES_MAX]; /* that is such an address), and module variables that it names; each once, the first so many */
   struct trace_chunks *chunks; /* private to stream.c */
 };
 

@@ -48,6 +48,8 @@ typedef struct rig_kernel {
   void (*warp)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
   const void *context;
   const char *name;
+  uint32_t use_count;    /* what it declares */
+  trace_use uses[4];
 } rig_kernel;
 
 /* 15 SMs at 1 GHz with Zheng's far-faults and link; latencies in ns: L1 20, L2 100, DRAM 100 + timings at 1 GHz. */
@@ -115,6 +117,8 @@ static inline trace_launch *rig_launch_begin(rig *r, rig_kernel k) {
   l->block[0] = k.warps * 32;
   l->registers = k.registers;
   l->shared_bytes = k.shared_bytes;
+  l->use_count = k.use_count;
+  memcpy(l->uses, k.uses, sizeof k.uses);
   rig_op(r, (trace_op){.kind = TRACE_OP_LAUNCH, .stream = k.stream, .launch = l});
   return l;
 }

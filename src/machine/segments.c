@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: what a launch declares (trace_launch.uses: allocations) is resident before its first block starts.
+ *
+ *     queue_add ----> waits, `ahead`: while kernels run and the link to the GPU is idle, pieces of what it declares come
+ *         its turn -> the rest comes, allocation by allocation; EVENT_NODE_READY again when all that moves has landed
+ *                  -> begins;  over: nobody keeps what it declared any more
+ *
+ * Room is made only from what no launch declares, running or queued. What finds none stays out and is paged on demand: that
+ * is known before the launch begins. Launches are looked at in the order in which the host made them, and only if
+ * nothing but launches lies before them: a copy or a set may change what is to come.
+ *
+ * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a launch
+ * only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
+#include "machine/model.h"
+
+/* ---- what is declared ---- */
+
+static bool is_launch(const node *n) { return n->op.kind == TRACE_OP_LAUNCH; }
+
+/* Pinned memory is declared too, but never moves. */
+static bool can_move(const pager_allocation *a) { return a->live && (a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED); }
+
+void segments_declare(sim *s, node *n) {
+  if (!s->manager->segments || !is_launch(n)) return;
+  for (uint32_t i = 0; i < n->op.launch->use_count; i++) {
+    uint32_t index = pager_allocation_at(s->pager, n->op.launch->uses[i].address);
+    if (!index || !can_move(&s->pager->allocations.items[index])) continue;
+    FF_PUSH(&n->uses, index);
+    pager_declare(s->pager, index, true);
+  }
+  FF_PUSH(&s->ahead, n->index);
+  if (s->now < s->host) s->now = s->host; /* all events up to then are over */
+  segments_idle(s);
+}
+
+void segments_over(sim *s, node *n) {
+  for (size_t i = 0; i < n->uses.count; i++) pager_declare(s->pager, n->uses.items[i], false);
+  n->uses.count = 0;
+}
+
+bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
+  const node *n = s->nodes.items[k->node];
+  for (size_t i = 0; i < n->uses.count; i++)
+    if (n->uses.items[i] == allocation) return true;
+  return false;
+}
+
+/* ---- fetching ---- */
+
+static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t bytes) {
+  s->segment_kernel = counters_of_kernel(s, n->op.launch);
+  uint64_t moves = pager_request(s->pager, address, bytes);
+  s->segment_kernel = NULL;
+  return moves;
+}
+
+ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  ps from = s->room_at > s->now ? s->room_at : s->now;
+  s->room_at = 0;
+  ps lands = link_copy(s, true, bytes, false, from);
+  tally t = {s->segment_kernel, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  COUNT(&t, prefetched_bytes, bytes);
+  t.kernel->h2d_bytes += bytes;
+  t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
+  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  return lands;
+}
+
+/* Starts the next absent piece of what the launch declares; false: it has looked at everything. */
+static bool next_piece(sim *s, node *n) {
+  for (; n->use < n->uses.count; n->use++, n->use_at = 0) {
+    pager_allocation a = s->pager->allocations.items[n->uses.items[n->use]];
+    uint64_t at = n->use_at > a.address ? n->use_at : a.address, end = a.address + a.bytes;
+    pager_walk w = pager_walk_begin(s->pager, at, end - at);
+    for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
+      if (unit->state != PAGER_ABSENT) continue;
+      uint64_t block_end = (w.first & ~(FF_BLOCK_BYTES - 1)) + FF_BLOCK_BYTES, piece_end = block_end < end ? block_end : end;
+      n->use_at = piece_end;
+      if (fetch_range(s, n, w.first, piece_end - w.first)) return true;
+      break; /* no room for it; the next piece may be smaller */
+    }
+    if (n->use_at > at && n->use_at < end) return true;
+  }
+  return false;
+}
+
+static bool link_idle(const sim *s) { return s->link.h2d.bus.free <= s->now && s->link.engines[0].free <= s->now; }
+
+void segments_idle(sim *s) {
+  if (!s->manager->segments || !s->running_count || s->idle_pending) return;
+  for (size_t i = 0; i < s->ahead.count && link_idle(s); i++) {
+    node *n = s->nodes.items[s->ahead.items[i]];
+    while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
+  }
+  if (link_idle(s)) return;
+  ps free = s->link.h2d.bus.free > s->link.engines[0].free ? s->link.h2d.bus.free : s->link.engines[0].free;
+  s->idle_pending = true;
+  event_push(&s->heap, free, EVENT_LINK_IDLE, 0);
+}
+
+/* ---- the launch's turn ---- */
+
+static void no_longer_ahead(sim *s, const node *n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < s->ahead.count; i++)
+    if (s->ahead.items[i] != n->index) s->ahead.items[kept++] = s->ahead.items[i];
+  s->ahead.count = kept;
+}
+
+ps segments_resident(sim *s, node *n, ps time) {
+  if (!s->manager->segments) return time;
+  no_longer_ahead(s, n);
+  ps lands = time;
+  uint64_t moves = 0;
+  for (size_t i = 0; i < n->uses.count; i++) {
+    pager_allocation a = s->pager->allocations.items[n->uses.items[i]];
+    moves += fetch_range(s, n, a.address, a.bytes);
+    ps busy = pager_busy_until(s->pager, a.address, a.bytes);
+    if (busy > lands) lands = busy;
+  }
+  bool waited = n->waited;
+  n->waited = true;
+  return moves || !waited ? lands : time; /* what others fetch of it meanwhile does not hold it up for ever */
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: what a launch declares is there before it starts, comes while others run, and goes back when it is wanted. */
+#include "rig.h"
+
+#define A RIG_BASE
+#define B (RIG_BASE + (UINT64_C(64) << 20))
+#define C (RIG_BASE + (UINT64_C(128) << 20))
+#define MIB (UINT64_C(1) << 20)
+#define LINK_PS(bytes) ((bytes) * 1000 / 16) /* over the rig's link */
+
+typedef struct job { uint64_t at, bytes; bool store; uint32_t busy; } job;
+
+/* Touches each page once, then computes for `busy` instructions. */
+static void work(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const job *j = context;
+  for (uint64_t p = 0; p < j->bytes; p += 4096) {
+    if (j->store) rig_store(w, j->at + p);
+    else rig_load_wait(w, j->at + p);
+  }
+  for (uint32_t n = 0; n < j->busy; n += 1000) rig_issue(w, 1000);
+}
+
+static rig_kernel declared(const job *j, const char *name, trace_use use) {
+  return (rig_kernel){.blocks = 1, .warps = 1, .warp = work, .context = j, .name = name, .use_count = use.bytes != 0, .uses = {use}};
+}
+
+static void touch(rig *r, uint64_t address, uint64_t bytes, bool write) {
+  rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = address, .bytes = bytes, .write = write}});
+}
+
+static void begin(rig *r) {
+  rig_open(r, "segments");
+  r->spec.host_fault_us = 8;
+  rig_start(r);
+}
+
+/* The event's time in a program that is over. */
+static ps event_at(rig *r, uint64_t sequence) { return sim_event_time(r->sim, sequence); }
+
+/* All of it comes, whatever the kernel touches; the kernel begins with the last byte, and there are no far-faults. */
+static void test_resident_before_the_start(void **state) {
+  rig r;
+  begin(&r);
+  rig_alloc(&r, A, 8 * MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
+  job reads = {A, 64 * 4096, false, 0};
+  rig_launch(&r, declared(&reads, "reads", (trace_use){A, 8 * MIB}));
+  rig_sync(&r);
+  rig_launch(&r, declared(&reads, "reads", (trace_use){A, 8 * MIB})); /* it is there */
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.faults, 0);
+  assert_int_equal(c.h2d_bytes, 8 * MIB);
+  assert_int_equal(c.prefetched_bytes, 8 * MIB);
+  assert_int_equal(c.transfer_ps, LINK_PS(8 * MIB));
+  assert_int_equal(c.time_ps, LINK_PS(8 * MIB) + c.kernel_ps);
+  assert_int_equal(c.d2h_bytes, 0);
+  rig_close(&r);
+}
+
+/* The second launch's segment comes while the first kernel runs; the second begins when both are over. */
+static ps second_begins(uint64_t bytes, uint32_t busy, ps *first_ends) {
+  rig r;
+  uint64_t first, second;
+  begin(&r);
+  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, bytes, TRACE_MEMORY_DEVICE);
+  job one = {A, 4096, true, busy}, two = {B, 4096, true, 0};
+  rig_launch(&r, declared(&one, "one", (trace_use){A, MIB}));
+  rig_record(&r, 0, &first);
+  rig_launch(&r, declared(&two, "two", (trace_use){B, bytes}));
+  rig_record(&r, 0, &second);
+  rig_sync(&r);
+  const sim_result *result = rig_finish(&r);
+  assert_int_equal(result->counters.faults, 0);
+  assert_int_equal(result->counters.h2d_bytes, MIB + bytes);
+  *first_ends = event_at(&r, first);
+  ps kernel_two = 0;
+  for (uint32_t i = 0; i < result->kernel_count; i++)
+    if (!strcmp(result->kernels[i].name, "two")) kernel_two = result->kernels[i].counters.time_ps;
+  ps begins = event_at(&r, second) - kernel_two;
+  rig_close(&r);
+  return begins;
+}
+
+static void test_fetched_while_another_runs(void **state) {
+  ps ends, begins = second_begins(4 * MIB, 1000000, &ends); /* it runs for milliseconds */
+  assert_true(ends > LINK_PS(5 * MIB));
+  assert_int_equal(begins, ends);
+  begins = second_begins(64 * MIB, 1000, &ends); /* the link is the longer one: it never rests */
+  assert_true(ends < LINK_PS(65 * MIB));
+  assert_int_equal(begins, LINK_PS(65 * MIB));
+}
+
+/* A copy between two launches may change what the second one reads: nothing is fetched ahead of it. */
+static void test_not_ahead_of_a_copy(void **state) {
+  rig r;
+  begin(&r);
+  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
+  job one = {A, 4096, true, 1000000}, two = {B, 4096, false, 0};
+  rig_launch(&r, declared(&one, "one", (trace_use){A, MIB}));
+  rig_copy(&r, TRACE_H2D, B, 0x1000, 4 * MIB, false, 0);
+  rig_launch(&r, declared(&two, "two", (trace_use){B, 4 * MIB}));
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.h2d_bytes, 5 * MIB); /* B once */
+  assert_int_equal(c.time_ps, LINK_PS(5 * MIB) + c.kernel_ps);
+  rig_close(&r);
+}
+
+/* Read segments are dropped, written ones come back when the host wants them: a copy costs its bytes, a touch one fault. */
+static void test_back_when_wanted(void **state) {
+  rig r;
+  begin(&r);
+  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, MIB, TRACE_MEMORY_MANAGED);
+  job reads = {A, MIB, false, 0}, writes = {B, 64 * 4096, true, 0}, copies = {A, 16 * 4096, true, 0};
+  rig_launch(&r, declared(&reads, "reads", (trace_use){A, MIB}));
+  rig_launch(&r, declared(&writes, "writes", (trace_use){B, MIB}));
+  rig_d2h(&r, A, MIB);                 /* clean */
+  touch(&r, B + 4096, 1, false);       /* 64 dirty pages of B */
+  touch(&r, B, 64 * 4096, true);       /* they are the host's */
+  rig_launch(&r, declared(&copies, "copies", (trace_use){A, MIB}));
+  rig_d2h(&r, A, MIB);                 /* 16 dirty pages */
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.h2d_bytes, 2 * MIB);
+  assert_int_equal(c.d2h_bytes, (64 + 16) * 4096);
+  assert_int_equal(c.host_faults, 1);
+  assert_int_equal(c.faults, 0);
+  rig_close(&r);
+}
+
+/* What no argument points at comes by far-faults, and is counted. */
+static void test_undeclared(void **state) {
+  rig r;
+  begin(&r);
+  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
+  job reads = {B, 10 * 4096, false, 0};
+  rig_launch(&r, declared(&reads, "reads", (trace_use){A, MIB}));
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.faults, 10);
+  assert_int_equal(c.undeclared_faults, 10);
+  assert_int_equal(c.h2d_bytes, MIB + 10 * 4096);
+  rig_close(&r);
+}
+
+/* Room is made from what no launch declares; what does not fit is paged on demand, and the rest of it has come before. */
+static void test_beyond_capacity(void **state) {
+  rig r;
+  rig_open(&r, "segments");
+  r.gpu_memory = 4 * MIB;
+  rig_start(&r);
+  rig_alloc(&r, A, 3 * MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, 3 * MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, C, 6 * MIB, TRACE_MEMORY_DEVICE);
+  job a = {A, 3 * MIB, false, 0}, b = {B, 3 * MIB, true, 0}, c6 = {C, 6 * MIB, false, 0};
+  rig_launch(&r, declared(&a, "a", (trace_use){A, 3 * MIB}));
+  rig_launch(&r, declared(&b, "b", (trace_use){B, 3 * MIB}));
+  rig_sync(&r);
+  rig_launch(&r, declared(&a, "a", (trace_use){A, 3 * MIB})); /* 1 MiB is there still, or not: by age */
+  rig_sync(&r);
+  rig_launch(&r, declared(&c6, "c", (trace_use){C, 6 * MIB}));
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_true(c.written_back_bytes == 3 * MIB);
+  assert_int_equal(c.undeclared_faults, 0);
+  assert_int_equal(c.faults, 2 * MIB / 4096); /* of C: 4 MiB came before, each of the others once */
+  assert_true(c.resident_peak_bytes <= 4 * MIB);
+  rig_close(&r);
+}
+
+/* Random launches over many small arrays in a memory that holds a third of them: with what was declared and what was not, in two
+ * streams; the version oracle and the pager's equations check every step. */
+typedef struct two { job first, second; } two;
+static void work_two(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const two *t = context;
+  work(w, b, i, &t->first);
+  work(w, b, i, &t->second);
+}
+
+static sim_counters random_program(uint64_t seed) {
+  enum { ARRAYS = 12, STEPS = 300 };
+  rig r;
+  uint64_t random = seed;
+  rig_open(&r, "segments");
+  r.gpu_memory = ARRAYS * MIB / 3;
+  rig_start(&r);
+  for (uint32_t stream = 1; stream < 3; stream++)
+    rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
+  for (int i = 0; i < ARRAYS; i++) rig_alloc(&r, RIG_BASE + (uint64_t)i * 4 * MIB, MIB + (uint64_t)(i % 5) * 4096, i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
+  for (int step = 0; step < STEPS; step++) {
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    uint32_t what = random >> 60, first = (random >> 33) % ARRAYS, second = (random >> 40) % ARRAYS, pages = 1 + (random >> 50) % 64;
+    uint64_t one = RIG_BASE + first * 4 * MIB, other = RIG_BASE + second * 4 * MIB;
+    two t = {{one, pages * 4096, what & 1, 100 * pages}, {other, pages * 4096, what & 2, 0}};
+    if (what < 12)
+      rig_launch(&r, (rig_kernel){.blocks = 1 + pages % 4, .warps = 2, .stream = seed & 1 ? what % 3 : 0, .warp = work_two, .context = &t,
+                                  .use_count = 1 + what % 2, .uses = {{one, MIB}, {other, MIB}}});
+    else if (what == 12) rig_h2d(&r, one, pages * 4096);
+    else if (what == 13) rig_d2h(&r, one, pages * 4096);
+    else if (what == 14) touch(&r, RIG_BASE + first / 2 * 2 * 4 * MIB, pages * 4096, pages & 1);
+    else rig_sync(&r);
+  }
+  sim_counters c = rig_finish(&r)->counters;
+  rig_close(&r);
+  return c;
+}
+
+static void test_random_programs(void **state) {
+  for (uint64_t seed = 1; seed < 9; seed++) {
+    sim_counters c = random_program(seed), again = random_program(seed);
+    assert_memory_equal(&c, &again, sizeof c);
+    assert_true(c.prefetched_bytes && c.evicted_bytes && c.undeclared_faults && c.undeclared_faults <= c.faults);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_resident_before_the_start), cmocka_unit_test(test_fetched_while_another_runs), cmocka_unit_test(test_not_ahead_of_a_copy),
+      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared),                 cmocka_unit_test(test_beyond_capacity),
+      cmocka_unit_test(test_random_programs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
