@@ -119,6 +119,17 @@ static char *file_in(const char *folder, const char *format, const char *name, u
   return path.chars;
 }
 
+static const char *machine_of(const repro_paper *paper, uint32_t setting) {
+  return paper->settings[setting].machine ? paper->settings[setting].machine : paper->machine;
+}
+
+/* How many settings from `first` on one run can take: they are of one machine. */
+static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
+  uint32_t count = 1;
+  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && !strcmp(machine_of(paper, first), machine_of(paper, first + count))) count++;
+  return count;
+}
+
 /* The command line of one run: all words are the child's own copies. */
 static char **command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
@@ -126,7 +137,7 @@ static char **command(const work *w, const part *part) {
   ff_text memory = {0}, path = {0};
   for (uint32_t i = 0; i < part->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", paper->settings[part->first + i].memory);
   ff_text_add(&path, "%s/%s", w->workloads, program->workload);
-  const char *head[] = {w->self, "run", "--threads", "1", "--machine", paper->machine, "--memory", memory.chars, "--json", part->file};
+  const char *head[] = {w->self, "run", "--threads", "1", "--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
   char **argv = NULL, *words = ff_strdup(program->arguments[w->arguments->size]), *rest = NULL;
   size_t count = 0;
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
@@ -144,15 +155,15 @@ static void plan(work *w) {
   const arguments *a = w->arguments;
   const repro_paper *paper = a->paper;
   for (uint32_t program = 0; program < paper->program_count; program++)
-    for (uint32_t first = 0; first < paper->setting_count; first += SETTINGS_PER_RUN) {
+    for (uint32_t first = 0, count; first < paper->setting_count; first += count) {
       const repro_program *of = &paper->programs[program];
-      uint32_t left = paper->setting_count - first;
-      part part = {program, first, left < SETTINGS_PER_RUN ? left : SETTINGS_PER_RUN, NULL};
+      count = settings_together(paper, first);
+      part part = {program, first, count, NULL};
       ff_text name = {0};
       ff_text_add(&name, "%s-%s-%s", paper->name, repro_size_names[a->size], of->label);
-      part.file = file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first / SETTINGS_PER_RUN + 1);
-      job job = {.argv = command(w, &part), .log = file_in(w->folder, "%s-%u.log", name.chars, first), .label = of->label,
-                 .seconds = of->seconds[a->size] * part.count / paper->setting_count};
+      part.file = file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first + 1);
+      job job = {.argv = command(w, &part), .log = file_in(w->folder, "%s-%u.log", name.chars, first + 1), .label = of->label,
+                 .seconds = of->seconds[a->size] * count / paper->setting_count};
       FF_PUSH(&w->parts, part);
       FF_PUSH(&w->jobs.list, job);
       free(name.chars);

@@ -9,7 +9,14 @@
  * Padding, pages of the tree beyond the allocation's end, counts as valid from when the rule would have brought it. That
  * need not be remembered: in a group that the allocation shares it does once the allocation's pages are valid, and in
  * a group of its own once a node above it is filled, which a visit of what is there finds again. It is proposed once, like
- * the rest; the pager cuts it off. Pages of another allocation are never proposed. */
+ * the rest; the pager cuts it off. Pages of another allocation are never proposed.
+ *
+ * With ":fit" it stops for good when less than 1 MiB of GPU memory is free: prefetch only until memory is full, as the paper
+ * has it beside evictors that know nothing of trees. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "policy/pages.h"
 #include "policy/policies.h"
 
@@ -84,7 +91,22 @@ static void fault(ff_view *view, const ff_fault *fault, const ff_block *block, f
   *known = pages_or(known, &wanted);
 }
 
-static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
+typedef struct tbn { bool fit, full; } tbn;
+
+static void *create(const char *argument, const char **problem) {
+  if (argument && strcmp(argument, "fit")) {
+    *problem = "its argument is 'fit', or none";
+    return NULL;
+  }
+  tbn *state = ff_alloc(sizeof *state);
+  state->fit = argument != NULL;
+  return state;
+}
+
+static void faulted(void *context, ff_view *view, const ff_fault *faults, size_t count) {
+  tbn *state = context;
+  if (state->fit && view->free_bytes(view) < MOST_PAGES * FF_PAGE_BYTES) state->full = true;
+  if (state->full) return;
   ff_block block;
   ff_pages known, proposed;
   for (size_t i = 0; i < count; i++) {
@@ -101,5 +123,7 @@ const ff_policy policy_prefetch_tbn = {
     .version = FF_POLICY_VERSION,
     .name = "tbn",
     .summary = "TBNp: the fault's 64K group, and nodes of its block's tree that are more than half there",
+    .create = create,
+    .destroy = free,
     .faulted = faulted,
 };

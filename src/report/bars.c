@@ -27,6 +27,7 @@ static void add_text(ff_text *out, double x, double y, const char *style, const 
   ff_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
   for (; *text; text++) {
     if (*text == '<') ff_text_add(out, "&lt;");
+    else if (*text == '>') ff_text_add(out, "&gt;");
     else if (*text == '&') ff_text_add(out, "&amp;");
     else if (*text == '"') ff_text_add(out, "&quot;");
     else if ((unsigned char)*text >= 32) ff_text_add_bytes(out, text, 1);

@@ -16,7 +16,7 @@ enum { BARS_SERIES = 8 }; /* as many colours as there are */
 typedef struct bars_panel {   /* pointers are the caller's */
   const char *title, *axis;   /* above it; what the vertical axis is */
   const char **groups;        /* names below the groups */
-  const char **series;        /* the legend; a panel of one series has none */
+  const char **series;        /* the legend */
   uint32_t group_count, series_count;
   double *ours, *paper;       /* group_count x series_count; NAN: none */
   bool logarithmic;

@@ -113,7 +113,7 @@ static void write_panel(const repro_data *data, const repro_panel *panel, ff_tex
   table t;
   table_start(&t, align);
   table_cell(&t, "program");
-  for (uint32_t i = 0; i < panel->series_count; i++) table_cell(&t, "%s", panel->series[i].a);
+  for (uint32_t i = 0; i < panel->series_count; i++) table_cell(&t, "%s", panel->series[i].label);
   for (uint32_t p = 0; p < data->paper->program_count; p++) {
     table_cell(&t, "%s", data->paper->programs[p].label);
     for (uint32_t i = 0; i < panel->series_count; i++)

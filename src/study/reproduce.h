@@ -37,6 +37,7 @@ typedef struct repro_program {
 typedef struct repro_setting {
   const char *key;    /* unique in the paper */
   const char *memory; /* for `farfault run --memory` */
+  const char *machine; /* instead of the paper's; NULL: the paper's */
 } repro_setting;
 
 /* What one program gives: `a` and `b` are its counters under two settings (`b` NULL where the row names one only).
@@ -127,6 +128,7 @@ double repro_speedup(const sim_counters *a, const sim_counters *b);         /* b
 double repro_time_lost(const sim_counters *a, const sim_counters *b);       /* the share of the speed that a loses against b */
 double repro_time_saved(const sim_counters *a, const sim_counters *b);      /* the share of b's time that a saves */
 double repro_kernel_speedup(const sim_counters *a, const sim_counters *b);  /* b's kernel time, waits for pages included, over a's */
+double repro_kernel_saved(const sim_counters *a, const sim_counters *b);    /* the share of b's kernel time that a saves */
 double repro_link_used(const sim_counters *a, const sim_counters *b);       /* share of a's kernel time that its link to the GPU is busy */
 double repro_overlap_gain(const sim_counters *a, const sim_counters *b);    /* a's (transfers + kernels) over the longer of the two, less one */
 double repro_transfer_share(const sim_counters *a, const sim_counters *b);  /* a's transfers over transfers + kernels */
@@ -134,6 +136,7 @@ double repro_footprint(const sim_counters *a, const sim_counters *b);       /* a
 double repro_faults(const sim_counters *a, const sim_counters *b);
 double repro_tlb_misses(const sim_counters *a, const sim_counters *b);      /* a's TLB miss rate */
 double repro_bytes_ratio(const sim_counters *a, const sim_counters *b);     /* a's bytes to the GPU over b's */
-double repro_microseconds(const sim_counters *a, const sim_counters *b);    /* a's time */
+double repro_launch_microseconds(const sim_counters *a, const sim_counters *b); /* a's time per kernel launch */
+double repro_launch_bandwidth(const sim_counters *a, const sim_counters *b);    /* a's footprint per launch over that time, MB/s */
 
 #endif

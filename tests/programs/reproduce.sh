@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# farfault reproduce: what it refuses; every paper in its smallest size; the files; runs that are kept; an interruption.
+source "$(dirname "$0")/common.sh"
+
+run "$farfault" reproduce
+expect_status 64
+expect_err "which paper?"
+run "$farfault" reproduce zheng2061
+expect_status 64
+expect_err "no paper 'zheng2061': did you mean 'zheng2016'?"
+run "$farfault" reproduce xyzzy
+expect_status 64
+expect_err "there are zheng2016, zhang2019"
+run "$farfault" reproduce zheng2016 wilt2017
+expect_status 64
+run "$farfault" reproduce zheng2016 --size huge
+expect_status 64
+expect_err "'huge' is neither small, normal nor full"
+for jobs in 0 -1 x 1000000; do
+  run "$farfault" reproduce zheng2016 --jobs=$jobs
+  expect_status 64
+done
+run "$farfault" reproduce zheng2016 --csv nowhere/x.csv
+expect_status 1
+expect_err "nowhere/x.csv: cannot write there"
+run "$farfault" reproduce zheng2016 --csv same --svg same
+expect_status 64
+expect_no_out
+
+mkdir pictures
+for paper in zheng2016 zhang2019 ganguly2019 wilt2017; do
+  run "$farfault" reproduce $paper --size small --jobs 2 --csv $paper.csv --svg pictures
+  expect_status 0
+  expect_no_err
+  expect test "$(head -1 $paper.csv)" = row,paper,ours,ratio
+  # Four fields, the last three numbers or nothing; ours is always there; the ratio is ours over the paper's.
+  expect awk -F, 'NR > 1 {
+      n = NF; paper = $(n - 2); ours = $(n - 1); ratio = $n
+      if (n < 4 || ours == "" || (ours paper ratio) ~ /nan|inf/ || (paper == "") != (ratio == "")) bad++
+      if (paper != "" && (ratio - ours / paper > 1e-4 * (ratio < 0 ? -ratio : ratio) || ours / paper - ratio > 1e-4 * (ratio < 0 ? -ratio : ratio))) bad++
+    } END { exit bad > 0 || NR < 10 }' $paper.csv
+  expect test "$(cut -d, -f1 $paper.csv | sort | uniq -d | head -1)" = "$(cut -d, -f1 <(grep '^"' $paper.csv) | sort | uniq -d | head -1)"
+  expect grep -q "the paper's value" pictures/$paper.svg
+  expect test "$(grep -o '<[a-z]*' pictures/$paper.svg | sort | uniq -c | awk '$2 == "<g" { print $1 }')" = "$(grep -o '</g>' pictures/$paper.svg | wc -l)"
+done
+cp out table
+
+# Once more, by one process at a time, and with the finished runs kept: the same bytes.
+run "$farfault" reproduce wilt2017 --size small --csv again.csv --svg again.svg --keep kept
+expect_status 0
+expect cmp table out
+expect cmp wilt2017.csv again.csv
+expect cmp pictures/wilt2017.svg again.svg
+sleep 1.1
+run "$farfault" reproduce wilt2017 --size small --csv kept.csv --json --keep kept
+expect_status 0
+expect_err "28 of 28 runs are in kept already"
+expect cmp wilt2017.csv kept.csv
+expect_out '"size": "small"'
+echo broken >kept/wilt2017-small-0-KB-1.json
+rm kept/wilt2017-small-4-KB-3.json
+run "$farfault" reproduce wilt2017 --size small --csv kept.csv --keep kept
+expect_status 0
+expect_err "26 of 28 runs are in kept already"
+expect cmp wilt2017.csv kept.csv
+
+# Stopped: the table is over what there is, and no file is written.
+"$farfault" reproduce zheng2016 --csv stopped.csv >out 2>err </dev/null &
+process=$!
+shown="farfault reproduce, stopped"
+sleep 1
+kill -TERM $process
+wait $process
+status=$?
+expect_status 143
+expect_err "incomplete: "
+expect_err "no file was written"
+expect test ! -e stopped.csv
+finish
