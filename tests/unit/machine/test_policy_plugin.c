@@ -42,7 +42,7 @@ static void test_lists(void **state) {
         refused(use, text, FF_INVALID, e->policy->name, "no argument");
       }
     }
-    assert_int_equal(count, use == POLICY_EVICT ? 6 : 8);
+    assert_int_equal(count, use == POLICY_EVICT ? 6 : 9);
   }
 }
 
@@ -51,6 +51,8 @@ static void test_names_and_arguments(void **state) {
   accepted(POLICY_PREFETCH, "density:100", "density");
   accepted(POLICY_EVICT, "lru:64K", "lru");
   accepted(POLICY_EVICT, "lrm:4K", "lrm");
+  accepted(POLICY_PREFETCH, "tbn:fit", "tbn");
+  refused(POLICY_PREFETCH, "tbn:fits", FF_INVALID, "prefetcher tbn", "'fit', or none");
   static const char *const thresholds[] = {"density:", "density:101", "density:-1", "density:5x", "density: 5", "density:99999999999999999999"};
   for (int i = 0; i < 6; i++) refused(POLICY_PREFETCH, thresholds[i], FF_INVALID, "prefetcher density", "from 0 to 100");
   static const char *const units[] = {"lru:", "lru:8K", "fifo:4k", "random:2M ", "belady:64K:2M", "lrm:1"};

@@ -151,7 +151,7 @@ static void test_texts(void **state) {
   repro_table(&data, true, &table);
   assert_non_null(strstr(table.chars, "\ngeometric                     2      4      2\n"));
   assert_non_null(strstr(table.chars, "\narithmetic, with a comma      -   4.67      -\n"));
-  assert_non_null(strstr(table.chars, "Title (axis)\n  program  slow & <steady>\n  one                     2\n  two                     4\n"));
+  assert_non_null(strstr(table.chars, "Title (axis)\n  program  slow & <steady>\n  one                    2\n  two                    4\n"));
   repro_json(&data, REPRO_FULL, &json);
   assert_non_null(strstr(json.chars, "\"size\": \"full\""));
   assert_non_null(strstr(json.chars, "\"paper\": null"));
