@@ -105,13 +105,13 @@ ff_status sim_faults_read(const char *text, machine_spec *machine, const manager
 }
 
 ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error) {
-  static const struct { const char *name; uint64_t bytes; } pages[] = {{"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}};
+  static const struct { const char *name; uint64_t bytes; } pages[] = {{"4K", FF_PAGE_BYTES}, {"64K", FF_GROUP_BYTES}, {"2M", FF_BLOCK_BYTES}, {"auto", FF_BLOCK_BYTES}};
   for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
     if (!strcmp(text, pages[i].name)) {
       *bytes = pages[i].bytes;
       return FF_OK;
     }
-  return ff_fail(error, FF_INVALID, "'%s' is none of the pages that a TLB maps: 4K, 64K, 2M", text);
+  return ff_fail(error, FF_INVALID, "'%s' is none of the pages that a TLB maps: 4K, 64K, 2M, auto", text);
 }
 
 /* "32" or "32:16" as values of a machine. */

@@ -27,7 +27,7 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   ps from = s->fault_from;
   if (!from) {
     ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, address >> s->page_shift, at, at, &t);
+    from = gmmu_walk(s, address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST, at, at, &t);
   }
   uint64_t bytes = unit->coming < PAGER_COMES_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, bytes, from, from + s->t.fault) : from + s->t.fault;
@@ -155,6 +155,8 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   l2_discard(s, begin > window ? begin : window, unit->bytes);
 }
 
+static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(context, address, bytes, whole); }
+
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   sim *s = context;
   sim_counters *a = &s->allocations.items[owner]->counters;
@@ -176,6 +178,6 @@ void fault_idle(sim *s) {
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved};
+  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped};
 }
 

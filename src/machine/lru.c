@@ -5,7 +5,7 @@
 
 void lru_init(lru *t, arena *a, uint64_t capacity) {
   uint32_t buckets = 4;
-  t->capacity = capacity ? (uint32_t)capacity : 1;
+  t->capacity = (uint32_t)capacity;
   while (buckets < t->capacity * 2) buckets *= 2;
   t->mask = buckets - 1;
   t->entries = arena_alloc(a, (t->capacity + 1) * sizeof *t->entries);
@@ -49,6 +49,7 @@ static void unhash(lru *t, uint32_t index) {
 
 lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
   uint32_t index;
+  if (!t->capacity) return NULL;
   if (t->count < t->capacity) {
     index = ++t->count;
   } else {
@@ -65,14 +66,14 @@ lru_entry *lru_insert(lru *t, uint64_t key, ps ready) {
   return &t->entries[index];
 }
 
-void lru_remove(lru *t, uint64_t key) {
+bool lru_remove(lru *t, uint64_t key) {
   uint32_t index = *bucket_of(t, key);
   while (index && t->entries[index].key != key) index = t->entries[index].next;
-  if (!index) return;
+  if (!index) return false;
   ring_remove(t, &t->entries[index]);
   unhash(t, index);
   uint32_t last = t->count--;
-  if (index == last) return;
+  if (index == last) return true;
   unhash(t, last); /* the last entry moves into the hole */
   t->entries[index] = t->entries[last];
   t->entries[t->entries[index].newer].older = index;
@@ -80,4 +81,5 @@ void lru_remove(lru *t, uint64_t key) {
   uint32_t *bucket = bucket_of(t, t->entries[index].key);
   t->entries[index].next = *bucket;
   *bucket = index;
+  return true;
 }

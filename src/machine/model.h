@@ -99,8 +99,8 @@ typedef struct lru {
 } lru;
 void lru_init(lru *table, arena *a, uint64_t capacity);
 lru_entry *lru_find(lru *table, uint64_t key);            /* and makes it the youngest; NULL: absent */
-lru_entry *lru_insert(lru *table, uint64_t key, ps ready); /* key must be absent; the oldest goes if it is full */
-void lru_remove(lru *table, uint64_t key);                /* if present */
+lru_entry *lru_insert(lru *table, uint64_t key, ps ready); /* key must be absent; the oldest goes if it is full. NULL: it has no entries */
+bool lru_remove(lru *table, uint64_t key);                /* false: it was not there */
 
 /* A set-associative cache of 128-byte lines in four sectors, LRU. */
 typedef struct cache_line {
@@ -139,7 +139,7 @@ typedef struct timing {
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed; /* picoseconds << 20, per instruction or pass */
   ps cycle, ahead, launch, block_launch;
   ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
-  ps tlb_port, tlb_there, tlb_back, walk_cache;
+  ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
   ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync, malloc;
   double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
@@ -269,9 +269,6 @@ struct sim {
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
   const manager *manager;       /* &own_manager */
-  machine_spec own_spec;        /* with this simulation's values */
-  manager own_manager;          /* with its way of handling far-faults */
-  char label[SIM_LABEL_LENGTH];
   ff_policy_instance prefetch, evict;
   trace_program *program;
   trace_reader *reader;
@@ -290,13 +287,19 @@ struct sim {
   divider by_slices, by_row, by_banks;
   lru walk_cache;
   slots walkers;
+  lru *shared_tlb;              /* its sets; NULL: there is none */
+  divider shared_sets;
   host_link link;
   pager *pager;
   trace_future *future;         /* that its policies ask; NULL: they do not */
   trace_future *record;         /* that it writes; NULL: none */
   FF_VEC(uint64_t) positions;   /* future: of the blocks that run */
-  uint32_t page_shift;          /* of TLB entries */
-  uint32_t seen_shift;          /* of what a translation answers for: a page, or a unit of a partial page */
+  bool leaves_grow;             /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_LEAST */
+  uint8_t ordinal_mask;         /* 0: units share the entries of a page */
+  uint32_t leaf_shift[PAGER_LEAVES]; /* of these pages */
+  bool page_fixed;              /* the user chose one size for all */
+  uint32_t walk_shift;          /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
+  uint32_t seen_shift;          /* of what a translation answers for: the smallest page, or a unit if that is smaller */
   ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
   ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
   sim_counters *served_kernel;  /* whose far-fault that is */
@@ -343,6 +346,10 @@ struct sim {
   bool over;
   FF_VEC(event_record) records; /* by sequence */
   ps *host_times;               /* of the last HOST_TIMES operations */
+  /* what was chosen, apart from what is read all over */
+  machine_spec own_spec;        /* with this simulation's values */
+  manager own_manager;          /* with its way of handling far-faults */
+  char label[SIM_LABEL_LENGTH];
 };
 
 /* durations */
@@ -370,7 +377,9 @@ ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, 
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
-ps gmmu_walk(sim *s, uint64_t page, ps ask, ps at, const tally *tally);
+void tlb_init(sim *s, uint64_t unit_bytes); /* also the shape of the page table */
+void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
+ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */

@@ -42,6 +42,7 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
       .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
       .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
+      .shared_tlb = (ps)llround(spec->l2_tlb_latency * cycle),
       .dram_there = dram / 2, .dram_back = dram - dram / 2,
       .t_rcd = (ps)llround(spec->t_rcd * dram_cycle), .t_rp = (ps)llround(spec->t_rp * dram_cycle),
       .t_rc = (ps)llround(spec->t_rc * dram_cycle), .t_cl = (ps)llround(spec->t_cl * dram_cycle),
@@ -88,7 +89,11 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->own_manager.decide = ways->decide;
     s->own_manager.batches = ways->batches;
   }
-  if (!status && options->page) status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
+  s->walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
+  if (!status && options->page) {
+    status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
+    s->page_fixed = strcmp(options->page, "auto") != 0;
+  }
   return status ? status : check_spec(s->spec, error);
 }
 
@@ -161,11 +166,10 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict = s->evict.policy, .evict_state = s->evict.state, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
+  tlb_init(s, unit);
+  if (s->leaves_grow) config.largest_leaf = s->spec->page_bytes;
+  config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_LEAST];
   s->pager = pager_create(&config);
-  /* A TLB entry cannot map more than what moves as one; that of a partial page maps 2 MiB and knows what is valid. */
-  uint64_t page = m->ranges ? FF_BLOCK_BYTES : is_paged(s) ? smaller(s->spec->page_bytes, unit) : s->spec->page_bytes;
-  s->page_shift = (uint32_t)__builtin_ctzll(page);
-  s->seen_shift = (uint32_t)__builtin_ctzll(m->ranges ? unit : page);
   return FF_OK;
 }
 

@@ -22,7 +22,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   const char *label;          /* what results call it; NULL: the manager's name */
   uint64_t gpu_memory;        /* bytes; 0: the spec's */
   double gpu_memory_share;    /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
-  const char *page;           /* what a TLB entry maps: "4K", "64K", "2M"; NULL: the machine's page_bytes */
+  const char *page;           /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
   const char *faults;         /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */

@@ -163,33 +163,48 @@ static ff_status fail_no_param(const char *name, ff_error *error) {
               : ff_fail(error, FF_NOT_FOUND, "a machine has no value '%s'", name);
 }
 
-ff_status machine_spec_set(machine_spec *spec, const char *assignment, ff_error *error) {
+/* Stores one value, without looking at the others. */
+static ff_status set_value(machine_spec *spec, const char *assignment, ff_error *error) {
   const char *equals = strchr(assignment, '=');
   if (!equals || equals == assignment) return ff_fail(error, FF_INVALID, "'%s' is not NAME=VALUE", assignment);
   char *name = ff_strdup(assignment);
   char *value = name + (equals - assignment);
   *value++ = '\0';
-  machine_spec changed = *spec;
   ff_status status;
   const spec_param *param = spec_param_find(name);
   if (!param) {
     status = fail_no_param(name, error);
     goto out;
   }
-  if (param->type == 't') status = set_table((machine_size_table *)((char *)&changed + param->offset), value, error);
-  else status = spec_value_parse(param, value, &changed, error);
-  if (!status) status = spec_check(&changed, error);
+  if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
+  else status = spec_value_parse(param, value, spec, error);
   if (status) status = ff_fail_at(error, status, name);
-  else *spec = changed;
 out:
   free(name);
   return status;
 }
 
 ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_error *error) {
+  machine_spec changed = *spec;
   char *copy = ff_strdup(assignments), *rest = NULL;
   ff_status status = FF_OK;
-  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest)) status = machine_spec_set(spec, one, error);
+  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest)) status = set_value(&changed, one, error);
   free(copy);
+  if (!status) status = spec_check(&changed, error);
+  if (!status) *spec = changed;
   return status;
+}
+
+ff_status machine_spec_set(machine_spec *spec, const char *assignment, ff_error *error) {
+  machine_spec changed = *spec;
+  ff_status status = set_value(&changed, assignment, error);
+  if (status) return status;
+  if ((status = spec_check(&changed, error))) {
+    char *name = strndup(assignment, strcspn(assignment, "="));
+    status = ff_fail_at(error, status, name);
+    free(name);
+    return status;
+  }
+  *spec = changed;
+  return FF_OK;
 }

@@ -31,7 +31,8 @@ ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *erro
 char **machine_spec_list(void);
 /* Overrides one value by text ("fault_us=50", "memory_bytes=2G"), as in the file. */
 ff_status machine_spec_set(machine_spec *spec, const char *assignment, ff_error *error);
-/* The same for "NAME=VALUE,NAME=VALUE", in order; the first error ends it. */
+/* The same for "NAME=VALUE,NAME=VALUE"; what must hold between values is looked at when all are set. After an error the
+ * spec is as it was. */
 ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_error *error);
 
 #endif

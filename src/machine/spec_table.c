@@ -131,6 +131,9 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
   if (!power_of_two(spec->fault_page_bytes)) return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
+  if (!spec->tlb_entries && !spec->l2_tlb_entries) return ff_fail(error, FF_INVALID, "there is no TLB: tlb_entries or l2_tlb_entries must be above 0");
+  if (spec->l2_tlb_ways && spec->l2_tlb_entries % spec->l2_tlb_ways)
+    return ff_fail(error, FF_INVALID, "l2_tlb_entries must be a multiple of l2_tlb_ways");
   if (spec->max_threads % 32) return ff_fail(error, FF_INVALID, "max_threads must be a multiple of the warp's 32 threads");
   if (spec->shared_per_block > spec->shared_per_block_optin)
     return ff_fail(error, FF_INVALID, "shared_per_block must not be above shared_per_block_optin");

@@ -82,6 +82,10 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
   uint32_t sm, warp;
 } pager_buffered;
 
+/* The page of the page table that maps an address. Where pages may grow, 64 KiB or 2 MiB that lie in one allocation and
+ * are resident to the last byte are one page, as NVIDIA's driver maps them. */
+typedef enum pager_leaf { PAGER_LEAF_LEAST, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
+
 typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
@@ -98,6 +102,8 @@ typedef struct pager_hooks {
   void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
+  /* Pages that grow: one page maps this group or block from now on (whole), or smaller ones do again. */
+  void (*remapped)(void *context, uint64_t address, uint64_t bytes, bool whole);
 } pager_hooks;
 
 typedef struct pager_config {
@@ -111,6 +117,7 @@ typedef struct pager_config {
   uint32_t flight_limit; /* requests that the migration buffer holds; 0: any number */
   bool whole_blocks;    /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
   uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
+  uint64_t least_leaf, largest_leaf; /* pages of the page table, bytes; largest_leaf 0: all are least_leaf */
   uint64_t memory_bytes;
   uint32_t sms;
   uint32_t allotment;   /* far-fault MSHRs per SM */
@@ -124,6 +131,8 @@ typedef struct pager_chunk {
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
   uint64_t *units_valid;        /* a bit per window of units: one of them is resident or in flight */
+  uint32_t whole_groups;        /* pages that grow: a bit per group that lies in one allocation and is resident */
+  bool whole_block;             /* that the block does */
   ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
   pager_unit units[];
 } pager_chunk;
@@ -221,6 +230,16 @@ static inline pager_unit *pager_find(pager *pager, uint64_t address) {
   pager_chunk *chunk = pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
   pager_unit *unit = &chunk->units[(address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> pager->unit_shift];
   return __builtin_expect(unit->sibling != 0, 0) ? pager_sibling_find(pager, unit, address) : unit;
+}
+
+/* The page that maps the address. O(1). */
+static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
+  uint64_t number = address >> PAGER_CHUNK_SHIFT;
+  uint32_t slot = number % PAGER_CACHE;
+  const pager_chunk *chunk = pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  if (chunk->whole_block) return PAGER_LEAF_BLOCK;
+  if (pager->config.least_leaf >= FF_GROUP_BYTES) return PAGER_LEAF_LEAST;
+  return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_LEAST;
 }
 
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */

@@ -11,7 +11,7 @@
 
 #include "paging/pager.h"
 
-enum { MAX_PROPOSALS = 1 << 16 };
+enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES };
 
 /* ---- what policies see ---- */
 
@@ -68,6 +68,42 @@ static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const
   if (u->state == PAGER_RESIDENT && u->cpu_version != u->version) set_pages(&chunk->dirty, first, last, true);
 }
 
+/* Does one allocation hold all of it? */
+static bool in_one_allocation(const pager *p, const pager_chunk *chunk, uint64_t address, uint64_t bytes) {
+  const pager_unit *unit = &chunk->units[(address - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift];
+  const pager_allocation *a = &p->allocations.items[unit->allocation];
+  return unit->allocation && a->address <= address && a->bytes >= bytes && address - a->address <= a->bytes - bytes;
+}
+
+static bool group_is_whole(const pager *p, const pager_chunk *chunk, uint32_t group) {
+  uint64_t valid = chunk->mapped.word[group / 4] & chunk->valid.word[group / 4], begin = group * FF_GROUP_BYTES;
+  if ((valid >> group % 4 * 16 & 0xffff) != 0xffff) return false;
+  if (!in_one_allocation(p, chunk, (chunk->number << PAGER_CHUNK_SHIFT) + begin, FF_GROUP_BYTES)) return false;
+  for (uint64_t at = begin; at < begin + FF_GROUP_BYTES; at += p->config.unit_bytes) /* what is valid may be on its way still */
+    if (chunk->units[at >> p->unit_shift].state != PAGER_RESIDENT) return false;
+  return true;
+}
+
+static void remap(pager *p, uint64_t address, uint64_t bytes, bool whole) {
+  if (bytes > p->config.least_leaf) p->config.hooks.remapped(p->config.hooks.context, address, bytes, whole);
+}
+
+/* Groups from `first` to `last` have changed: the pages that map them follow. What is split is said before what grows. */
+static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t last) {
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  uint32_t before = chunk->whole_groups;
+  for (uint32_t g = first; g <= last; g++) {
+    if (group_is_whole(p, chunk, g)) chunk->whole_groups |= UINT32_C(1) << g;
+    else chunk->whole_groups &= ~(UINT32_C(1) << g);
+  }
+  bool block = chunk->whole_groups == UINT32_MAX && p->config.largest_leaf >= FF_BLOCK_BYTES && in_one_allocation(p, chunk, base, FF_BLOCK_BYTES);
+  if (chunk->whole_block && !block) remap(p, base, FF_BLOCK_BYTES, false);
+  for (uint32_t g = first; g <= last; g++)
+    if ((before ^ chunk->whole_groups) >> g & 1) remap(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES, chunk->whole_groups >> g & 1);
+  if (!chunk->whole_block && block) remap(p, base, FF_BLOCK_BYTES, true);
+  chunk->whole_block = block;
+}
+
 /* The pages that this window of units makes up, or the page that it is a part of. */
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
@@ -78,6 +114,7 @@ void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   const pager_unit *only = &chunk->units[(page - base) >> p->unit_shift];
   if (p->config.unit_bytes == FF_PAGE_BYTES && !only->sibling) {
     mark_page(chunk, from, only);
+    if (p->config.largest_leaf) mark_leaves(p, chunk, from / GROUP_PAGES, from / GROUP_PAGES);
     return;
   }
   set_pages(&chunk->mapped, from, to, false);
@@ -90,6 +127,7 @@ void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
         mark_unit(p, chunk, at, u, absent);
         if (!u->sibling) break;
       }
+  if (p->config.largest_leaf) mark_leaves(p, chunk, from / GROUP_PAGES, (to - 1) / GROUP_PAGES);
 }
 
 void pager_remark(pager *p, uint64_t address) {

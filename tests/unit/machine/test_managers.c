@@ -334,9 +334,15 @@ static void everything(rig *r) {
   rig_d2h(r, RIG_BASE, 4 << 20);
 }
 
+static const char *page; /* that TLB entries map */
+
 static sim_result run_everything(const char *manager, uint64_t budget) {
   rig r;
   rig_open(&r, manager);
+  r.page = page;
+  r.spec.l2_tlb_entries = 32;
+  r.spec.l2_tlb_ways = 4;
+  r.spec.l2_tlb_latency = 10;
   r.budget = budget;
   r.spec.api_us = r.spec.launch_us = r.spec.sync_us = 1;
   r.spec.fault_us = 2;
@@ -429,6 +435,24 @@ static sim_result run_ping_pong(void) {
   r.result = (sim_result){0};
   rig_close(&r);
   return result;
+}
+
+/* Whatever pages the TLBs map: nothing is lost (the checks), and everything that is counted above them is the same or was slowed. */
+static void test_pages_of_all_sizes(void **state) {
+  static const char *const pages[] = {"4K", "64K", "2M", "auto"};
+  for (int m = 0; managers[m]; m++) {
+    uint64_t misses[4];
+    for (int i = 0; i < 4; i++) {
+      page = pages[i];
+      sim_result r = run_everything(managers[m]->name, 0);
+      assert_int_equal(r.counters.warp_instructions, UINT64_C(6) * 40 * 8 * (20 + 12 * 5));
+      misses[i] = r.counters.tlb_misses;
+      sim_result_free(&r);
+    }
+    assert_true(misses[2] <= misses[1] && misses[1] <= misses[0]);
+    assert_true(misses[3] <= misses[0]);
+  }
+  page = NULL;
 }
 
 /* Every counter counts in some run. */
@@ -524,7 +548,7 @@ int main(void) {
       cmocka_unit_test(test_prefetch_operations), cmocka_unit_test(test_memory_too_small),
       cmocka_unit_test(test_just_enough_memory), cmocka_unit_test(test_unknown_manager_and_bad_machines),
       cmocka_unit_test(test_the_same_twice_and_from_the_file), cmocka_unit_test(test_totals_are_the_sum_of_their_parts),
-      cmocka_unit_test(test_all_counters_count), cmocka_unit_test(test_the_oracle_sees_a_lost_write),
+      cmocka_unit_test(test_all_counters_count), cmocka_unit_test(test_pages_of_all_sizes), cmocka_unit_test(test_the_oracle_sees_a_lost_write),
       cmocka_unit_test(test_allocations_without_end), cmocka_unit_test(test_accesses_outside_of_all_allocations),
   };
   return cmocka_run_group_tests_name("managers", tests, NULL, NULL);

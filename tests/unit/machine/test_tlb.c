@@ -25,6 +25,7 @@ static void test_reach(void **state) {
   assert_int_equal(c.tlb_misses, 128); /* 128 entries hold 128 pages */
   c = over_pages(129);
   assert_int_equal(c.tlb_misses, 258); /* one more, and LRU loses every one */
+  assert_int_equal(c.tlb_evictions, 258 - 128);
 }
 
 static void four_entries(machine_spec *s) { s->tlb_entries = 4; }
