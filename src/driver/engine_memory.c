@@ -39,6 +39,7 @@ void engine_note_allocation(const exec_allocation *allocation, unsigned flags, e
   op.alloc.bytes = allocation->bytes;
   op.alloc.memory = memory;
   op.alloc.id = allocation->id;
+  op.alloc.initialised = owner == ENGINE_OWNER_MODULE;
   snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);

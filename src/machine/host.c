@@ -81,7 +81,10 @@ static void allocate(sim *s, const trace_op *op) {
              "manager that moves pages", s->manager->name, op->alloc.name, wanted, there);
     return;
   }
-  if (!pager_map(s->pager, op->alloc.address, op->alloc.bytes, op->alloc.memory, counters_of_allocation(s, op)) || !counted) return;
+  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, op->alloc.memory, counters_of_allocation(s, op));
+  if (!index || !counted) return;
+  bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
+  s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
   s->mapped += bytes;
   s->mapped_raw += op->alloc.bytes;
   if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;

@@ -110,6 +110,12 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   pager_mark(p, address, unit);
 }
 
+void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
+  unit_enters(p, unit, address);
+  unit->gpu_version = unit->cpu_version;
+  p->filled += unit->bytes;
+}
+
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
   unit->state = pager_away(unit);

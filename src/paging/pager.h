@@ -73,6 +73,7 @@ typedef struct pager_allocation {
   bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */
   uint32_t mapped;       /* managed pages: pager.unmappings when it was made */
+  bool blank;            /* segments: it came without bytes, and every write to it is seen: units of version 1 need not move */
   uint32_t users;        /* segments: launches, queued or running, that have declared it: evicted last */
 } pager_allocation;
 
@@ -316,7 +317,7 @@ void pager_view_init(pager *pager);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
 bool pager_make_room(pager *pager, uint64_t bytes);
 /* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes; returns how many
- * bytes that are. And: one launch more or less has declared the allocation. */
+ * bytes that are. Units of blank allocations that nobody has written only take their room. And: one launch more or less has declared the allocation. */
 uint64_t pager_request(pager *pager, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
@@ -371,6 +372,7 @@ typedef struct pager_moves {
 
 pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes);  /* -> moves out */
 pager_moves pager_host_write(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out (pages written in part) */
+void pager_unit_appears(pager *pager, pager_unit *unit, uint64_t address);    /* resident without a transfer: it has no bytes yet */
 pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);   /* written whole by the GPU -> moves in */
 pager_moves pager_gpu_fetch(pager *pager, uint64_t address, uint64_t bytes);  /* to be read by the GPU -> moves in */
 /* Parts of these, for the pager's own files. Partial pages: whole pages go back to the CPU before part of one does. */

@@ -405,6 +405,10 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address))) continue;
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
+    if (p->spare_used && p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks) {
+      pager_unit_appears(p, unit, w.address);
+      continue;
+    }
     uint64_t begin = w.first & ~(p->grain - 1);
     bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
     if (!joins) {

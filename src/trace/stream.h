@@ -112,7 +112,7 @@ typedef struct trace_op {
   uint64_t sequence;    /* position in the program, from 0; set by trace_op_append */
   bool blocking;        /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
-    struct { uint64_t address, bytes; trace_memory_kind memory; uint32_t id; char name[64]; } alloc; /* name: "cudaMalloc #3" or a variable's */
+    struct { uint64_t address, bytes; trace_memory_kind memory; uint32_t id; char name[64]; bool initialised; } alloc; /* initialised: a module variable; name: "cudaMalloc #3" or a variable's */
     struct { uint64_t address; uint32_t id; } free;
     /* width/height/pitches in bytes: a 1D copy has height 1. Addresses of pageable host memory are the host's. */
     struct { uint64_t to, from, width, height, to_pitch, from_pitch; trace_direction direction; bool pinned; } copy;

@@ -24,6 +24,11 @@ static rig_kernel declared(const job *j, const char *name, trace_use use) {
   return (rig_kernel){.blocks = 1, .warps = 1, .warp = work, .context = j, .name = name, .use_count = use.bytes != 0, .uses = {use}};
 }
 
+/* An allocation with bytes in it. */
+static void alloc(rig *r, uint64_t address, uint64_t bytes, trace_memory_kind kind) {
+  rig_op(r, (trace_op){.kind = TRACE_OP_ALLOC, .alloc = {.address = address, .bytes = bytes, .memory = kind, .id = ++r->allocations, .name = "array", .initialised = true}});
+}
+
 static void touch(rig *r, uint64_t address, uint64_t bytes, bool write) {
   rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = address, .bytes = bytes, .write = write}});
 }
@@ -41,8 +46,8 @@ static ps event_at(rig *r, uint64_t sequence) { return sim_event_time(r->sim, se
 static void test_resident_before_the_start(void **state) {
   rig r;
   begin(&r);
-  rig_alloc(&r, A, 8 * MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, 8 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
   job reads = {A, 64 * 4096, false, 0};
   rig_launch(&r, declared(&reads, "reads", (trace_use){A, 8 * MIB}));
   rig_sync(&r);
@@ -63,8 +68,8 @@ static ps second_begins(uint64_t bytes, uint32_t busy, ps *first_ends) {
   rig r;
   uint64_t first, second;
   begin(&r);
-  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, bytes, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, bytes, TRACE_MEMORY_DEVICE);
   job one = {A, 4096, true, busy}, two = {B, 4096, true, 0};
   rig_launch(&r, declared(&one, "one", (trace_use){A, MIB}));
   rig_record(&r, 0, &first);
@@ -96,8 +101,8 @@ static void test_fetched_while_another_runs(void **state) {
 static void test_not_ahead_of_a_copy(void **state) {
   rig r;
   begin(&r);
-  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
   job one = {A, 4096, true, 1000000}, two = {B, 4096, false, 0};
   rig_launch(&r, declared(&one, "one", (trace_use){A, MIB}));
   rig_copy(&r, TRACE_H2D, B, 0x1000, 4 * MIB, false, 0);
@@ -113,8 +118,8 @@ static void test_not_ahead_of_a_copy(void **state) {
 static void test_back_when_wanted(void **state) {
   rig r;
   begin(&r);
-  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, MIB, TRACE_MEMORY_MANAGED);
+  alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, MIB, TRACE_MEMORY_MANAGED);
   job reads = {A, MIB, false, 0}, writes = {B, 64 * 4096, true, 0}, copies = {A, 16 * 4096, true, 0};
   rig_launch(&r, declared(&reads, "reads", (trace_use){A, MIB}));
   rig_launch(&r, declared(&writes, "writes", (trace_use){B, MIB}));
@@ -131,12 +136,37 @@ static void test_back_when_wanted(void **state) {
   rig_close(&r);
 }
 
+/* What nobody has written has no bytes that could move; a part that the host has written does, and so does what was evicted dirty. */
+static void test_blank(void **state) {
+  rig r;
+  rig_open(&r, "segments");
+  r.gpu_memory = 4 * MIB;
+  rig_start(&r);
+  rig_alloc(&r, A, 4 * MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, C, MIB, TRACE_MEMORY_MANAGED); /* no touch has been recorded: the host may write it unseen */
+  job writes = {A, 16 * 4096, true, 0}, reads = {B, 4096, false, 0}, nothing = {C, 0, false, 0};
+  rig_launch(&r, declared(&writes, "writes", (trace_use){A, 4 * MIB})); /* nothing comes */
+  rig_h2d(&r, B, 100);
+  rig_launch(&r, declared(&reads, "reads", (trace_use){B, 4 * MIB}));   /* a page comes, 16 go */
+  rig_sync(&r);
+  rig_launch(&r, declared(&writes, "writes", (trace_use){A, 4 * MIB})); /* 16 come */
+  rig_sync(&r);
+  rig_launch(&r, declared(&nothing, "nothing", (trace_use){C, MIB}));
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.faults, 0);
+  assert_int_equal(c.h2d_bytes, (1 + 16) * 4096 + MIB);
+  assert_in_range(c.d2h_bytes, 16 * 4096, 32 * 4096);
+  rig_close(&r);
+}
+
 /* What no argument points at comes by far-faults, and is counted. */
 static void test_undeclared(void **state) {
   rig r;
   begin(&r);
-  rig_alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, MIB, TRACE_MEMORY_DEVICE);
   job reads = {B, 10 * 4096, false, 0};
   rig_launch(&r, declared(&reads, "reads", (trace_use){A, MIB}));
   sim_counters c = rig_finish(&r)->counters;
@@ -152,9 +182,9 @@ static void test_beyond_capacity(void **state) {
   rig_open(&r, "segments");
   r.gpu_memory = 4 * MIB;
   rig_start(&r);
-  rig_alloc(&r, A, 3 * MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, B, 3 * MIB, TRACE_MEMORY_DEVICE);
-  rig_alloc(&r, C, 6 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, A, 3 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, 3 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, C, 6 * MIB, TRACE_MEMORY_DEVICE);
   job a = {A, 3 * MIB, false, 0}, b = {B, 3 * MIB, true, 0}, c6 = {C, 6 * MIB, false, 0};
   rig_launch(&r, declared(&a, "a", (trace_use){A, 3 * MIB}));
   rig_launch(&r, declared(&b, "b", (trace_use){B, 3 * MIB}));
@@ -189,7 +219,7 @@ static sim_counters random_program(uint64_t seed) {
   rig_start(&r);
   for (uint32_t stream = 1; stream < 3; stream++)
     rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
-  for (int i = 0; i < ARRAYS; i++) rig_alloc(&r, RIG_BASE + (uint64_t)i * 4 * MIB, MIB + (uint64_t)(i % 5) * 4096, i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
+  for (int i = 0; i < ARRAYS; i++) (i % 3 ? rig_alloc : alloc)(&r, RIG_BASE + (uint64_t)i * 4 * MIB, MIB + (uint64_t)(i % 5) * 4096, i % 2 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
   for (int step = 0; step < STEPS; step++) {
     random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
     uint32_t what = random >> 60, first = (random >> 33) % ARRAYS, second = (random >> 40) % ARRAYS, pages = 1 + (random >> 50) % 64;
@@ -219,7 +249,7 @@ static void test_random_programs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resident_before_the_start), cmocka_unit_test(test_fetched_while_another_runs), cmocka_unit_test(test_not_ahead_of_a_copy),
-      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared),                 cmocka_unit_test(test_beyond_capacity),
+      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared), cmocka_unit_test(test_blank),              cmocka_unit_test(test_beyond_capacity),
       cmocka_unit_test(test_random_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
