@@ -62,6 +62,7 @@ struct ff_view {
   uint64_t now;
   uint64_t unit_bytes;    /* what a far-fault moves at least */
   uint64_t capacity;      /* of GPU memory that allocations can have */
+  uint64_t piece_bytes;   /* in which GPU memory is handed out: FF_BLOCK_BYTES, or 1 if every page counts by itself */
   uint64_t (*free_bytes)(const ff_view *view);
   void (*block)(const ff_view *view, uint64_t address, ff_block *block);        /* the block around `address` */
   bool (*allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation); /* false: there is none */
@@ -104,6 +105,10 @@ typedef struct ff_policy {
    * memory (moved there, or written by the GPU), and leaves when it is evicted, taken back by the host or freed. */
   void (*arrived)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
   void (*left)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+
+  /* True: if it is chosen as prefetcher and as evictor, with the same text, one state serves both, and what happened is
+   * told once. (Two policies count as one here if they have the same `create`.) */
+  bool shares_state;
 } ff_policy;
 
 /* What a plug-in defines. */

@@ -11,12 +11,41 @@
 
 #define LEAST_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
 
+/* Memory that was evicted ahead, and that `now` is written back, is forgotten: it is like any other free memory. */
+static void freed_settle(sim *s, ps now) {
+  while (s->freed_first < s->freed.count && s->freed.items[s->freed_first].at <= now) s->freed_bytes -= s->freed.items[s->freed_first++].bytes;
+  if (s->freed_first == s->freed.count) s->freed_first = s->freed.count = 0;
+}
+
+/* When `bytes` can be written to that the pager has just taken from free memory: what is settled is taken first, then
+ * what was evicted ahead, oldest first. */
+static ps freed_ready(sim *s, uint64_t bytes, ps from) {
+  freed_settle(s, s->now < from ? s->now : from);
+  uint64_t before = s->pager->free + bytes, settled = before > s->freed_bytes ? before - s->freed_bytes : 0;
+  ps ready = 0;
+  for (uint64_t wanted = bytes > settled ? bytes - settled : 0; wanted && s->freed_first < s->freed.count;) {
+    freed_ahead *f = &s->freed.items[s->freed_first];
+    uint64_t taken = f->bytes < wanted ? f->bytes : wanted;
+    f->bytes -= taken;
+    wanted -= taken;
+    s->freed_bytes -= taken;
+    if (ready < f->at) ready = f->at;
+    if (!f->bytes) s->freed_first++;
+  }
+  return ready;
+}
+
+/* When the transfer in of `bytes` can begin. */
+static ps room_ready(sim *s, uint64_t bytes, ps from) {
+  ps ahead = s->freed_bytes ? freed_ready(s, bytes, from) : 0, begin = s->room_at > from ? s->room_at : from;
+  s->room_at = 0;
+  return ahead > begin ? ahead : begin;
+}
+
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
 static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
-  ps begin = s->room_at > from ? s->room_at : from;
-  ps lands = link_carry(s, true, bytes, begin);
-  s->room_at = 0;
+  ps lands = link_carry(s, true, bytes, room_ready(s, bytes, from));
   return lands < not_before ? not_before : lands;
 }
 
@@ -45,9 +74,7 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
 
 /* One piece of a batch, by the copy engine, one after the other. */
 static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
-  ps begin = s->room_at > s->batch_at ? s->room_at : s->batch_at;
-  s->room_at = 0;
-  s->batch_at = link_copy(s, true, bytes, false, begin);
+  s->batch_at = link_copy(s, true, bytes, false, room_ready(s, bytes, s->batch_at));
   pager_walk w = pager_walk_begin(s->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
@@ -87,7 +114,13 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
   COUNT(&t, written_back_bytes, unit->bytes);
   ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
   ps end = link_carry(s, false, unit->bytes, from);
-  if (!s->write_back_overlaps && s->room_at < end) s->room_at = end;
+  if (s->write_back_overlaps) return;
+  if (s->pager->ahead) {
+    FF_PUSH(&s->freed, ((freed_ahead){unit->bytes, end}));
+    s->freed_bytes += unit->bytes;
+  } else if (s->room_at < end) {
+    s->room_at = end;
+  }
 }
 
 /* ---- batches ---- */
@@ -170,7 +203,7 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 void fault_idle(sim *s) {
   segments_idle(s);
-  if (s->idle_pending || !s->running_count || !pager_wants_idle(s->pager)) return;
+  if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
   if (s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
   if (s->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
   s->idle_pending = true;

@@ -261,6 +261,8 @@ typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time;
 
 typedef struct batch_fault { tally tally; ps time; } batch_fault;
 
+typedef struct freed_ahead { uint64_t bytes; ps at; } freed_ahead; /* `at`: it has been written back */
+
 typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
 
 enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096, SEGMENTS_AHEAD = 8 };
@@ -308,6 +310,9 @@ struct sim {
   FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
   bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
   ps room_at;                   /* when the memory that the next transfer takes is written back */
+  FF_VEC(freed_ahead) freed;    /* memory that was evicted ahead and may still be being written back, oldest first */
+  size_t freed_first;
+  uint64_t freed_bytes;         /* sum of what is in it */
   bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */
   FF_VEC(warp *) warps;

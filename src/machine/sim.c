@@ -153,6 +153,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
     if (!status) status = policy_open(POLICY_EVICT, options->evict ? options->evict : m->evict ? m->evict : "lru", &s->evict, error);
     if (status) return status;
+    policy_share(&s->prefetch, &s->evict);
     const ff_policy *clairvoyant = s->prefetch.policy->needs_future ? s->prefetch.policy : s->evict.policy->needs_future ? s->evict.policy : NULL;
     if (clairvoyant && !options->future)
       return ff_fail(error, FF_UNSUPPORTED, "%s needs the program's future, and that is not recorded here", clairvoyant->name);
@@ -163,7 +164,8 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   }
   pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
-                         .evict = s->evict.policy, .evict_state = s->evict.state, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
+                         .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
+                         .watermarks = options->watermarks.low || options->watermarks.low_share > 0 ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
   tlb_init(s, unit);
@@ -235,7 +237,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->host_times,
+                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
                     s->positions.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);

@@ -105,6 +105,7 @@ void pager_batch_begin(pager *p, uint32_t limit) {
     for (end = first; end < p->batch.count && p->batch.items[end].address >> PAGER_CHUNK_SHIFT == block;) end++;
     serve_block(p, &p->batch.items[first], end - first);
   }
+  pager_keep_free(p);
 }
 
 void pager_batch_lands(pager *p, uint64_t time) {

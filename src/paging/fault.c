@@ -104,6 +104,7 @@ static bool nack_start(pager *p, uint32_t nack) {
   if (coming >= PAGER_COMES_MAPPED) return true; /* nothing moves, so nothing moves beside it */
   if (p->config.ranges) pager_partial(p, address);
   pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
+  pager_keep_free(p);
   return true;
 }
 
@@ -284,5 +285,6 @@ void pager_complete(pager *p, uint32_t flight) {
   p->free_flight = flight;
   p->flight_count--;
   feed_starved(p);
+  pager_keep_free(p);
   if (ff_check_level >= 2) pager_check(p);
 }

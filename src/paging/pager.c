@@ -47,6 +47,7 @@ pager *pager_create(const pager_config *config) {
   p->pins_due = UINT64_MAX;
   p->sms = ff_alloc(config->sms * sizeof *p->sms);
   pager_view_init(p);
+  pager_watermarks_set(p);
   return p;
 }
 
@@ -87,6 +88,7 @@ void pager_grow(pager *p, uint64_t bytes) {
   uint64_t more = p->config.memory_bytes / FF_PAGE_BYTES * FF_PAGE_BYTES - p->memory;
   p->memory += more;
   p->free += more;
+  pager_watermarks_set(p);
 }
 
 /* ---- units ---- */
@@ -305,6 +307,13 @@ static uint32_t allocation_take(pager *p) {
   return (uint32_t)p->allocations.count - 1;
 }
 
+/* What it takes of GPU memory when all of it is there. */
+static uint64_t allocation_room(const pager *p, const pager_allocation *a) {
+  if (a->kind == TRACE_MEMORY_PINNED || a->kind == TRACE_MEMORY_HOST) return 0;
+  uint64_t piece = p->config.whole_blocks ? FF_BLOCK_BYTES : p->grain;
+  return round_up(a->address + a->bytes, piece) - round_down(a->address, piece);
+}
+
 uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind kind, uint32_t owner) {
   if (!bytes || address + bytes < address) return 0;
   size_t at = pager_first_behind(p, address);
@@ -313,6 +322,7 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
   p->allocations.items[index] = (pager_allocation){
       .address = address, .bytes = bytes, .kind = kind, .owner = owner, .live = true,
       .mapped = p->unmappings, .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
+  p->mapped += allocation_room(p, &p->allocations.items[index]);
   cache_clear(p); /* it may hold `nowhere` for the new addresses */
   FF_PUSH(&p->by_address, 0);
   memmove(&p->by_address.items[at + 1], &p->by_address.items[at], (p->by_address.count - 1 - at) * sizeof(uint32_t));
@@ -344,6 +354,7 @@ uint32_t pager_unmap(pager *p, uint64_t address) {
     if (!chunk->used) chunk_drop(p, chunk);
   }
   FF_ASSERT(!a->users);
+  p->mapped -= allocation_room(p, a);
   *a = (pager_allocation){.address = address, .live = false, .owner = p->free_allocation, .bytes = a->bytes};
   p->free_allocation = index;
   size_t at = pager_first_behind(p, address);

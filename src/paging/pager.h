@@ -111,12 +111,14 @@ typedef struct pager_config {
   const manager *manager;
   const ff_policy *prefetch, *evict; /* NULL: nothing is prefetched; whatever comes first is evicted */
   void *prefetch_state, *evict_state;
+  bool evict_shares;    /* both are one, with one state: it is told once */
   const trace_future *future; /* complete before the first fault; NULL: nobody asks */
   bool copy_clean;      /* evicted pages are written back even if the host's copy is the newest */
   uint32_t ranges;      /* of valid bytes that a page of 2 MiB may have: partial pages; 0: none, all units on their own */
   uint64_t gap_bytes;   /* partial pages with several ranges: a smaller gap between two is moved and closed */
   uint32_t flight_limit; /* requests that the migration buffer holds; 0: any number */
   bool whole_blocks;    /* GPU memory is handed out 2 MiB at a time, to whatever a block needs */
+  watermarks watermarks;
   uint64_t unit_bytes;  /* power of two, 4 KiB to 2 MiB */
   uint64_t least_leaf, largest_leaf; /* pages of the page table, bytes; largest_leaf 0: all are least_leaf */
   uint64_t memory_bytes;
@@ -170,6 +172,9 @@ typedef struct pager {
   uint64_t memory, free, in_flight, resident;          /* bytes, as all that follow */
   uint64_t resident_peak;                              /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
+  uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
+  bool ahead;                                          /* what is evicted now goes before its room is wanted */
+  uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
   uint32_t used_allocations;                           /* that have users */
@@ -320,6 +325,10 @@ bool pager_make_room(pager *pager, uint64_t bytes);
  * bytes that are. Units of blank allocations that nobody has written only take their room. And: one launch more or less has declared the allocation. */
 uint64_t pager_request(pager *pager, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
+/* Watermarks: evicts ahead if less than `low` is free, as far as anything can go now. Called when room has been taken and
+ * when something has landed. */
+void pager_keep_free(pager *pager);
+void pager_watermarks_set(pager *pager); /* memory has another size */
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
 void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */

@@ -4,6 +4,7 @@
  *
  *     pager_make_room:  enough free? -> all that the evictor proposes, in order -> whatever the hand comes upon
  *     pager_prefetch:   prefetcher's proposals, in order; neighbours travel in one transfer
+ *     pager_keep_free:  free < low? -> the same until free >= high, before anyone waits for it
  *
  * A unit that came for a far-fault is not evicted before the access that wanted it was made, unless nothing else is
  * left: otherwise a memory of a few pages could throw out what it has just waited for, for ever. */
@@ -145,7 +146,7 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
   }
   p->view.now = p->now;
   for (int i = 0; i < 2; i++) {
-    if (!policies[i]) continue;
+    if (!policies[i] || (i == 1 && p->config.evict_shares)) continue;
     if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
     if (!arrived && policies[i]->left) policies[i]->left(states[i], &p->view, address & ~(bytes - 1), bytes);
   }
@@ -235,7 +236,8 @@ static void view_propose(ff_view *view, uint64_t address, uint64_t bytes) {
 }
 
 void pager_view_init(pager *p) {
-  p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes, .free_bytes = view_free, .block = view_block,
+  p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes,
+                      .piece_bytes = p->config.whole_blocks ? FF_BLOCK_BYTES : 1, .free_bytes = view_free, .block = view_block,
                       .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
                       .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose};
 }
@@ -385,6 +387,29 @@ uint64_t pager_request(pager *p, uint64_t address, uint64_t bytes) {
   return p->in_flight - before;
 }
 
+/* ---- watermarks ---- */
+
+static uint64_t watermark(const pager *p, uint64_t bytes, double share) {
+  if (share > 0) bytes = (uint64_t)(share * (double)p->memory);
+  if (bytes > p->memory / 2) bytes = p->memory / 2;
+  return bytes & ~(FF_PAGE_BYTES - 1);
+}
+
+void pager_watermarks_set(pager *p) {
+  const watermarks *w = &p->config.watermarks;
+  p->low = watermark(p, w->low, w->low_share);
+  p->high = watermark(p, w->high, w->high_share);
+  if (p->high < p->low) p->high = p->low;
+}
+
+void pager_keep_free(pager *p) {
+  if (p->free >= p->low || p->mapped <= p->memory || !p->resident) return;
+  p->ahead = true;
+  make_room_of(p, p->high, !p->used_allocations); /* what a launch has declared stays */;
+  p->ahead = false;
+  pager_check(p);
+}
+
 /* ---- prefetch ---- */
 
 /* A run of neighbouring units that travel together. */
@@ -461,4 +486,5 @@ void pager_idle(pager *p) {
   p->config.prefetch->idle(p->config.prefetch_state, &p->view);
   p->proposals = NULL;
   pager_bring(p, false);
+  pager_keep_free(p);
 }

@@ -38,6 +38,12 @@ typedef struct manager_thrashing {
   double lapse_us, nap_us, pin_us, epoch_us;
 } manager_thrashing;
 
+/* Pre-eviction: when less than `low` of GPU memory is free, the pager evicts ahead until `high` is. */
+typedef struct watermarks {
+  uint64_t low, high;           /* bytes; 0: none */
+  double low_share, high_share; /* of GPU memory, below 1; where it is not 0 it counts instead */
+} watermarks;
+
 typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
@@ -57,6 +63,7 @@ typedef struct manager {
   bool batches;          /* decide answers MANAGER_BUFFER always */
   const manager_thrashing *thrashing; /* with batches; NULL: pages go back and forth for ever */
   bool whole_blocks;     /* GPU memory is handed out in blocks of 2 MiB */
+  watermarks watermarks; /* what is kept free; all 0: nothing */
 } manager;
 
 extern const manager *const managers[]; /* NULL-ended */

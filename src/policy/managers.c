@@ -17,6 +17,7 @@
   X(sl)             \
   X(tbn)            \
   X(uvm)            \
+  X(auto)           \
   X(partial_single) \
   X(partial_multi)  \
   X(segments)       \

@@ -137,13 +137,26 @@ ff_status policy_open(policy_use use, const char *text, ff_policy_instance *inst
   if (is_path(name)) status = load(use, name, &made, error);
   else if (!(made.policy = find(use, name))) status = unknown(use, name, error);
   if (!status) status = begin(use, name, colon ? colon + 1 : NULL, &made, error);
+  if (!status) made.text = ff_strdup(text);
   if (!status) *instance = made;
   else if (made.library) dlclose(made.library);
   free(name);
   return status;
 }
 
+void policy_share(const ff_policy_instance *prefetch, ff_policy_instance *evict) {
+  const ff_policy *p = prefetch->policy, *e = evict->policy;
+  if (!p || !e || !p->shares_state || !e->shares_state || p->create != e->create) return;
+  const char *p_argument = strrchr(prefetch->text, ':'), *e_argument = strrchr(evict->text, ':');
+  if (prefetch->library || evict->library ? strcmp(prefetch->text, evict->text) != 0 : strcmp(p_argument ? p_argument : "", e_argument ? e_argument : "") != 0) return;
+  if (evict->state && !evict->borrowed && e->destroy) e->destroy(evict->state);
+  evict->state = prefetch->state;
+  evict->borrowed = true;
+}
+
 void policy_close(ff_policy_instance *instance) {
+  free(instance->text);
+  if (instance->borrowed) instance->state = NULL;
   if (instance->state && instance->policy->destroy) instance->policy->destroy(instance->state);
   if (instance->library) dlclose(instance->library);
   *instance = (ff_policy_instance){0};

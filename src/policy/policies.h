@@ -4,6 +4,8 @@
 #ifndef FF_POLICY_POLICIES_H
 #define FF_POLICY_POLICIES_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "farfault/policy.h"
 
@@ -28,11 +30,15 @@ typedef struct ff_policy_instance {
   const ff_policy *policy; /* NULL: none */
   void *state;
   void *library;           /* of a plug-in */
+  char *text;              /* what it was chosen with */
+  bool borrowed;           /* the state is another instance's */
 } ff_policy_instance;
 
 /* Makes an instance of what `text` names. FF_NOT_FOUND: no such policy or file; FF_INVALID: its argument is refused, or the
  * plug-in does not fit (symbol, version, or it has not what the use needs). *instance is written only on success. */
 ff_status policy_open(policy_use use, const char *text, ff_policy_instance *instance, ff_error *error);
+/* If both are the same policy, chosen with the same text, and it shares its state: the evictor gets the prefetcher's state. */
+void policy_share(const ff_policy_instance *prefetch, ff_policy_instance *evict);
 void policy_close(ff_policy_instance *instance); /* also of a zeroed one */
 
 #endif

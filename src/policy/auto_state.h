@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the prefetcher `auto` and the evictor `auto` know of a simulation: one state for both, if both are chosen.
+ *
+ * Per group of 64 KiB: which pages are in GPU memory, when it came, when it was seen used, how it left and whether that was
+ * regretted. Per allocation: how much of what came was used, and where its faults go on from one another (streams). The
+ * clock is the number of bytes that have arrived: simulated time stands still for no one, arrivals are what memory
+ * pressure is made of. Nothing is known of the program but its faults and, for what is in GPU memory, its latest uses.
+ *
+ * What always holds: a group is in `resident` exactly if a page of it is; 32 groups' records are made when a page of their
+ * block first arrives (2 KiB for each block of 2 MiB). */
+#ifndef FF_POLICY_AUTO_STATE_H
+#define FF_POLICY_AUTO_STATE_H
+
+#include "base/memory.h"
+#include "policy/pages.h"
+
+enum { AUTO_STREAMS = 16, AUTO_MARKS = 16 };
+
+/* How a victim is chosen among groups that are equal otherwise. */
+typedef enum auto_order { AUTO_OLDEST, AUTO_YOUNGEST, AUTO_ORDERS } auto_order;
+
+typedef struct auto_group {
+  uint64_t came, used;    /* when: the first page of it came; it was last seen used, since then */
+  uint64_t left_at;       /* clock + 1 when it was evicted; 0: never, or it has come back since */
+  uint32_t place;         /* 1 + its index in `resident`; 0: nothing of it is there */
+  uint16_t pages;         /* those in GPU memory */
+  uint8_t rounds;         /* pauses longer than the guard after which it was used again */
+  uint8_t left_by;        /* the order that chose it */
+} auto_group;
+
+typedef struct auto_stream { /* faults that go up through an allocation */
+  uint64_t next;          /* address behind what has been asked for; 0: no stream */
+  uint64_t last_fault;    /* address of its group */
+  uint32_t depth;         /* groups to keep ahead of the latest fault */
+  uint64_t stamp;         /* when it last had a fault, in faults */
+} auto_stream;
+
+typedef struct auto_allocation {
+  uint64_t address, bytes;  /* 0: not known yet */
+  uint64_t brought, useful; /* pages that were evicted; of these, used. Halved now and then */
+  uint64_t cursor;          /* where the filling of free memory goes on */
+  auto_stream streams[AUTO_STREAMS];
+} auto_allocation;
+
+typedef struct auto_state {
+  struct auto_block *blocks; /* open addressing */
+  size_t block_count, block_capacity;
+  FF_VEC(uint64_t) resident; /* groups, by address, in no order */
+  FF_VEC(auto_allocation) allocations; /* by number */
+  uint64_t clock;            /* bytes that arrived */
+  uint64_t marks[AUTO_MARKS], mark_count, next_mark; /* times at which the clock passed another sixty-fourth of memory */
+  bool full;                 /* something has been evicted */
+  uint64_t faults;
+  /* eviction */
+  FF_VEC(struct auto_victim) victims;
+  size_t next_victim;
+  auto_order order;
+  double regret[AUTO_ORDERS], evictions[AUTO_ORDERS];
+  uint64_t turn;
+  /* prefetch */
+  uint32_t latest[8];        /* allocations that faulted, the latest first */
+  FF_VEC(uint64_t) ahead;    /* groups that were brought ahead and not seen used, a queue */
+  size_t ahead_first;
+} auto_state;
+
+void *auto_create(const char *argument, const char **problem);
+void auto_destroy(void *state);
+void auto_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+void auto_left(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+
+/* The group's record; NULL: nothing of its block has ever come. */
+auto_group *auto_group_find(const auto_state *s, uint64_t address);
+/* The allocation around the address; NULL: there is none. Valid until another one is asked for. */
+auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t address);
+/* Less than two fifths of its evicted pages had been used. */
+bool auto_is_sparse(const auto_allocation *a);
+/* What has been used since this time is not evicted: the last eighth of memory came since then. */
+uint64_t auto_guard(const auto_state *s);
+
+#endif
