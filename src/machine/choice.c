@@ -123,6 +123,34 @@ static ff_status link_settings(const char *text, char *set, size_t size, ff_erro
   return needed < (int)size ? FF_OK : ff_fail(error, FF_LIMIT, "'%.40s...' is too long", text);
 }
 
+/* One of the two: bytes, or a share. */
+static ff_status read_watermark(const char *text, size_t length, uint64_t *bytes, double *share, ff_error *error) {
+  char *one = strndup(text, length);
+  uint64_t whole = UINT64_C(1000000000), parts = 0;
+  *share = 0;
+  ff_status status = ff_parse_bytes(one, strchr(one, '%') ? whole : 0, strchr(one, '%') ? &parts : bytes, error);
+  if (!status && strchr(one, '%') && parts > whole / 2) status = ff_fail(error, FF_INVALID, "'%.60s': at most half of GPU memory can be kept free", one);
+  if (!status && parts) {
+    *share = (double)parts / (double)whole;
+    *bytes = 0;
+  }
+  if (!status && !parts && !*bytes) status = ff_fail(error, FF_INVALID, "'%.60s' is nothing", one);
+  free(one);
+  return status;
+}
+
+ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *error) {
+  *marks = (watermarks){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  const char *colon = strchr(text, ':'), *high = colon ? colon + 1 : text;
+  ff_status status = read_watermark(text, colon ? (size_t)(colon - text) : strlen(text), &marks->low, &marks->low_share, error);
+  if (!status) status = read_watermark(high, strlen(high), &marks->high, &marks->high_share, error);
+  bool alike = (marks->low_share > 0) == (marks->high_share > 0);
+  if (!status && alike && (marks->high < marks->low || marks->high_share < marks->low_share))
+    status = ff_fail(error, FF_INVALID, "'%s': HIGH is less than LOW", text);
+  return status;
+}
+
 static ff_status check_settings(const char *set, const machine_spec *machine, ff_error *error) {
   machine_spec changed = *machine;
   return machine_spec_set_all(&changed, set, error);
@@ -140,6 +168,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   char set[SIM_SET_LENGTH];
   machine_spec changed = *machine;
   const manager_faults *ways;
+  watermarks marks;
   uint64_t bytes;
   double share;
   switch (id) {
@@ -149,6 +178,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   case SIM_CHOICE_WRITE_BACK:
     if (!strcmp(text, "serial") || !strcmp(text, "overlapped")) return FF_OK;
     return ff_fail(error, FF_INVALID, "'%s' is neither 'serial' nor 'overlapped'", text);
+  case SIM_CHOICE_WATERMARK: return sim_watermark_read(text, &marks, error);
   case SIM_CHOICE_PAGE: return sim_page_read(text, &bytes, error);
   case SIM_CHOICE_LINK: {
     ff_status status = link_settings(text, set, sizeof set, error);
@@ -251,6 +281,8 @@ static ff_status make_options(reading *r) {
                      .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH), .evict = text_or_null(c, SIM_CHOICE_EVICT),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error)) return r->error->status;
+  o->watermarks_chosen = chosen(c, SIM_CHOICE_WATERMARK);
+  if (o->watermarks_chosen && sim_watermark_read(c->text[SIM_CHOICE_WATERMARK], &o->watermarks, r->error)) return r->error->status;
   if (!chosen(c, SIM_CHOICE_GPU_MEMORY)) return FF_OK;
   return sim_memory_read(c->text[SIM_CHOICE_GPU_MEMORY], r->machine, &o->gpu_memory, &o->gpu_memory_share, r->error);
 }

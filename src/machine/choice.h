@@ -47,6 +47,8 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
 ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_t *bytes, double *share, ff_error *error);
 /* "replay:16": the way of handling far-faults; N becomes a value of the machine. */
 ff_status sim_faults_read(const char *text, machine_spec *machine, const manager_faults **ways, ff_error *error);
+/* "5%:10%", "1M", "none": without HIGH it is LOW. */
+ff_status sim_watermark_read(const char *text, watermarks *marks, ff_error *error);
 /* "4K", "64K", "2M", "auto": the largest of these. */
 ff_status sim_page_read(const char *text, uint64_t *bytes, ff_error *error);
 

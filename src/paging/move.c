@@ -218,7 +218,6 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
     unit->duplicate = false;
     pager_remark(p, w.address);
   }
-  pager_keep_free(p);
   pager_check(p);
   return moves;
 }
@@ -232,7 +231,6 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
     if (unit->state == PAGER_ABSENT) pager_bring_in(p, unit, w.address, &moves);
     pager_gpu_read(p, unit, w.address);
   }
-  pager_keep_free(p);
   pager_check(p);
   return moves;
 }

@@ -325,8 +325,8 @@ bool pager_make_room(pager *pager, uint64_t bytes);
  * bytes that are. Units of blank allocations that nobody has written only take their room. And: one launch more or less has declared the allocation. */
 uint64_t pager_request(pager *pager, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
-/* Watermarks: evicts ahead if less than `low` is free, as far as anything can go now. Called when room has been taken and
- * when something has landed. */
+/* Watermarks: evicts ahead if less than `low` is free, as far as anything can go now. Called when a far-fault or a
+ * prefetch has taken room and when something has landed. Nothing goes while all that is allocated fits. */
 void pager_keep_free(pager *pager);
 void pager_watermarks_set(pager *pager); /* memory has another size */
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */

@@ -7,12 +7,12 @@
 
 typedef struct auto_block { uint64_t address; auto_group *groups; } auto_block; /* groups: NULL: an empty slot */
 
-enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, GUARD_MARKS = 8, MARKS_PER_MEMORY = 64, ENOUGH_PAGES = 64 };
+enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, GUARD_MARKS = 8, MARKS_PER_MEMORY = 64, ENOUGH_PAGES = 64, LEAST_GROUPS = 16 };
 
 void *auto_create(const char *argument, const char **problem) {
   if (!argument) {
     auto_state *s = ff_alloc(sizeof *s);
-    s->order = AUTO_YOUNGEST;
+    s->order = AUTO_OLDEST;
     return s;
   }
   *problem = "auto takes no argument: it finds out by itself";
@@ -75,12 +75,10 @@ static uint16_t pages_within(uint64_t group, uint64_t address, uint64_t last) {
 
 /* ---- what happens ---- */
 
-/* It was evicted, and it is wanted again: the sooner, the worse was the order that chose it. */
-static void regret(auto_state *s, const ff_view *view, auto_group *g) {
-  if (!g->left_at) return;
-  double gone = (double)(s->clock + 1 - g->left_at), capacity = (double)view->capacity;
-  s->regret[g->left_by] += capacity / (capacity + gone);
-  g->left_at = 0;
+/* It was evicted, and it is wanted again. */
+static void come_back(auto_state *s, const ff_view *view, auto_group *g) {
+  if (g->departure && g->departure + AUTO_DEPARTURES > s->departure_count) s->departures[(g->departure - 1) % AUTO_DEPARTURES].back = view->now;
+  g->departure = 0;
 }
 
 static void mark_time(auto_state *s, const ff_view *view) {
@@ -88,16 +86,18 @@ static void mark_time(auto_state *s, const ff_view *view) {
   if (s->clock < s->next_mark) return;
   s->marks[s->mark_count++ % AUTO_MARKS] = view->now;
   s->next_mark = s->clock + (step ? step : 1);
-  if (s->mark_count % MARKS_PER_MEMORY) return;
-  for (int i = 0; i < AUTO_ORDERS; i++) { /* what is long ago counts less */
-    s->regret[i] /= 2;
-    s->evictions[i] /= 2;
-  }
+}
+
+uint64_t auto_turnover(const auto_state *s, const ff_view *view) {
+  if (s->mark_count < AUTO_MARKS) return 0;
+  return (view->now - s->marks[s->mark_count % AUTO_MARKS]) * (MARKS_PER_MEMORY / AUTO_MARKS);
 }
 
 uint64_t auto_guard(const auto_state *s) {
   return s->mark_count > GUARD_MARKS ? s->marks[(s->mark_count - 1 - GUARD_MARKS) % AUTO_MARKS] : 0;
 }
+
+uint64_t auto_quarter(const auto_state *s) { return s->mark_count < AUTO_MARKS ? 0 : s->marks[s->mark_count % AUTO_MARKS]; }
 
 static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16_t pages) {
   auto_group *g = group_make(s, address);
@@ -108,8 +108,9 @@ static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16
     g->came = view->now;
     g->used = 0;
     g->rounds = 0;
-    regret(s, view, g);
+    come_back(s, view, g);
   }
+  g->latest = view->now;
   g->pages |= pages;
 }
 
@@ -148,4 +149,7 @@ auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t
   return a;
 }
 
-bool auto_is_sparse(const auto_allocation *a) { return a->brought >= ENOUGH_PAGES && a->useful * 5 < a->brought * 2; }
+bool auto_is_sparse(const ff_view *view, const auto_allocation *a) {
+  if (view->capacity < LEAST_GROUPS * FF_GROUP_BYTES) return true;
+  return a->brought >= ENOUGH_PAGES && a->useful * 4 < a->brought;
+}

@@ -14,19 +14,23 @@
 #include "base/memory.h"
 #include "policy/pages.h"
 
-enum { AUTO_STREAMS = 16, AUTO_MARKS = 16 };
+enum { AUTO_STREAMS = 16, AUTO_MARKS = 16, AUTO_DEPARTURES = 256 };
 
 /* How a victim is chosen among groups that are equal otherwise. */
 typedef enum auto_order { AUTO_OLDEST, AUTO_YOUNGEST, AUTO_ORDERS } auto_order;
 
 typedef struct auto_group {
-  uint64_t came, used;    /* when: the first page of it came; it was last seen used, since then */
-  uint64_t left_at;       /* clock + 1 when it was evicted; 0: never, or it has come back since */
+  uint64_t came, latest;  /* when the first page of it came, and the latest */
+  uint64_t used;          /* when it was last seen used, since then; 0: never */
+  uint64_t departure;     /* number of its eviction, from 1; 0: never, or it has come back since */
+  uint64_t asked;         /* the evictor's call that proposed it last */
   uint32_t place;         /* 1 + its index in `resident`; 0: nothing of it is there */
   uint16_t pages;         /* those in GPU memory */
   uint8_t rounds;         /* pauses longer than the guard after which it was used again */
-  uint8_t left_by;        /* the order that chose it */
 } auto_group;
+
+/* An eviction: which order chose it, when, and when the group came back (0: it has not). */
+typedef struct auto_departure { uint64_t time, back; auto_order by; } auto_departure;
 
 typedef struct auto_stream { /* faults that go up through an allocation */
   uint64_t next;          /* address behind what has been asked for; 0: no stream */
@@ -37,7 +41,7 @@ typedef struct auto_stream { /* faults that go up through an allocation */
 
 typedef struct auto_allocation {
   uint64_t address, bytes;  /* 0: not known yet */
-  uint64_t brought, useful; /* pages that were evicted; of these, used. Halved now and then */
+  uint64_t brought, useful; /* pages of groups that were evicted; of these, used. Halved now and then */
   uint64_t cursor;          /* where the filling of free memory goes on */
   auto_stream streams[AUTO_STREAMS];
 } auto_allocation;
@@ -55,9 +59,11 @@ typedef struct auto_state {
   FF_VEC(struct auto_victim) victims;
   size_t next_victim;
   auto_order order;
-  double regret[AUTO_ORDERS], evictions[AUTO_ORDERS];
-  uint64_t turn;
+  auto_departure departures[AUTO_DEPARTURES]; /* the latest; number n at (n - 1) % AUTO_DEPARTURES */
+  uint64_t departure_count, asked, turn;
   /* prefetch */
+  bool fits;                 /* memory holds all that is allocated */
+  uint64_t served;           /* calls for faults */
   uint32_t latest[8];        /* allocations that faulted, the latest first */
   FF_VEC(uint64_t) ahead;    /* groups that were brought ahead and not seen used, a queue */
   size_t ahead_first;
@@ -72,9 +78,13 @@ void auto_left(void *state, ff_view *view, uint64_t address, uint64_t bytes);
 auto_group *auto_group_find(const auto_state *s, uint64_t address);
 /* The allocation around the address; NULL: there is none. Valid until another one is asked for. */
 auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t address);
-/* Less than two fifths of its evicted pages had been used. */
-bool auto_is_sparse(const auto_allocation *a);
+/* Less than a quarter of its evicted groups' pages had been used; or memory is so small that a group is a large part of it. */
+bool auto_is_sparse(const ff_view *view, const auto_allocation *a);
+/* How long it lately takes until as much has arrived as GPU memory holds; 0: not known yet. */
+uint64_t auto_turnover(const auto_state *s, const ff_view *view);
 /* What has been used since this time is not evicted: the last eighth of memory came since then. */
 uint64_t auto_guard(const auto_state *s);
+/* Since this time a quarter of memory arrived. */
+uint64_t auto_quarter(const auto_state *s);
 
 #endif

@@ -2,8 +2,9 @@
 /* auto, the evictor: groups of 64 KiB, chosen a few at a time by a look at all that are in GPU memory.
  *
  *     1. what was used, or came, since the last eighth of memory arrived is left alone, if there is anything else
- *     2. groups that were not seen used again after a pause go before those that were
- *     3. among equals the oldest or the youngest goes: whichever was regretted less
+ *     2. what has not been used although a quarter of memory arrived since it came goes first
+ *     3. then the oldest goes; or the youngest of those that were not seen used again after a pause, and then of the
+ *        others: whichever of the two orders was regretted less
  *
  * The youngest is right for data that is swept over again and again and is larger than memory: least recently used would
  * always evict what comes next. An eviction is regretted when the group comes back, more the sooner it does; one choice in
@@ -14,22 +15,21 @@
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { SHARE = 16, EXPLORE = 16 };
+enum { SHARE = 16, EXPLORE = 16, REMEMBERED_PAGES = 4096, ENOUGH_JUDGED = 6 };
 
-typedef struct auto_victim { uint64_t address, recency, stamp; uint8_t rounds; bool guarded; uint8_t by; } auto_victim;
+typedef struct auto_victim { uint64_t address, recency, stamp; uint8_t rounds; bool guarded, unused; uint8_t by; } auto_victim;
 
 static int by_age(const void *a, const void *b) {
   const auto_victim *x = a, *y = b;
   if (x->guarded != y->guarded) return x->guarded - y->guarded;
-  if (x->guarded) return x->recency != y->recency ? (x->recency < y->recency ? -1 : 1) : (x->address > y->address) - (x->address < y->address);
-  if ((x->rounds > 0) != (y->rounds > 0)) return (x->rounds > 0) - (y->rounds > 0);
+  if (!x->guarded && x->unused != y->unused) return y->unused - x->unused;
   if (x->recency != y->recency) return x->recency < y->recency ? -1 : 1;
   return (x->address > y->address) - (x->address < y->address);
 }
 
 static int by_youth(const void *a, const void *b) {
   const auto_victim *x = a, *y = b;
-  if (x->guarded || y->guarded) return by_age(a, b);
+  if (x->guarded || y->guarded || x->unused != y->unused) return by_age(a, b);
   if ((x->rounds > 0) != (y->rounds > 0)) return (x->rounds > 0) - (y->rounds > 0);
   if (x->recency != y->recency) return x->recency > y->recency ? -1 : 1;
   return (x->address > y->address) - (x->address < y->address);
@@ -43,66 +43,88 @@ static auto_victim look_at(const auto_state *s, ff_view *view, uint64_t address,
     g->used = used;
   }
   auto_victim v = {.address = address, .recency = used > g->came ? used : g->came, .rounds = g->rounds};
-  v.guarded = v.recency >= guard;
+  v.unused = !used;
+  v.guarded = v.recency >= (used ? guard : auto_quarter(s)); /* what was brought ahead may be used yet */
   return v;
 }
 
-static void choose_order(auto_state *s) {
-  double rate[AUTO_ORDERS];
-  for (int i = 0; i < AUTO_ORDERS; i++) rate[i] = s->regret[i] / (s->evictions[i] + 4);
+/* How wrong the order's latest evictions were, from 0 (what it evicted has not come back) to 1 (it came back at once); those
+ * that are too young to say are left out. Less than 0: too few are left. */
+static double regret(const auto_state *s, const ff_view *view, auto_order order) {
+  double turnover = (double)auto_turnover(s, view), sum = 0;
+  uint32_t judged = 0, known = s->departure_count < AUTO_DEPARTURES ? (uint32_t)s->departure_count : AUTO_DEPARTURES;
+  for (uint32_t i = 0; i < known; i++) {
+    const auto_departure *d = &s->departures[i];
+    if (d->by != order || (!d->back && (double)(view->now - d->time) < turnover / 4)) continue;
+    judged++;
+    if (d->back) sum += turnover / (turnover + (double)(d->back - d->time) + 1);
+  }
+  return judged < ENOUGH_JUDGED ? -1 : sum / judged;
+}
+
+static void choose_order(auto_state *s, const ff_view *view) {
   auto_order other = s->order == AUTO_OLDEST ? AUTO_YOUNGEST : AUTO_OLDEST;
-  if (rate[s->order] > 1.25 * rate[other] + 0.02 && s->evictions[s->order] > 8) s->order = other;
+  double now = regret(s, view, s->order), then = regret(s, view, other);
+  if (then >= 0 && now > then * 1.15 + 0.02) s->order = other;
 }
 
 /* Looks at everything and notes the next victims. */
 static void look(auto_state *s, ff_view *view) {
   uint64_t guard = auto_guard(s);
   s->victims.count = s->next_victim = 0;
-  for (size_t i = 0; i < s->resident.count; i++) FF_PUSH(&s->victims, look_at(s, view, s->resident.items[i], guard));
+  for (size_t i = 0; i < s->resident.count; i++) {
+    const auto_group *g = auto_group_find(s, s->resident.items[i]);
+    if (g->asked != s->asked) FF_PUSH(&s->victims, look_at(s, view, s->resident.items[i], guard)); /* else: it is proposed already */
+  }
   if (!s->victims.count) return;
-  choose_order(s);
+  choose_order(s, view);
   auto_order order = s->turn++ % EXPLORE ? s->order : s->order == AUTO_OLDEST ? AUTO_YOUNGEST : AUTO_OLDEST;
   qsort(s->victims.items, s->victims.count, sizeof *s->victims.items, order == AUTO_YOUNGEST ? by_youth : by_age);
   s->victims.count = s->victims.count / SHARE + 1;
   for (size_t i = 0; i < s->victims.count; i++) s->victims.items[i].by = (uint8_t)order;
 }
 
-/* Proposes the group, or those of its pages that were not used lately. Returns bytes. */
-static uint64_t propose(auto_state *s, ff_view *view, const auto_victim *v) {
-  auto_group *g = auto_group_find(s, v->address);
-  auto_allocation *a = auto_allocation_at(s, view, v->address);
-  if (!a) { /* it begins within the group */
-    view->propose(view, v->address, FF_GROUP_BYTES);
-    return (uint64_t)__builtin_popcount(g->pages) * FF_PAGE_BYTES;
-  }
-  bool sparse = auto_is_sparse(a);
-  uint64_t guard = sparse ? auto_guard(s) : UINT64_MAX;
-  uint32_t count = 0, all = 0;
+/* Of the group's pages those that go: all, or, where few pages are used, those that were not used lately (all, if each was).
+ * Counts for the allocation how many of them had been used. */
+static uint16_t leaving(auto_state *s, ff_view *view, const auto_group *g, uint64_t group) {
+  auto_allocation *a = auto_allocation_at(s, view, group);
+  if (!a) return g->pages; /* it begins within the group */
+  uint64_t guard = auto_is_sparse(view, a) ? auto_guard(s) : UINT64_MAX;
+  uint16_t pages = 0;
   for (uint32_t page = 0; page < FF_GROUP_PAGES; page++) {
     if (!(g->pages >> page & 1)) continue;
-    uint64_t address = v->address + page * FF_PAGE_BYTES, used = view->last_use(view, address, FF_PAGE_BYTES);
-    all++;
-    if (used > guard) continue;
-    a->brought++;
+    uint64_t used = view->last_use(view, group + page * FF_PAGE_BYTES, FF_PAGE_BYTES);
+    if ((used ? used : g->latest) > guard) continue;
+    pages |= (uint16_t)(1u << page);
     a->useful += used != 0;
-    count++;
-    if (sparse) view->propose(view, address, FF_PAGE_BYTES);
   }
-  if (a->brought > 4096) {
+  if (g->pages) a->brought += (uint64_t)FF_GROUP_PAGES * (uint64_t)__builtin_popcount(pages) / (uint64_t)__builtin_popcount(g->pages);
+  if (a->brought > REMEMBERED_PAGES) {
     a->brought /= 2;
     a->useful /= 2;
   }
-  if (!sparse || !count) view->propose(view, v->address, FF_GROUP_BYTES);
-  g->left_at = s->clock + 1;
-  g->left_by = v->by;
-  s->evictions[v->by]++;
-  return (uint64_t)(count ? count : all) * FF_PAGE_BYTES;
+  return pages ? pages : g->pages;
+}
+
+/* Proposes the group or a part of it. Returns bytes. */
+static uint64_t propose(auto_state *s, ff_view *view, const auto_victim *v) {
+  auto_group *g = auto_group_find(s, v->address);
+  uint16_t pages = leaving(s, view, g, v->address);
+  for (uint32_t page = 0, end; page < FF_GROUP_PAGES; page = end + 1) {
+    for (end = page; end < FF_GROUP_PAGES && pages >> end & 1;) end++;
+    if (end > page) view->propose(view, v->address + page * FF_PAGE_BYTES, (end - page) * FF_PAGE_BYTES);
+  }
+  g->asked = s->asked;
+  s->departures[s->departure_count++ % AUTO_DEPARTURES] = (auto_departure){.time = view->now, .by = (auto_order)v->by};
+  g->departure = s->departure_count;
+  return (uint64_t)__builtin_popcount(pages) * FF_PAGE_BYTES;
 }
 
 static void evict(void *state, ff_view *view, uint64_t bytes) {
   auto_state *s = state;
   uint64_t guard = auto_guard(s);
   s->full = true;
+  s->asked++;
   bool looked = false;
   for (uint64_t proposed = 0; proposed < bytes;) {
     if (s->next_victim >= s->victims.count) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auto, the prefetcher: picks what comes beside a far-fault by what the allocation's faults and evictions have shown.
  *
- *     a fault brings its group of 64 KiB; where few of the pages that came were used: only what is more than half there or
+ *     a fault brings its group of 64 KiB; where less than a quarter of the pages was used: only what is more than half there or
  *     faulting of the group's tree
- *     a fault right behind what a stream has asked for doubles the stream's depth (1 to 32 groups); what a stream wants comes
+ *     a fault right behind what a stream has asked for doubles the stream's depth (1 to 32 groups, 8 at first while memory is not full); what a stream wants comes
  *     while the link idles, at most 256 KiB of it beside the fault
- *     while nothing has been evicted yet an idle link fills memory: the allocations that faulted last, from where they did
+ *     while all that is allocated fits an idle link fills memory: the allocations that faulted last, from where they did
  *
  * What an idle piece costs a fault that comes meanwhile is hidden in the fault's own service. Once memory is full, no more
  * than a sixteenth of it may be ahead of its use. */
@@ -14,7 +14,7 @@
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { MOST_DEPTH = 32, FAULT_GROUPS = 4 };
+enum { MOST_DEPTH = 32, FAULT_GROUPS = 4, NEAR_GROUPS = 3, FIRST_DEPTH = 8, BETWEEN_LOOKS = 16 };
 
 static uint64_t group_of(uint64_t address) { return address & ~(FF_GROUP_BYTES - 1); }
 
@@ -25,7 +25,7 @@ static auto_stream *stream_of(auto_state *s, auto_allocation *a, uint64_t group)
   auto_stream *oldest = &a->streams[0];
   for (int i = 0; i < AUTO_STREAMS; i++) {
     auto_stream *t = &a->streams[i];
-    if (t->next && group + FF_GROUP_BYTES >= t->next && group < t->next + t->depth * FF_GROUP_BYTES) return t;
+    if (t->next && group + FF_GROUP_BYTES >= t->next && group < t->next + (t->depth + NEAR_GROUPS) * FF_GROUP_BYTES) return t;
     if (t->stamp < oldest->stamp) oldest = t;
   }
   *oldest = (auto_stream){0};
@@ -37,7 +37,7 @@ static void stream_fault(auto_state *s, ff_view *view, auto_allocation *a, uint6
   uint64_t end = pages_allocation_end(&(ff_allocation){.address = a->address, .bytes = a->bytes});
   t->stamp = ++s->faults;
   if (!t->next) {
-    *t = (auto_stream){.next = group + FF_GROUP_BYTES, .last_fault = group, .depth = 1, .stamp = t->stamp};
+    *t = (auto_stream){.next = group + FF_GROUP_BYTES, .last_fault = group, .depth = s->full ? 1 : FIRST_DEPTH, .stamp = t->stamp};
     return;
   }
   if (group != t->last_fault && t->depth < MOST_DEPTH) t->depth *= 2;
@@ -73,14 +73,24 @@ static void note_latest(auto_state *s, const auto_allocation *a) {
   s->latest[0] = number;
 }
 
+/* Is there memory for all that is allocated? Asked now and then: there may be many allocations. */
+static void look_whether_it_fits(auto_state *s, const ff_view *view) {
+  if (s->served++ % BETWEEN_LOOKS) return;
+  uint64_t bytes = 0;
+  ff_allocation a;
+  for (uint64_t at = 0; view->next_allocation(view, at, &a); at = a.address + 1) bytes += pages_allocation_end(&a) - (a.address & ~(FF_PAGE_BYTES - 1));
+  s->fits = bytes <= view->capacity;
+}
+
 static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
   auto_state *s = state;
+  look_whether_it_fits(s, view);
   for (size_t i = 0; i < count; i++) {
     auto_allocation *a = auto_allocation_at(s, view, faults[i].address);
     if (!a) continue;
     note_latest(s, a);
     uint64_t group = group_of(faults[i].address);
-    if (!auto_is_sparse(a)) {
+    if (!auto_is_sparse(view, a)) {
       uint64_t begin = a->address > group ? a->address : group, end = a->address + a->bytes;
       view->propose(view, begin, (end < group + FF_GROUP_BYTES ? end : group + FF_GROUP_BYTES) - begin);
       stream_fault(s, view, a, group);
@@ -152,7 +162,7 @@ static void idle(void *state, ff_view *view) {
   auto_state *s = state;
   if (view->free_bytes(view) < FF_GROUP_BYTES) return;
   if (s->full && still_ahead(s, view) >= view->capacity / FF_GROUP_BYTES / 16 + 1) return;
-  if (idle_stream(s, view) || s->full) return;
+  if (idle_stream(s, view) || s->full || !s->fits) return;
   idle_fill(s, view);
 }
 

@@ -42,6 +42,9 @@ usage "did you mean 'density'" run --prefetch densty ./program
 usage "no-such.so" run --evict ./no-such.so ./program
 usage "is not a power of two from 128 to 2M" run --unit 5000 ./program
 usage "is neither 'serial' nor 'overlapped'" run --write-back never ./program
+usage "HIGH is less than LOW" run --watermark 10%:5% ./program
+usage "at most half" run --watermark 60% ./program
+usage "is nothing" run --watermark 0 ./program
 usage "--faults: 'blok' is no way of handling far-faults: there are block, replay[:N], batch[:N]" run --faults blok ./program
 usage "'block:2' is no way" run --faults block:2 ./program
 usage "--faults: fault_mshrs: 0 is out of range: 1 to" run --faults replay:0 ./program

@@ -150,7 +150,7 @@ static inline void mini_open(mini *m, uint64_t blocks, uint64_t capacity_pages) 
   m->capacity = capacity_pages < m->count ? capacity_pages : m->count;
   m->pages = ff_alloc(m->count * sizeof *m->pages);
   m->random = 88172645463325252u;
-  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .free_bytes = mini_free_bytes,
+  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .piece_bytes = 1, .free_bytes = mini_free_bytes,
                       .block = mini_block, .allocation = mini_allocation, .next_allocation = mini_next_allocation,
                       .last_use = mini_last_use, .next_use = mini_next_use, .first_touch = mini_first_touch,
                       .random = mini_random, .propose = mini_propose};
@@ -183,7 +183,7 @@ static inline void mini_allocate(mini *m, uint64_t address, uint64_t bytes) {
 static inline void mini_tell(mini *m, uint64_t page, bool arrived) {
   ff_policy_instance *both[] = {&m->prefetch, &m->evict};
   for (int i = 0; i < 2; i++) {
-    if (!both[i]->policy) continue;
+    if (!both[i]->policy || both[i]->borrowed) continue;
     void (*tell)(void *, ff_view *, uint64_t, uint64_t) = arrived ? both[i]->policy->arrived : both[i]->policy->left;
     if (tell) tell(both[i]->state, &m->view, mini_address(page), FF_PAGE_BYTES);
   }

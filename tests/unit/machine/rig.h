@@ -33,6 +33,7 @@ typedef struct rig {
   uint64_t gpu_memory, unit_bytes;
   const char *prefetch, *evict, *page, *faults;
   bool write_back_overlaps;
+  watermarks watermarks;
   double gpu_memory_share;
   uint64_t budget;       /* of the access stream */
   trace_program *program;
@@ -80,6 +81,7 @@ static inline void rig_start(rig *r) {
   r->program = trace_program_create(r->budget);
   sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict, .page = r->page, .faults = r->faults,
                          .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps,
+                         .watermarks = r->watermarks, .watermarks_chosen = r->watermarks.low > 0,
                          .gpu_memory_share = r->gpu_memory_share, .future = r->future = trace_future_create()};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);
   sim_options recorder = {.spec = &r->spec, .manager = "ideal", .future = r->future, .records_future = true};

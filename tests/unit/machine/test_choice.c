@@ -49,7 +49,8 @@ static void test_refused(void **state) {
       {"repaly", "did you mean 'replay'?"}, {"", "no memory manager ''"}, {"replay+", "'' is not NAME=VALUE"}, {"replay+=3", "'=3' is not NAME=VALUE"},
       {"replay+unit=", "'unit=' is not NAME=VALUE"}, {"replay+unit=3K", "unit: '3K' is not a power of two"},
       {"replay+Prefetch=tbn", "did you mean 'prefetch'?"}, {"replay+fault_us=1,5", "'fault_us=1,5' is not"}, {"replay+faults=replay:3,fault_us=3", "is not NAME=VALUE"},
-      {"replay+faults=batch:x", "fault_batch: 'x' is not a whole number"}, {"replay+write-back=no", "neither 'serial' nor"},
+      {"replay+faults=batch:x", "fault_batch: 'x' is not a whole number"}, {"replay+write-back=no", "neither 'serial' nor"}, {"replay+watermark=8M:4M", "HIGH is less than LOW"}, {"replay+watermark=51%", "at most half"},
+      {"replay+watermark=", "not NAME=VALUE"}, {"replay+watermark=1%:", "watermark"}, {"copy+watermark=1M", "does not page"},
       {"ideal+faults=block", "says nothing to ideal"}, {"zero-copy+unit=4K", "says nothing to zero-copy"},
       {"replay+link=1:2:3", "link_d2h_gbs: '2:3' is not a number"}, {"replay+page_bytes=5000", "page_bytes must be a power of two"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -279,11 +279,13 @@ static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t
 static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
                                    .evict = anything_evict, .arrived = anything_arrived, .left = anything_left};
 
+static watermarks marks; /* for the next random_run */
+
 static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy, bool whole) {
   testbed t = {.shift = shift, .scarce = memory < PAGES * 4096 * (whole ? 3 : 1)};
   pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = memory,
                          .sms = SMS, .allotment = allotment, .prefetch = policy, .evict = policy, .whole_blocks = whole, .ranges = partial.ranges,
-                         .gap_bytes = partial.gap_bytes, .flight_limit = partial.flight_limit, .hooks = HOOKS(&t)};
+                         .gap_bytes = partial.gap_bytes, .flight_limit = partial.flight_limit, .watermarks = marks, .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
   random_state = seed;
@@ -312,6 +314,55 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   else assert_int_equal(t.evicted, 0);
   pager_free(t.p);
   base = RIG_BASE;
+}
+
+/* Less than `low` is free: evicted until `high` is. Not before, and not while all that is allocated fits. */
+static void test_watermarks(void **state) {
+  testbed t = {.scarce = true};
+  for (int i = 0; i < PAGES; i++) t.pages[i].allocation = -1;
+  pager_config config = {.manager = manager_find("replay"), .unit_bytes = 4096, .memory_bytes = 16 * 4096, .sms = SMS, .allotment = 16,
+                         .watermarks = {.low = 4 * 4096, .high = 8 * 4096}, .hooks = HOOKS(&t)};
+  base = RIG_BASE;
+  t.p = pager_create(&config);
+  for (uint64_t pages = 16; pages <= 17; pages++) { /* fits; does not */
+    for (uint64_t i = 0; i < pages; i++) t.pages[i] = (naive_page){.cpu = true, .allocation = 0};
+    t.allocations[0].count = (int)pages;
+    t.allocations[0].live = true;
+    pager_map(t.p, base, pages * 4096, TRACE_MEMORY_DEVICE, 0);
+    for (uint64_t n = 0; n < 13; n++) {
+      bool blocks;
+      pager_unit *unit = pager_find(t.p, base + n * 4096);
+      t.warps[0][0].waits = true;
+      assert_int_equal(t.evicted, 0);
+      if (n == 12) assert_int_equal(t.p->free, 4 * 4096); /* as much as `low`: nothing has gone */
+      assert_int_equal(pager_fault(t.p, 0, base + n * 4096, unit, 0, &blocks), PAGER_STARTED);
+      if (n == 12 && pages == 17) { /* one below: five of those that were used go, while the page is on its way */
+        assert_int_equal(t.evicted, 5);
+        assert_int_equal(t.p->free, 8 * 4096);
+        assert_int_equal(unit->state, PAGER_IN_FLIGHT);
+      }
+      t.pages[n].flying = false;
+      t.pages[n].gpu = true;
+      pager_complete(t.p, unit->flight);
+      pager_gpu_read(t.p, unit, base + n * 4096);
+    }
+    assert_int_equal(t.evicted, pages == 17 ? 5 : 0);
+    pager_check_all(t.p);
+    assert_true(pager_unmap(t.p, base) != 0);
+  }
+  pager_free(t.p);
+}
+
+static void test_random_operations_with_watermarks(void **state) {
+  marks = (watermarks){.low = 4 * 4096, .high = 12 * 4096};
+  random_run(0, 4, 21, 40 * 4096, NULL, false);
+  random_run(0, 16, 22, 40 * 4096, &anything, false);
+  random_run(4, 4, 23, 60 * 4096, &anything, false);
+  marks = (watermarks){.low_share = 0.5, .high_share = 0.9}; /* never more than half */
+  random_run(0, 4, 24, 30 * 4096, &anything, false);
+  random_run(0, 4, 25, 2 << 20, &anything, true);
+  random_run(0, 16, 26, 4096, NULL, false);
+  marks = (watermarks){0};
 }
 
 static void test_random_operations(void **state) {
@@ -466,6 +517,7 @@ static void test_lookups(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_operations), cmocka_unit_test(test_random_operations_with_policies),
+      cmocka_unit_test(test_watermarks), cmocka_unit_test(test_random_operations_with_watermarks),
       cmocka_unit_test(test_random_operations_in_little_memory), cmocka_unit_test(test_random_operations_on_partial_pages), cmocka_unit_test(test_broken_pages_are_noticed),
       cmocka_unit_test(test_unwilling_manager), cmocka_unit_test(test_lookups),
   };

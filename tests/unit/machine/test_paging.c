@@ -56,6 +56,29 @@ static void test_write_back(void **state) {
   assert_true(kernel_ps[2] - kernel_ps[0] < 2 * US); /* the stores alone */
 }
 
+/* Evicted ahead, what is dirty goes back while the page before it comes: the serial way is as fast as the overlapped one. */
+static void test_write_back_ahead(void **state) {
+  ps kernel_ps[3];
+  for (int how = 0; how < 3; how++) { /* serial, overlapped, serial with a page kept free */
+    rig r = begin("replay", 64 << 10);
+    r.spec.fault_us = 0;
+    r.write_back_overlaps = how == 1;
+    if (how == 2) r.watermarks = (watermarks){.low = 4096, .high = 4096};
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+    launch(&r, (pages){0, 16, 1, true});
+    launch(&r, (pages){16, 16, 1, false});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->faults, 32);
+    assert_int_equal(c->written_back_bytes, 16 * 4096);
+    assert_int_equal(c->evicted_bytes, (how == 2 ? 17 : 16) * 4096);
+    kernel_ps[how] = r.result.counters.kernel_ps;
+    rig_close(&r);
+  }
+  assert_true(kernel_ps[0] >= kernel_ps[1] + 15 * PAGE_PS);
+  assert_true(kernel_ps[2] <= kernel_ps[1] + PAGE_PS);
+}
+
 /* LRU keeps what is used again, FIFO does not. */
 static void test_what_is_evicted(void **state) {
   const char *evictors[] = {"lru", "fifo", "lrm:4K"};
@@ -289,7 +312,7 @@ static void test_bad_choices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
