@@ -97,8 +97,6 @@ uint64_t auto_guard(const auto_state *s) {
   return s->mark_count > GUARD_MARKS ? s->marks[(s->mark_count - 1 - GUARD_MARKS) % AUTO_MARKS] : 0;
 }
 
-uint64_t auto_quarter(const auto_state *s) { return s->mark_count < AUTO_MARKS ? 0 : s->marks[s->mark_count % AUTO_MARKS]; }
-
 static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16_t pages) {
   auto_group *g = group_make(s, address);
   s->clock += (uint64_t)__builtin_popcount(pages & (uint16_t)~g->pages) * FF_PAGE_BYTES;

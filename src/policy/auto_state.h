@@ -84,7 +84,5 @@ bool auto_is_sparse(const ff_view *view, const auto_allocation *a);
 uint64_t auto_turnover(const auto_state *s, const ff_view *view);
 /* What has been used since this time is not evicted: the last eighth of memory came since then. */
 uint64_t auto_guard(const auto_state *s);
-/* Since this time a quarter of memory arrived. */
-uint64_t auto_quarter(const auto_state *s);
 
 #endif

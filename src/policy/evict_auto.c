@@ -2,8 +2,7 @@
 /* auto, the evictor: groups of 64 KiB, chosen a few at a time by a look at all that are in GPU memory.
  *
  *     1. what was used, or came, since the last eighth of memory arrived is left alone, if there is anything else
- *     2. what has not been used although a quarter of memory arrived since it came goes first
- *     3. then the oldest goes; or the youngest of those that were not seen used again after a pause, and then of the
+ *     2. then the oldest goes; or the youngest of those that were not seen used again after a pause, and then of the
  *        others: whichever of the two orders was regretted less
  *
  * The youngest is right for data that is swept over again and again and is larger than memory: least recently used would
@@ -17,19 +16,18 @@
 
 enum { SHARE = 16, EXPLORE = 16, REMEMBERED_PAGES = 4096, ENOUGH_JUDGED = 6 };
 
-typedef struct auto_victim { uint64_t address, recency, stamp; uint8_t rounds; bool guarded, unused; uint8_t by; } auto_victim;
+typedef struct auto_victim { uint64_t address, recency, stamp; uint8_t rounds; bool guarded; uint8_t by; } auto_victim;
 
 static int by_age(const void *a, const void *b) {
   const auto_victim *x = a, *y = b;
   if (x->guarded != y->guarded) return x->guarded - y->guarded;
-  if (!x->guarded && x->unused != y->unused) return y->unused - x->unused;
   if (x->recency != y->recency) return x->recency < y->recency ? -1 : 1;
   return (x->address > y->address) - (x->address < y->address);
 }
 
 static int by_youth(const void *a, const void *b) {
   const auto_victim *x = a, *y = b;
-  if (x->guarded || y->guarded || x->unused != y->unused) return by_age(a, b);
+  if (x->guarded || y->guarded) return by_age(a, b);
   if ((x->rounds > 0) != (y->rounds > 0)) return (x->rounds > 0) - (y->rounds > 0);
   if (x->recency != y->recency) return x->recency > y->recency ? -1 : 1;
   return (x->address > y->address) - (x->address < y->address);
@@ -43,8 +41,7 @@ static auto_victim look_at(const auto_state *s, ff_view *view, uint64_t address,
     g->used = used;
   }
   auto_victim v = {.address = address, .recency = used > g->came ? used : g->came, .rounds = g->rounds};
-  v.unused = !used;
-  v.guarded = v.recency >= (used ? guard : auto_quarter(s)); /* what was brought ahead may be used yet */
+  v.guarded = v.recency >= guard;
   return v;
 }
 
