@@ -178,7 +178,8 @@ static cudaError_t prefetch(const void *pointer, size_t bytes, int device, cudaS
 }
 
 static cudaError_t advise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
-  if (device != 0 && device != cudaCpuDeviceId) return cudaErrorInvalidDevice;
+  bool located = advice >= cudaMemAdviseSetPreferredLocation && advice != cudaMemAdviseUnsetPreferredLocation; /* else it is ignored */
+  if (located && device != 0 && device != cudaCpuDeviceId) return cudaErrorInvalidDevice;
   return engine_advise((uint64_t)(uintptr_t)pointer, bytes, (int)advice, device);
 }
 

@@ -299,7 +299,23 @@ static void scan(uint64_t begin, uint64_t end, bool append, bool rearm) {
   close(map.file);
 }
 
+/* How many page faults the process has had. If none since the last look at all pages, none of them was touched. */
+static uint64_t page_faults(void) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage)) return UINT64_MAX;
+  return (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+}
+
+static void scan_all(bool append, bool rearm) {
+  static uint64_t faults_seen = UINT64_MAX; /* when all pages that had been touched were armed */
+  if (!touches.level || !touches.regions.count) return;
+  uint64_t faults = page_faults();
+  if (faults == faults_seen && faults != UINT64_MAX) return;
+  scan(0, UINT64_MAX, append, rearm);
+  faults_seen = rearm ? faults : UINT64_MAX; /* of before: what others touched meanwhile counts */
+}
+
 engine_touch_level engine_touch_level_now(void) { return touches.level; }
-void engine_touch_collect(bool launch) { scan(0, UINT64_MAX, true, !launch); }
+void engine_touch_collect(bool launch) { scan_all(true, !launch); }
 void engine_touch_settle(uint64_t address, uint64_t bytes) { scan(address, address + bytes, false, true); }
-void engine_touch_settle_all(void) { scan(0, UINT64_MAX, false, true); }
+void engine_touch_settle_all(void) { scan_all(false, true); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the program does with managed memory between its calls: the exact operations that the access stream shows, and that
  * nothing else changes for the program. Operations are written as text: "w3+2" is a write of the pages 3 and 4 of `memory`,
- * "L" a launch, "S" a synchronisation, "C" a copy. Run once per level of what the system can show. */
+ * "L" a launch, "S" a synchronisation, "C" a copy or set, "a3@-1" advice 3 for the CPU, "p@0" a prefetch to the GPU. Run once per level of what the system can show. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -37,6 +37,8 @@ static const char *operations(void) {
       ff_text_add(&seen, "%sL", space);
     } else if (op->kind == TRACE_OP_COPY || op->kind == TRACE_OP_SET) ff_text_add(&seen, "%sC", space);
     else if (op->kind == TRACE_OP_SYNC_DEVICE) ff_text_add(&seen, "%sS", space);
+    else if (op->kind == TRACE_OP_ADVISE) ff_text_add(&seen, "%sa%d@%d", space, op->hint.advice, op->hint.device);
+    else if (op->kind == TRACE_OP_PREFETCH) ff_text_add(&seen, "%sp@%d", space, op->hint.device);
     else if (op->kind == TRACE_OP_HOST_TOUCH && op->touch.bytes) {
       uint64_t offset = op->touch.address - (uint64_t)(uintptr_t)memory;
       ff_text_add(&seen, "%s%c%llu+%llu", space, op->touch.write ? 'w' : 'r', (unsigned long long)(offset / PAGE),
@@ -162,6 +164,23 @@ static void copies_are_not_touches(void **state) {
   succeed(cudaDeviceSynchronize());
   shows("r3+1 r38+1 S");
   succeed(cudaFree(device));
+}
+
+/* Advice and prefetches are operations, behind what was touched before them; they touch nothing. */
+static void hints(void **state) {
+  (void)state;
+  NEEDS(ENGINE_TOUCH_EXACT);
+  const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, cpu = {cudaMemLocationTypeHost, 0}, other = {cudaMemLocationTypeDevice, 3};
+  memory[0] = 1;
+  succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseSetReadMostly, other)); /* the device is ignored */
+  succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseSetPreferredLocation, cpu));
+  succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseSetAccessedBy, gpu));
+  succeed(cudaMemAdvise(memory, 64 * PAGE, cudaMemAdviseUnsetPreferredLocation, other));
+  memory[PAGE] = 1;
+  succeed(cudaMemPrefetchAsync(memory, 64 * PAGE, gpu, 0, NULL));
+  succeed(cudaMemPrefetchAsync(memory, 64 * PAGE, cpu, 0, NULL));
+  succeed(cudaDeviceSynchronize());
+  shows("w0+1 a1@3 a3@-1 a5@0 a4@3 w1+1 p@0 p@-1 S");
 }
 
 /* Calls of the system that read and write managed memory work and are seen. */
@@ -294,7 +313,7 @@ int main(int count, char **arguments) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, allocate, release)
   const struct CMUnitTest tests[] = {
       CASE(first_touches), CASE(reads_and_writes_after_a_kernel), CASE(without_write_protection_all_are_writes),
-      CASE(without_userfaultfd_reads_spread), CASE(copies_are_not_touches), CASE(system_calls), CASE(threads),
+      CASE(without_userfaultfd_reads_spread), CASE(copies_are_not_touches), CASE(hints), CASE(system_calls), CASE(threads),
       CASE(a_child_shares_nothing), CASE(variables), CASE(memory_is_used_again), CASE(closed_descriptors),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
