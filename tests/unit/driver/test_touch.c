@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the program does with managed memory between its calls: the exact operations that the access stream shows, and that
  * nothing else changes for the program. Operations are written as text: "w3+2" is a write of the pages 3 and 4 of `memory`,
- * "L" a launch, "S" a synchronisation, "C" a copy or set, "a3@-1" advice 3 for the CPU, "p@0" a prefetch to the GPU. Run once per level of what the system can show. */
+ * "L" a launch, "S" a synchronisation, "C" a copy or set, "a3@-1" advice 3 for the CPU, "p@0" a prefetch to the GPU. Run once per level
+ * of what the system can show. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
