@@ -36,7 +36,6 @@ static void advise(trace_advice advice, int device, uint64_t first, uint64_t cou
 }
 static void prefetch(int device, uint64_t first, uint64_t count) {
   rig_op(r, (trace_op){.kind = TRACE_OP_PREFETCH, .hint = {PAGE(first), count * 4096, 0, device}});
-  rig_sync(r);
 }
 
 typedef struct expected { uint64_t faults, in, host_faults, out, remote; } expected; /* in, out: pages; remote: lines */
@@ -304,7 +303,8 @@ static uint64_t random_below(uint64_t n) {
   return (random_state >> 11) % n;
 }
 
-static sim_counters random_program(const manager *m, uint64_t seed, uint64_t memory) {
+/* `streams`: kernels of two streams run while the host and the others go on. */
+static sim_counters random_program(const manager *m, uint64_t seed, uint64_t memory, bool streams) {
   static const char *const hows[] = {"r", "w", "rw"};
   rig made;
   r = &made;
@@ -315,12 +315,19 @@ static sim_counters random_program(const manager *m, uint64_t seed, uint64_t mem
   r->spec.fault_batch_us = 1;
   rig_start(r);
   for (int a = 0; a < 4; a++) rig_alloc(r, PAGE(a * 200), 150 * 4096, a == 3 ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_MANAGED);
+  for (uint32_t s = 1; s <= 2 && streams; s++) rig_op(r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = s, .stream_create = {TRACE_STREAM_NON_BLOCKING}});
   for (int step = 0; step < 200; step++) {
     uint64_t first = random_below(4) * 200 + random_below(130), count = 1 + random_below(20);
     bool managed = first < 600;
     switch (random_below(4)) {
     case 0:
-      if (kept_count < 64) gpu(hows[random_below(3)], first, count);
+      if (kept_count == 64) break;
+      if (!streams) {
+        gpu(hows[random_below(3)], first, count);
+        break;
+      }
+      kept[kept_count] = (pages){first, count, true, random_below(2)};
+      rig_launch(r, (rig_kernel){.blocks = 4, .warps = 2, .warp = touch_pages, .context = &kept[kept_count++], .stream = 1 + (uint32_t)random_below(2)});
       break;
     case 1:
       if (managed) cpu(random_below(2) ? "w" : "r", first, count);
@@ -341,8 +348,10 @@ static void test_random_programs(void **state) {
   for (const manager *const *m = managers; *m; m++)
     for (uint64_t seed = 0; seed < 6; seed++) {
       uint64_t memory = seed < 3 || (*m)->placement != MANAGER_PAGED ? 64 << 20 : (*m)->whole_blocks || (*m)->ranges ? 4 << 20 : 40 * 4096;
-      sim_counters a = random_program(*m, seed, memory), b = random_program(*m, seed, memory);
-      assert_memory_equal(&a, &b, sizeof a);
+      for (int streams = 0; streams < 2; streams++) {
+        sim_counters a = random_program(*m, seed, memory, streams), b = random_program(*m, seed, memory, streams);
+        assert_memory_equal(&a, &b, sizeof a);
+      }
     }
 }
 
