@@ -42,7 +42,7 @@ pathfinder 19600 100 20
 reduce 2097152 128
 scan 1048576
 sgemm 816 816 816
-sort 20
+sort 21
 spmv 65536 16
 srad 576 576 2
 stencil 128 128 61 4
