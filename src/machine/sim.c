@@ -163,7 +163,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
     }
   }
   pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
-                         .allotment = (uint32_t)s->spec->fault_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
+                         .allotment = (uint32_t)s->spec->fault_mshrs, .merges_take_mshr = s->spec->fault_merge_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
                          .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};

@@ -7,7 +7,8 @@
  *          | decide: THROTTLE                 | a tracked NACK of the same SM is over: the TLB replays, oldest first,
  *          `------------> SM's queue ---------'   while the manager answers TRACK
  *
- * A NACK that is replayed and finds its unit resident wakes its warps at once and takes no MSHR. A manager that
+ * A NACK whose unit is on its way for another SM joins that flight; whether it takes an MSHR of its own SM all the same is the
+ * machine's choice (fault_merge_mshrs). One that is replayed and finds its unit resident wakes its warps at once. A manager that
  * throttles an SM with nothing pending would stop it for ever: the pager then tracks all the same.
  *
  * A tracked NACK whose unit finds no room, because all of GPU memory is on its way, keeps its MSHR and waits in one
@@ -83,6 +84,11 @@ static bool flight_room(pager *p, pager_unit *unit, uint64_t address, pager_comi
   return true;
 }
 
+/* The GMMU tracks the unit's far-fault already, and a further request joins it without an MSHR. */
+static bool joins_free(const pager *p, const pager_unit *unit) {
+  return !p->config.merges_take_mshr && (unit->state == PAGER_IN_FLIGHT || unit->starved);
+}
+
 /* Starts to move the NACK's unit. false: there is no room now. */
 static bool nack_start(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
@@ -108,11 +114,12 @@ static bool nack_start(pager *p, uint32_t nack) {
   return true;
 }
 
-/* Gives the NACK an MSHR: its unit starts to move unless it moves already. */
+/* Gives the NACK an MSHR, if it needs one: its unit starts to move unless it moves already. */
 static pager_outcome nack_track(pager *p, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   n->tracked = true;
-  p->sms[n->sm].pending++;
+  n->counted = !joins_free(p, n->unit);
+  p->sms[n->sm].pending += n->counted;
   if (n->unit->state == PAGER_IN_FLIGHT || n->unit->starved) return PAGER_MERGED;
   if (!p->starved_first && nack_start(p, nack)) return PAGER_STARTED;
   n = &p->nacks.items[nack];
@@ -138,8 +145,9 @@ pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *u
   *link = nack;
   waiter_add(p, nack, warp);
   manager_answer answer = decide(p, sm);
+  if (answer == MANAGER_THROTTLE && joins_free(p, unit)) answer = MANAGER_TRACK;
   if (answer == MANAGER_BUFFER) {
-    p->nacks.items[nack].tracked = true;
+    p->nacks.items[nack].tracked = p->nacks.items[nack].counted = true;
     p->sms[sm].pending++;
     if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
     pager_buffer_add(p, &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
@@ -158,7 +166,7 @@ pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *u
 /* Wakes the NACK's warps and forgets it. */
 static void nack_end(pager *p, uint32_t nack) {
   pager_nack n = p->nacks.items[nack];
-  if (n.tracked) p->sms[n.sm].pending--;
+  p->sms[n.sm].pending -= n.counted;
   p->nacks.items[nack].next_of_sm = p->free_nack;
   p->free_nack = nack;
   for (uint32_t w = n.first_waiter; w;) {
@@ -182,7 +190,7 @@ static void replay(pager *p, uint32_t sm) {
   for (uint32_t nack; (nack = p->sms[sm].queue_first);) {
     pager_unit *unit = p->nacks.items[nack].unit;
     bool here = unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE;
-    if (!here && decide(p, sm) == MANAGER_THROTTLE) return;
+    if (!here && !joins_free(p, unit) && decide(p, sm) == MANAGER_THROTTLE) return;
     p->sms[sm].queue_first = p->nacks.items[nack].next_of_sm;
     if (!p->sms[sm].queue_first) p->sms[sm].queue_last = 0;
     if (!here) {

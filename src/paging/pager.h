@@ -124,6 +124,7 @@ typedef struct pager_config {
   uint64_t memory_bytes;
   uint32_t sms;
   uint32_t allotment;   /* far-fault MSHRs per SM */
+  bool merges_take_mshr; /* also a request for a unit that is on its way already */
   pager_hooks hooks;
 } pager_config;
 
@@ -149,7 +150,7 @@ typedef struct pager_nack {
   uint64_t address;
   uint32_t sm, next_of_unit, next_of_sm; /* next_of_sm: in the throttle queue, or in the free list */
   uint32_t first_waiter, last_waiter;
-  bool tracked, blocking;
+  bool tracked, counted, blocking; /* counted: it takes one of the SM's MSHRs */
 } pager_nack;
 typedef struct pager_waiter { uint32_t warp, next; } pager_waiter;
 

@@ -34,6 +34,8 @@ static const repro_setting settings[] = {
     {"replay 4", "replay+fault_mshrs=4", NULL},
     {"replay 16", "replay", NULL},
     {"replay 64", "replay+fault_mshrs=64", NULL},
+    {"replay 1 merges count", "replay+fault_mshrs=1+fault_merge_mshrs=1", NULL},
+    {"replay 4 merges count", "replay+fault_mshrs=4+fault_merge_mshrs=1", NULL},
     {"random", "random", NULL},
     {"sequential", "sequential", NULL},
     {"locality", "locality", NULL},
@@ -69,6 +71,8 @@ static const repro_row rows[] = {
     {"replay 16 over 1 fault per SM: time saved (arithmetic mean)", 0.45, REPRO_ARITHMETIC, repro_time_saved, "replay 16", "replay 1", NULL, 0, false},
     {"replay 16 over 4 faults per SM: time saved (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, repro_time_saved, "replay 16", "replay 4", NULL, 0, false},
     {"replay 64 over 16 faults per SM: time saved (arithmetic mean)", REPRO_NONE, REPRO_ARITHMETIC, repro_time_saved, "replay 64", "replay 16", NULL, 0, false},
+    BOTH("replay 1 fault per SM, merged ones counted: time over copy", REPRO_NONE, repro_time_ratio, "replay 1 merges count", "copy"),
+    BOTH("replay 4 faults per SM, merged ones counted: time over copy", REPRO_NONE, repro_time_ratio, "replay 4 merges count", "copy"),
     {"replay 16 faults per SM: programs at least 2x slower than copy", 0.5, REPRO_SHARE, repro_time_ratio, "replay 16", "copy", NULL, 2, false},
     {"replay 16 faults per SM: time over copy (highest)", 7, REPRO_HIGHEST, repro_time_ratio, "replay 16", "copy", NULL, 0, false},
     /* section 4, Figure 6 and the contributions */

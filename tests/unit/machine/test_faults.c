@@ -6,7 +6,7 @@
 
 typedef struct setup {
   double fault_us;
-  uint64_t mshrs, sms, unit;
+  uint64_t mshrs, merge_mshrs, sms, unit;
   double link_gbs;
 } setup;
 
@@ -15,6 +15,7 @@ static sim_result faulting(const char *manager, setup c, rig_kernel k) {
   rig_open(&r, manager);
   r.spec.fault_us = c.fault_us;
   r.spec.fault_mshrs = c.mshrs ? c.mshrs : 4;
+  r.spec.fault_merge_mshrs = c.merge_mshrs;
   if (c.sms) r.spec.sm_count = c.sms;
   if (c.unit) r.spec.fault_page_bytes = c.unit;
   if (c.link_gbs > 0) r.spec.link_h2d_gbs = c.link_gbs;
@@ -113,6 +114,29 @@ static void test_throttled_request_meets_a_flight(void **state) {
   assert_true(c.kernel_ps >= 24 * US && c.kernel_ps < 27 * US); /* not 40: the replay finds page 1 on its way */
 }
 
+/* SM 0 brings page 0. SM 1 may have one fault: it asks for page 0, which is on its way, and for page 1. */
+static void joins_and_asks(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  uint32_t two = 2;
+  if (b == 0) {
+    rig_load_wait(w, PAGE(0));
+    return;
+  }
+  rig_issue(w, 1000); /* 4 us later */
+  gather(w, b, i, &two);
+}
+static void test_merged_fault_takes_no_mshr(void **state) {
+  rig_kernel k = {.blocks = 2, .warps = 1, .warp = joins_and_asks};
+  sim_counters c = faulting("replay", (setup){.fault_us = 20, .mshrs = 1}, k).counters;
+  assert_int_equal(c.faults, 2);
+  assert_int_equal(c.faults_merged, 1);
+  assert_int_equal(c.faults_throttled, 0);
+  assert_true(c.kernel_ps >= 24 * US && c.kernel_ps < 27 * US); /* page 1 at once */
+  c = faulting("replay", (setup){.fault_us = 20, .mshrs = 1, .merge_mshrs = 1}, k).counters;
+  assert_int_equal(c.faults, 2);
+  assert_int_equal(c.faults_throttled, 1);
+  assert_true(c.kernel_ps >= 40 * US && c.kernel_ps < 43 * US); /* page 1 when page 0 is there */
+}
+
 /* ---- who goes on ---- */
 
 /* Block 0 (SM 0): warp 0 faults on a new page while warp 1 hits a resident one, 100 times. Block 1 (SM 1) hits too. */
@@ -194,7 +218,7 @@ static void test_neighbours_in_one_window(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_service_time), cmocka_unit_test(test_slow_link), cmocka_unit_test(test_merging_over_sms_and_warps),
-      cmocka_unit_test(test_allotment), cmocka_unit_test(test_throttled_request_meets_a_flight),
+      cmocka_unit_test(test_allotment), cmocka_unit_test(test_throttled_request_meets_a_flight), cmocka_unit_test(test_merged_fault_takes_no_mshr),
       cmocka_unit_test(test_replay_lets_the_others_go_on), cmocka_unit_test(test_demand_stops_its_sm_only),
       cmocka_unit_test(test_blocking_faults_are_serial), cmocka_unit_test(test_large_units),
       cmocka_unit_test(test_neighbours_in_one_window),

@@ -284,7 +284,7 @@ static watermarks marks; /* for the next random_run */
 static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t memory, const ff_policy *policy, bool whole) {
   testbed t = {.shift = shift, .scarce = memory < PAGES * 4096 * (whole ? 3 : 1)};
   pager_config config = {.manager = manager_find("replay"), .unit_bytes = UINT64_C(4096) << shift, .memory_bytes = memory,
-                         .sms = SMS, .allotment = allotment, .prefetch = policy, .evict = policy, .whole_blocks = whole, .ranges = partial.ranges,
+                         .sms = SMS, .allotment = allotment, .merges_take_mshr = seed % 2, .prefetch = policy, .evict = policy, .whole_blocks = whole, .ranges = partial.ranges,
                          .gap_bytes = partial.gap_bytes, .flight_limit = partial.flight_limit, .watermarks = marks, .hooks = HOOKS(&t)};
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
