@@ -264,6 +264,54 @@ static void test_tbn_with_tree(void **state) {
   mini_close(&m);
 }
 
+/* ":fit": nothing more is brought once less than 1 MiB is free, even when more is free again. */
+static void test_tbn_fit(void **state) {
+  mini m;
+  mini_open(&m, 4, FF_BLOCK_PAGES); /* 2 MiB */
+  mini_prefetcher(&m, "tbn:fit");
+  mini_evictor(&m, "lru");
+  mini_allocate(&m, MINI_BASE, 4 * FF_BLOCK_BYTES);
+  assert_true(mini_touch(&m, 0));
+  assert_int_equal(m.moved, 64 * KB);
+  for (uint64_t page = 1; page < 300; page++) mini_touch(&m, page);
+  uint64_t faults = m.faults;
+  for (uint64_t page = 2 * FF_BLOCK_PAGES; page < 2 * FF_BLOCK_PAGES + 16; page++) {
+    assert_true(mini_touch(&m, page)); /* a fault for each page */
+    assert_int_equal(m.moved, 4 * KB);
+  }
+  assert_int_equal(m.faults, faults + 16);
+  for (uint64_t page = 0; page < 2 * FF_BLOCK_PAGES; page++)
+    if (m.pages[page].valid) mini_leave(&m, page);
+  assert_true(mini_touch(&m, 3 * FF_BLOCK_PAGES));
+  assert_int_equal(m.moved, 4 * KB);
+  mini_close(&m);
+}
+
+/* One page of the fault's block and allocation beside each fault, any of them, none twice. */
+static void test_anypage(void **state) {
+  mini m;
+  uint64_t first = FF_BLOCK_PAGES - 40, end = FF_BLOCK_PAGES + 100, pairs = 0;
+  mini_open(&m, 4, MINI_ALL);
+  mini_prefetcher(&m, "anypage");
+  mini_allocate(&m, mini_address(first), (end - first) * 4096);
+  mini_allocate(&m, mini_address(end), 64 * 4096);
+  for (uint64_t page = first; page < end; page++) {
+    uint64_t before = 0, after = 0; /* of the allocation's other block */
+    uint64_t other = page < FF_BLOCK_PAGES ? FF_BLOCK_PAGES : first, other_end = page < FF_BLOCK_PAGES ? end : FF_BLOCK_PAGES;
+    for (uint64_t p = other; p < other_end; p++) before += m.pages[p].valid;
+    if (mini_touch(&m, page)) {
+      assert_true(m.moved == 4 * KB || m.moved == 8 * KB); /* the page it drew may be there */
+      pairs += m.moved == 8 * KB;
+    }
+    for (uint64_t p = other; p < other_end; p++) after += m.pages[p].valid;
+    assert_int_equal(before, after);
+  }
+  assert_int_equal(m.valid, end - first); /* and nothing of the other allocation */
+  assert_int_equal(m.faults + pairs, end - first);
+  assert_in_range(pairs, 20, 70);
+  mini_close(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tbnp_doubling), cmocka_unit_test(test_tbnp_one_three_zero), cmocka_unit_test(test_tbnp_odd_ones_first),
@@ -273,7 +321,7 @@ int main(void) {
       cmocka_unit_test(test_tbnp_allocations_that_share_a_block), cmocka_unit_test(test_tbnp_batch),
       cmocka_unit_test(test_tbne_in_order), cmocka_unit_test(test_tbne_even_ones_first), cmocka_unit_test(test_tbne_tail),
       cmocka_unit_test(test_tbne_takes_the_oldest_block_first), cmocka_unit_test(test_tbne_many_bytes_and_pages_on_their_way),
-      cmocka_unit_test(test_tbn_with_tree),
+      cmocka_unit_test(test_tbn_with_tree), cmocka_unit_test(test_tbn_fit), cmocka_unit_test(test_anypage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
