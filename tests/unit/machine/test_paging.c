@@ -237,6 +237,56 @@ static void test_cpu_takes_the_page_back(void **state) {
   rig_close(&r);
 }
 
+/* Zhang's state machine, one event after the other; after each: the page's state by its valid units, and KiB moved so far. */
+typedef enum page_state { IN_CPU, PARTIAL, IN_GPU } page_state;
+typedef struct transition { char event; uint32_t unit; page_state state; uint32_t in, out, faults; } transition;
+
+static void run_transitions(const char *manager, const transition *t, uint32_t count) {
+  for (uint32_t n = 1; n <= count; n++) {
+    rig r = begin(manager, 0);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 2 << 20, TRACE_MEMORY_MANAGED);
+    for (uint32_t i = 0; i < n; i++) {
+      uint64_t address = RIG_BASE + t[i].unit * UINT64_C(1024);
+      steps one = {1, {t[i].unit}, t[i].event == 'W'};
+      if (t[i].event == 'G' || t[i].event == 'W') rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = touch_units, .context = &one});
+      else rig_op(&r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = address, .bytes = 4, .write = t[i].event == 'c'}});
+    }
+    const sim_counters *c = &rig_finish(&r)->counters;
+    uint64_t valid = r.sim->pager->resident >> 10;
+    page_state state = valid == 2048 ? IN_GPU : valid ? PARTIAL : IN_CPU;
+    if (state != t[n - 1].state || c->h2d_bytes >> 10 != t[n - 1].in || c->d2h_bytes >> 10 != t[n - 1].out || c->faults != t[n - 1].faults)
+      fail_msg("%s, event %u: state %d, %d KiB in, %d out, %d far-faults", manager, n, state, (int)(c->h2d_bytes >> 10), (int)(c->d2h_bytes >> 10), (int)c->faults);
+    rig_close(&r);
+  }
+}
+
+/* G, W: the GPU reads or writes a unit. C, c: the CPU reads or writes four bytes of one. */
+static void test_every_transition(void **state) {
+  static const transition single[] = {
+      {'C', 5, IN_CPU, 0, 0, 0},         /* at home */
+      {'G', 10, PARTIAL, 1, 0, 1},       /* valid-in-CPU, GPU request: the part */
+      {'G', 10, PARTIAL, 1, 0, 1},       /* partial-valid, inside: a hit */
+      {'G', 12, PARTIAL, 3, 0, 2},       /* partial-valid, outside: more, the range grows */
+      {'W', 11, PARTIAL, 3, 0, 2},       /* inside */
+      {'C', 2000, IN_CPU, 3, 1, 2},      /* partial-valid, CPU request: the whole page; what the GPU wrote is copied */
+      {'G', 0, PARTIAL, 4, 1, 3},
+      {'G', 2047, IN_GPU, 4 + 2047, 1, 4}, /* all of it covered: valid-in-GPU */
+      {'W', 1000, IN_GPU, 4 + 2047, 1, 4},
+      {'C', 1, IN_CPU, 4 + 2047, 2, 4},  /* valid-in-GPU, CPU request */
+      {'G', 3, PARTIAL, 4 + 2048, 2, 5},
+      {'c', 3, IN_CPU, 4 + 2048, 2, 5},  /* a CPU write, too */
+      {'G', 3, PARTIAL, 4 + 2049, 2, 6}}; /* and the GPU fetches what the CPU has written */
+  static const transition multi[] = {
+      {'G', 0, PARTIAL, 1, 0, 1},
+      {'W', 100, PARTIAL, 2, 0, 2},
+      {'c', 100, IN_CPU, 2, 1, 2},       /* the CPU writes four bytes of a unit that is newer on the GPU: it is copied first */
+      {'G', 100, PARTIAL, 3, 1, 3},
+      {'C', 0, IN_CPU, 3, 1, 3}};
+  run_transitions("partial-single", single, sizeof single / sizeof *single);
+  run_transitions("partial-multi", multi, sizeof multi / sizeof *multi);
+}
+
 static void test_zero_copy(void **state) {
   rig r = begin("zero-copy", 64 << 10);
   rig_start(&r);
@@ -315,7 +365,7 @@ int main(void) {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
+      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
