@@ -104,18 +104,17 @@ static ff_status check_manager(cli_setup *setup, char *name, size_t size, const 
 
 /* "copy, demand" -> each a known manager, none twice. "none" means no manager: the program is only executed. */
 static ff_status check_managers(cli_setup *setup, const machine_spec *spec, ff_error *error) {
-  enum { LIMIT = 16 };
   if (!strcmp(setup->managers, "none")) {
     setup->managers[0] = '\0';
     return FF_OK;
   }
-  char names[sizeof setup->managers], name[sizeof setup->managers], labels[LIMIT][SIM_LABEL_LENGTH], *rest = NULL;
+  char names[sizeof setup->managers], name[sizeof setup->managers], labels[SESSION_MANAGER_LIMIT][SIM_LABEL_LENGTH], *rest = NULL;
   uint32_t count = 0;
   ff_text whole = {0};
   ff_status status = FF_OK;
   strcpy(names, setup->managers);
   for (char *each = strtok_r(names, ", ", &rest); each && !status; each = strtok_r(NULL, ", ", &rest)) {
-    if (count == LIMIT) status = ff_fail(error, FF_LIMIT, "more than %d memory managers at once", LIMIT);
+    if (count == SESSION_MANAGER_LIMIT) status = ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
     if (status) break;
     strcpy(name, each);
     status = check_manager(setup, name, sizeof name, spec, labels[count], error);

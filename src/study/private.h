@@ -12,8 +12,6 @@
 #include "report/report.h"
 #include "study/session.h"
 
-enum { SESSION_MANAGER_LIMIT = 16 };
-
 struct session {
   session_options options;
   machine_spec spec;

@@ -27,6 +27,8 @@ typedef struct session_options { /* what `farfault run` passes through the envir
  * today's nvcc makes without options. */
 #define SESSION_DEFAULT_MACHINE "h200"
 
+enum { SESSION_MANAGER_LIMIT = 32 }; /* simulations of one run */
+
 typedef struct session_progress { /* shared memory, written by the program's process, read by `farfault run` */
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
   char kernel[128];
