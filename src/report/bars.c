@@ -126,11 +126,25 @@ static void add_line(const bars_panel *p, const axis *a, ff_text *out) {
   ff_text_add(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#444\" stroke-dasharray=\"6 4\"/>\n", LEFT, y, WIDTH - RIGHT, y);
 }
 
-/* A line as in the plot and its name; returns where the next entry begins. */
-static double add_legend_line(double x, double y, const char *style, const char *name, ff_text *out) {
-  ff_text_add(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x, y - 4, x + 20, y - 4, style);
-  add_text(out, x + 25, y, "font-size=\"12\"", name);
-  return x + 25 + LETTER * (double)strlen(name) + 18;
+/* ---- the legend: entries behind each other, in as many lines as it takes ---- */
+
+typedef struct legend { double x, y; } legend; /* where the next entry begins */
+
+/* Takes room for a mark so wide with the name behind it, writes the name, and returns where the mark begins. */
+static double legend_entry(legend *l, double mark, const char *name, ff_text *out) {
+  double width = mark + 5 + LETTER * (double)strlen(name), x = l->x;
+  if (x > LEFT && x + width > WIDTH - RIGHT) {
+    x = LEFT;
+    l->y += LEGEND;
+  }
+  l->x = x + width + 18;
+  add_text(out, x + mark + 5, l->y, "font-size=\"12\"", name);
+  return x;
+}
+
+static void legend_line(legend *l, const char *style, const char *name, ff_text *out) {
+  double x = legend_entry(l, 20, name, out);
+  ff_text_add(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x, l->y - 4, x + 20, l->y - 4, style);
 }
 
 static bool has_paper(const bars_panel *p) {
@@ -139,22 +153,22 @@ static bool has_paper(const bars_panel *p) {
   return false;
 }
 
-static void add_legend(const bars_panel *p, double y, ff_text *out) {
-  double x = LEFT;
+/* Returns the last line's y. */
+static double add_legend(const bars_panel *p, double y, ff_text *out) {
+  legend l = {LEFT, y};
   for (uint32_t i = 0; i < p->series_count; i++) {
-    ff_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, y - 10, colours[i % BARS_SERIES]);
-    add_text(out, x + 17, y, "font-size=\"12\"", p->series[i]);
-    x += 17 + LETTER * (double)strlen(p->series[i]) + 18;
+    double x = legend_entry(&l, 12, p->series[i], out);
+    ff_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, l.y - 10, colours[i % BARS_SERIES]);
   }
-  if (has_paper(p)) x = add_legend_line(x, y, "stroke=\"#000\" stroke-width=\"3\"", "the paper's value", out);
-  if (!isnan(p->line) && p->line_label) add_legend_line(x, y, "stroke=\"#444\" stroke-dasharray=\"6 4\"", p->line_label, out);
+  if (has_paper(p)) legend_line(&l, "stroke=\"#000\" stroke-width=\"3\"", "the paper's value", out);
+  if (!isnan(p->line) && p->line_label) legend_line(&l, "stroke=\"#444\" stroke-dasharray=\"6 4\"", p->line_label, out);
+  return l.y;
 }
 
 /* Returns where the next panel begins. */
 static double add_panel(const bars_panel *p, double y, ff_text *out) {
   add_text(out, LEFT, y + 18, "font-size=\"15\" font-weight=\"bold\"", p->title);
-  add_legend(p, y + TOP - 8, out);
-  axis a = choose_axis(p, y + TOP + LEGEND - 8);
+  axis a = choose_axis(p, add_legend(p, y + TOP - 8, out) + LEGEND);
   add_axis(&a, p->axis, out);
   double width = (double)(WIDTH - LEFT - RIGHT) / (p->group_count ? p->group_count : 1);
   for (uint32_t i = 0; i < p->group_count; i++) add_group(p, &a, i, LEFT + width * i, width, out);

@@ -55,6 +55,19 @@ static void test_logarithmic(void **state) {
   free(svg);
 }
 
+/* A legend that is wider than the picture goes on in the next line, and the plot begins below that. */
+static void test_long_legend(void **state) {
+  static const char *long_series[] = {"a name of more than half of the picture, which is a thousand and one hundred pixels wide, as everybody knows",
+                                      "another one of the same length, so that there is no room for both of them in one line of the legend above"};
+  double ours[] = {10, 5, 2.5, 1}, paper[] = {NAN, NAN, NAN, NAN};
+  char *svg = draw((bars_panel){.title = "t", .axis = "a", .groups = groups, .series = long_series, .group_count = 2, .series_count = 2, .ours = ours,
+                                .paper = paper, .line = NAN});
+  assert_non_null(strstr(svg, "x=\"70.0\" y=\"62.0\" width=\"12\" height=\"12\" fill=\"#0072b2\""));
+  assert_non_null(strstr(svg, "x=\"70.0\" y=\"82.0\" width=\"12\" height=\"12\" fill=\"#e69f00\""));
+  assert_non_null(strstr(svg, "x=\"120.5\" y=\"112.0\" width=\"185.8\" height=\"300.0\" fill=\"#0072b2\""));
+  free(svg);
+}
+
 static void test_nothing(void **state) {
   double none[] = {NAN, INFINITY, NAN, NAN};
   for (int logarithmic = 0; logarithmic < 2; logarithmic++) {
@@ -68,6 +81,6 @@ static void test_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_logarithmic), cmocka_unit_test(test_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_logarithmic), cmocka_unit_test(test_long_legend), cmocka_unit_test(test_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
