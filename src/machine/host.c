@@ -56,6 +56,24 @@ static uint64_t page_bytes_of(uint64_t address, uint64_t bytes) {
 
 static bool lives_on_gpu(trace_memory_kind kind) { return kind == TRACE_MEMORY_DEVICE || kind == TRACE_MEMORY_MANAGED; }
 
+static bool block_used(const sim *s, uint64_t block) { /* by any allocation that lives on the GPU */
+  const pager *p = s->pager;
+  for (size_t at = pager_first_behind(p, block << PAGER_CHUNK_SHIFT); at < p->by_address.count; at++) {
+    const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
+    if (a->address >> PAGER_CHUNK_SHIFT > block) return false;
+    if (lives_on_gpu(a->kind)) return true;
+  }
+  return false;
+}
+
+/* GPU memory for all of an allocation which is not mapped now: its pages, or the blocks that no other one is in. */
+static uint64_t memory_for(const sim *s, uint64_t address, uint64_t bytes) {
+  if (!s->manager->whole_blocks || !bytes) return page_bytes_of(address, bytes);
+  uint64_t first = address >> PAGER_CHUNK_SHIFT, last = (address + bytes - 1) >> PAGER_CHUNK_SHIFT;
+  uint64_t blocks = last - first + 1 - block_used(s, first) - (last != first && block_used(s, last));
+  return blocks * FF_BLOCK_BYTES;
+}
+
 /* --gpu-memory 75%: of the most that was allocated at one time. The program's memory comes bit by bit, so does the GPU's. */
 static void grow_memory(sim *s, uint64_t mapped) {
   if (!(s->gpu_memory_share > 0)) return;
@@ -70,7 +88,7 @@ static void allocate(sim *s, const trace_op *op) {
   spend(s, s->t.malloc);
   if (s->failed) return;
   bool counted = lives_on_gpu(op->alloc.memory);
-  uint64_t bytes = page_bytes_of(op->alloc.address, op->alloc.bytes);
+  uint64_t bytes = memory_for(s, op->alloc.address, op->alloc.bytes);
   if (counted) grow_memory(s, s->mapped + bytes);
   if (counted && s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
     char wanted[32], there[32];
@@ -99,7 +117,7 @@ static void release(sim *s, const trace_op *op) {
   pager_allocation a = s->pager->allocations.items[index];
   pager_unmap(s->pager, op->free.address);
   if (!lives_on_gpu(a.kind)) return;
-  s->mapped -= page_bytes_of(a.address, a.bytes);
+  s->mapped -= memory_for(s, a.address, a.bytes);
   s->mapped_raw -= a.bytes;
 }
 

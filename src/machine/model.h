@@ -334,7 +334,7 @@ struct sim {
   uint32_t next_kept_back;
   sim_counters *segment_kernel; /* segments: for which something is fetched now; NULL: nothing is */
   bool touches_recorded;        /* the program says when the host touches managed memory */
-  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory, in whole pages and as asked for */
+  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory: in whole pages (or blocks, if it is handed out so), and as asked for */
   bool failed;
   uint64_t processed;           /* operations */
   ps device_end;                /* the latest end of any operation */

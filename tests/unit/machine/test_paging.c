@@ -316,6 +316,30 @@ static void test_share_of_memory(void **state) {
   rig_close(&r);
 }
 
+/* Where memory is handed out in blocks of 2 MiB, a share is of the blocks that the allocations lie in. */
+static void test_share_of_blocks(void **state) {
+  static const struct { double share; uint64_t memory; } expected[] = {{1, 8 << 20}, {0.75, 6 << 20}};
+  for (int i = 0; i < 2; i++) {
+    rig r = begin("uvm", 0);
+    r.gpu_memory_share = expected[i].share;
+    rig_start(&r);
+    rig_alloc(&r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);             /* the second half of a block and the first of the next */
+    rig_alloc(&r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED);            /* the rest of that */
+    rig_alloc(&r, PAGE(1024), 100, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE);               /* beside it */
+    rig_alloc(&r, PAGE(2048), 4096, TRACE_MEMORY_PINNED);               /* not the GPU's */
+    rig_alloc(&r, PAGE(2049), 4096, TRACE_MEMORY_DEVICE);
+    launch(&r, (pages){256, 768, 1, false});
+    static const uint32_t order[] = {1024, 256, 2049, 1025, 2048, 768};
+    for (int k = 0; i == 1 && k < 6; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->evicted_bytes, 0);
+    assert_int_equal(r.sim->gpu_memory, expected[i].memory);
+    assert_int_equal(r.sim->mapped, i ? 0 : 8 << 20);
+    rig_close(&r);
+  }
+}
+
 /* Warps of all SMs read in eight blocks by turns, and there is memory for two: what has come is used before it goes, so
  * hardly an access faults twice. */
 static void eight_blocks(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
@@ -365,7 +389,7 @@ int main(void) {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
+      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_share_of_blocks), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
