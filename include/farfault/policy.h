@@ -62,7 +62,6 @@ struct ff_view {
   uint64_t now;
   uint64_t unit_bytes;    /* what a far-fault moves at least */
   uint64_t capacity;      /* of GPU memory that allocations can have */
-  uint64_t piece_bytes;   /* in which GPU memory is handed out: FF_BLOCK_BYTES, or 1 if every page counts by itself */
   uint64_t (*free_bytes)(const ff_view *view);
   void (*block)(const ff_view *view, uint64_t address, ff_block *block);        /* the block around `address` */
   bool (*allocation)(const ff_view *view, uint64_t address, ff_allocation *allocation); /* false: there is none */

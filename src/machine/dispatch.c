@@ -35,13 +35,6 @@ static warp *warp_take(sim *s) {
 
 /* ---- where the program has come to, for policies that know its future: the first block that is not over ---- */
 
-static void position_update(sim *s, uint64_t behind_all) {
-  uint64_t first = behind_all;
-  for (size_t i = 0; i < s->positions.count; i++)
-    if (s->positions.items[i] < first) first = s->positions.items[i];
-  s->pager->position = first;
-}
-
 static void position_begin(sim *s, block *b, uint64_t number) {
   if (s->record) trace_future_block(s->record, s->reader, b->chunk, b->kernel->launch, number);
   if (!s->future) return;
@@ -56,7 +49,11 @@ static void position_end(sim *s, const block *b) {
   size_t at = 0;
   while (s->positions.items[at] != b->position) at++;
   s->positions.items[at] = s->positions.items[--s->positions.count];
-  if (b->position == s->pager->position) position_update(s, s->positions.count ? UINT64_MAX : b->position + 1);
+  if (b->position != s->pager->position) return;
+  uint64_t first = s->positions.count ? UINT64_MAX : b->position + 1;
+  for (size_t i = 0; i < s->positions.count; i++)
+    if (s->positions.items[i] < first) first = s->positions.items[i];
+  s->pager->position = first;
 }
 
 /* ---- blocks ---- */

@@ -237,7 +237,7 @@ static void view_propose(ff_view *view, uint64_t address, uint64_t bytes) {
 
 void pager_view_init(pager *p) {
   p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes,
-                      .piece_bytes = p->config.whole_blocks ? FF_BLOCK_BYTES : 1, .free_bytes = view_free, .block = view_block,
+                      .free_bytes = view_free, .block = view_block,
                       .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
                       .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose};
 }

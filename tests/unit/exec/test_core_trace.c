@@ -28,11 +28,11 @@ static void add_access(ff_text *text, const uint64_t *word) {
   ff_text_add(text, "\n");
 }
 
-/* "issue n[+memory][ sfu][ fp64]", "load bytes pc mask: line/lanes/sectors ...", "wait k", "barrier id[ arrive] of n", "exit" */
+/* "run n[+memory][ sfu][ fp64]", "load bytes pc mask: line/lanes/sectors ...", "wait k", "barrier id[ arrive] of n", "exit" */
 static void add_record(ff_text *text, const uint64_t *word) {
   switch (trace_word_kind(*word)) {
   case TRACE_ISSUE:
-    ff_text_add(text, "issue %u", trace_issue_count(*word));
+    ff_text_add(text, "run %u", trace_issue_count(*word));
     if (trace_issue_memory(*word)) ff_text_add(text, "+%u", trace_issue_memory(*word));
     if (trace_issue_sfu(*word)) ff_text_add(text, " sfu %u", trace_issue_sfu(*word));
     if (trace_issue_fp64(*word)) ff_text_add(text, " fp64 %u", trace_issue_fp64(*word));
@@ -99,100 +99,100 @@ static void compare(const char *functions, const char *body, uint32_t threads, u
 
 static void test_rows(void **state) {
   compare("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r6, %r3, 1; add.u32 %r7, %r5, %r6; st.global.u32 [%rd2+128], %r7;", 32, 0,
-          "issue 6\nload 4 pc 5 mask ffffffff: 0/32/f\nissue 1\nwait 0\nissue 2\nstore 4 pc 8 mask ffffffff: 80/32/f\nissue 1\nexit\n");
+          "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nwait 0\nrun 2\nstore 4 pc 8 mask ffffffff: 80/32/f\nrun 1\nexit\n");
   compare("", AT "ld.global.nc.u32 %r5, [%rd2+16]; st.volatile.global.u8 [%rd2+1], %rs1;", 32, 0,
-          "issue 6\nload nc 4 pc 5 mask ffffffff: 0/28/f 80/4/1\nissue 1\nstore bypass 1 pc 6 mask ffffffff: 0/32/f\nissue 1\nexit\n");
+          "run 6\nload nc 4 pc 5 mask ffffffff: 0/28/f 80/4/1\nrun 1\nstore bypass 1 pc 6 mask ffffffff: 0/32/f\nrun 1\nexit\n");
   compare("", AT "shl.b64 %rd1, %rd1, 2; add.s64 %rd2, %out, %rd1; ld.global.cs.v4.f32 {%f1,%f2,%f3,%f4}, [%rd2+64]; add.f32 %f1, %f2, %f3;", 32, 0,
-          "issue 8\nload streaming 16 pc 7 mask ffffffff: 0/4/c 80/8/f 100/8/f 180/8/f 200/4/3\nwait 0\nissue 2\nexit\n");
+          "run 8\nload streaming 16 pc 7 mask ffffffff: 0/4/c 80/8/f 100/8/f 180/8/f 200/4/3\nwait 0\nrun 2\nexit\n");
 }
 
 static void test_masks(void **state) {
   compare("", AT "setp.ge.u32 %p1, %r3, 20; @%p1 ld.global.u32 %r5, [%rd2]; and.b32 %r6, %r3, 1; setp.eq.u32 %p2, %r6, 0; @%p2 st.global.u32 [%rd2], 1;", 32, 0,
-          "issue 7\nload 4 pc 6 mask fff00000: 0/12/c\nissue 3\nstore 4 pc 9 mask 55555555: 0/16/f\nissue 1\nexit\n");
+          "run 7\nload 4 pc 6 mask fff00000: 0/12/c\nrun 3\nstore 4 pc 9 mask 55555555: 0/16/f\nrun 1\nexit\n");
   compare("", AT "ld.global.u32 %r5, [%out+256]; setp.gt.u32 %p1, %r3, 99; @%p1 st.global.u32 [%rd2], 1;", 24, 0,
-          "issue 6\nload 4 pc 5 mask ffffff: 100/24/1\nissue 3\nexit\n");
+          "run 6\nload 4 pc 5 mask ffffff: 100/24/1\nrun 3\nexit\n");
 }
 
 static void test_gathers(void **state) {
   compare("", AT "mul.lo.u32 %r4, %r3, 160; cvt.u64.u32 %rd3, %r4; add.s64 %rd3, %rd3, %out; setp.lt.u32 %p1, %r3, 5; @!%p1 bra E; ld.global.u64 %rd4, [%rd3]; E:", 32, 0,
-          "issue 11\nload 8 pc 10 mask 1f: 0/1/1 80/1/2 100/1/4 180/1/8 280/1/1\nissue 1\nexit\n");
+          "run 11\nload 8 pc 10 mask 1f: 0/1/1 80/1/2 100/1/4 180/1/8 280/1/1\nrun 1\nexit\n");
   compare("", AT "xor.b32 %r4, %r3, 21; mul.wide.u32 %rd3, %r4, 8; add.s64 %rd3, %rd3, %out; ld.global.u64 %rd4, [%rd3]; add.s64 %rd5, %rd4, 1;", 32, 0,
-          "issue 9\nload 8 pc 8 mask ffffffff: 80/16/f 0/16/f\nwait 0\nissue 2\nexit\n");
+          "run 9\nload 8 pc 8 mask ffffffff: 80/16/f 0/16/f\nwait 0\nrun 2\nexit\n");
 }
 
 /* Two loads; the second is needed first: k counts from the youngest. A register that is overwritten waits too. */
 static void test_waits(void **state) {
   compare("", AT "ld.global.u32 %r5, [%rd2]; ld.global.u32 %r6, [%rd2+128]; add.u32 %r7, %r6, 1; add.u32 %r8, %r5, 1; add.u32 %r9, %r5, %r6;", 32, 0,
-          "issue 6\nload 4 pc 5 mask ffffffff: 0/32/f\nissue 1\nload 4 pc 6 mask ffffffff: 80/32/f\nwait 0\nissue 1\nwait 1\nissue 3\nexit\n");
+          "run 6\nload 4 pc 5 mask ffffffff: 0/32/f\nrun 1\nload 4 pc 6 mask ffffffff: 80/32/f\nwait 0\nrun 1\nwait 1\nrun 3\nexit\n");
   compare("", AT "ld.global.v2.u32 {%r5, %r6}, [%out]; add.u32 %r7, %r5, %r6; ld.global.u32 %r8, [%out+64]; mov.u32 %r8, 5;", 32, 0,
-          "issue 6\nload 8 pc 5 mask ffffffff: 0/32/1\nwait 0\nissue 2\nload 4 pc 7 mask ffffffff: 0/32/4\nwait 0\nissue 2\nexit\n");
+          "run 6\nload 8 pc 5 mask ffffffff: 0/32/1\nwait 0\nrun 2\nload 4 pc 7 mask ffffffff: 0/32/4\nwait 0\nrun 2\nexit\n");
   compare("", "ld.global.u32 %r5, [%out]; mov.u32 %r6, 0; L: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 2; @%p1 bra U; bra M; U: add.u32 %r7, %r5, 1; M: setp.lt.u32 %p2, %r6, %n; @%p2 bra L;", 32, 3,
-          "issue 3\nload 4 pc 2 mask ffffffff: 0/32/1\nissue 10\nwait 0\nissue 10\nexit\n");
+          "run 3\nload 4 pc 2 mask ffffffff: 0/32/1\nrun 10\nwait 0\nrun 10\nexit\n");
 }
 
 static void test_atomics(void **state) {
   compare("", AT "atom.global.add.u32 %r5, [%out+4], 1; atom.global.add.u32 %r6, [%rd2], 1; red.global.add.u64 [%out+8], 1; add.u32 %r7, %r6, 1;", 32, 0,
-          "issue 6\natomic 4 pc 5 mask ffffffff: 0/32/1\nissue 1\natomic returns 4 pc 6 mask ffffffff: 0/32/f\nissue 1\natomic 8 pc 7 mask ffffffff: 0/32/1\nwait 0\nissue 2\nexit\n");
+          "run 6\natomic 4 pc 5 mask ffffffff: 0/32/1\nrun 1\natomic returns 4 pc 6 mask ffffffff: 0/32/f\nrun 1\natomic 8 pc 7 mask ffffffff: 0/32/1\nwait 0\nrun 2\nexit\n");
 }
 
 /* Shared memory: 1 pass without conflicts, 2 for two words in each bank, 32 for a column; 64-bit rows take 2. */
 static void test_shared_passes(void **state) {
   static const char head[] = ".shared .align 16 .b8 sh[16384];";
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 2; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6]; ld.shared.u32 %r7, [%r5]; add.u32 %r9, %r7, 1;", 32, 0, "issue 12\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6];", 32, 0, "issue 10+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 7; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r7;", 32, 0, "issue 10+31\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u64 %rd7, [%r6];", 32, 0, "issue 10+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];", 32, 0, "issue 10+3\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 2; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6]; ld.shared.u32 %r7, [%r5]; add.u32 %r9, %r7, 1;", 32, 0, "run 12\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u32 %r7, [%r6];", 32, 0, "run 10+1\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 7; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r7;", 32, 0, "run 10+31\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 3; add.u32 %r6, %r6, %r5; ld.shared.u64 %rd7, [%r6];", 32, 0, "run 10+1\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shl.b32 %r6, %r3, 4; add.u32 %r6, %r6, %r5; ld.shared.v4.u32 {%r7,%r8,%r9,%r10}, [%r6];", 32, 0, "run 10+3\nexit\n");
   /* the halves of a warp: one cell each in different banks and in the same bank; one row for both, two rows side by side, two rows apart */
-  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 6; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 8; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11+1\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "issue 11\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 3, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "issue 13\nexit\n");
-  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 2, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "issue 13+1\nexit\n");
-  compare("", AT ".local .align 8 .b8 depot[32]; st.local.u64 [depot+8], %rd1; ld.local.u32 %r4, [depot+12];", 32, 0, "issue 8+1\nexit\n");
-  compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "issue 11+3\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 6; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; shr.u32 %r6, %r3, 4; shl.b32 %r7, %r6, 8; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11+1\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7];", 32, 0, "run 11\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 3, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "run 13\nexit\n");
+  compare(head, AT "mov.u32 %r5, sh; and.b32 %r6, %r3, 15; and.b32 %r9, %r3, 16; mad.lo.u32 %r6, %r9, 2, %r6; shl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r5; st.shared.u32 [%r7], 1;", 32, 0, "run 13+1\nexit\n");
+  compare("", AT ".local .align 8 .b8 depot[32]; st.local.u64 [depot+8], %rd1; ld.local.u32 %r4, [depot+12];", 32, 0, "run 8+1\nexit\n");
+  compare(".const .align 4 .u32 table[64];", AT "and.b32 %r4, %r3, 3; mul.wide.u32 %rd3, %r4, 4; mov.u64 %rd4, table; add.s64 %rd3, %rd3, %rd4; ld.const.u32 %r5, [%rd3];", 32, 0, "run 11+3\nexit\n");
 }
 
 /* Parameters lie in a constant bank, also when they are read through a register: no access to global memory. */
 static void test_parameters(void **state) {
   compare("", "mov.b64 %rd3, p_out; ld.param.u32 %r5, [%rd3+8]; add.u32 %r6, %r5, 1; st.global.u32 [%out], %r6;", 32, 0,
-          "issue 6\nstore 4 pc 5 mask ffffffff: 0/32/1\nissue 1\nexit\n");
+          "run 6\nstore 4 pc 5 mask ffffffff: 0/32/1\nrun 1\nexit\n");
 }
 
 static void test_prefetch(void **state) {
   compare("", AT "prefetch.global.L2 [%rd2+256]; shl.b64 %rd3, %rd1, 9; add.s64 %rd3, %rd3, %out; prefetch.L1 [%rd3];", 32, 0,
-          "issue 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nissue 3\nprefetch 1 pc 8 mask ffffffff: "
+          "run 6\nprefetch 1 pc 5 mask ffffffff: 100/32/f\nrun 3\nprefetch 1 pc 8 mask ffffffff: "
           "0/1/1 800/1/1 1000/1/1 1800/1/1 2000/1/1 2800/1/1 3000/1/1 3800/1/1 4000/1/1 4800/1/1 5000/1/1 5800/1/1 6000/1/1 6800/1/1 7000/1/1 7800/1/1 "
           "8000/1/1 8800/1/1 9000/1/1 9800/1/1 a000/1/1 a800/1/1 b000/1/1 b800/1/1 c000/1/1 c800/1/1 d000/1/1 d800/1/1 e000/1/1 e800/1/1 f000/1/1 f800/1/1\n"
-          "issue 1\nexit\n");
+          "run 1\nexit\n");
   compare("", AT "shl.b64 %rd3, %rd1, 13; add.s64 %rd3, %rd3, %out; prefetch.global.L1 [%rd3]; prefetch.global.L2 [%rd1];", 32, 0,
-          "issue 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nissue 2\nexit\n");
+          "run 8\nprefetch 1 pc 7 mask 3: 0/1/1 8000/1/1\nrun 2\nexit\n");
 }
 
 static void test_units(void **state) {
   compare("", "cvt.rn.f32.u32 %f1, %n; sqrt.approx.f32 %f2, %f1; add.f32 %f3, %f2, %f1; cvt.f64.f32 %fd1, %f3; add.f64 %fd2, %fd1, %fd1; fma.rn.f64 %fd3, %fd2, %fd2, %fd2; ex2.approx.f32 %f4, %f3;", 32, 0,
-          "issue 10 sfu 2 fp64 3\nexit\n");
+          "run 10 sfu 2 fp64 3\nexit\n");
 }
 
 static void test_barriers(void **state) {
   compare("", "mov.u32 %r3, %tid.x; setp.ge.u32 %p1, %r3, 64; @%p1 exit; bar.sync 0; setp.ge.u32 %p2, %r3, 32; @%p2 bra W; bar.arrive 3, 64; bra E; W: bar.sync 3, 64; E:", 96, 0,
-          "block 0 warp 0\nissue 6\nbarrier 0 of 2\nissue 3\nbarrier 3 arrive of 2\nissue 2\nexit\n"
-          "block 0 warp 1\nissue 6\nbarrier 0 of 2\nissue 3\nbarrier 3 of 2\nissue 1\nexit\n"
-          "block 0 warp 2\nissue 5\nexit\n");
+          "block 0 warp 0\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 arrive of 2\nrun 2\nexit\n"
+          "block 0 warp 1\nrun 6\nbarrier 0 of 2\nrun 3\nbarrier 3 of 2\nrun 1\nexit\n"
+          "block 0 warp 2\nrun 5\nexit\n");
 }
 
 /* Diverged lanes: both sides are counted, accesses carry their lanes. A call: its instructions count, pcs go on behind the kernel's. */
 static void test_divergence_and_calls(void **state) {
   compare("", AT "setp.lt.u32 %p1, %r3, 8; @%p1 bra A; st.global.u32 [%rd2], 1; bra E; A: st.global.u32 [%rd2], 2; E:", 32, 0,
-          "issue 8\nstore 4 pc 7 mask ffffff00: 0/24/e\nissue 2\nstore 4 pc 9 mask ff: 0/8/1\nissue 1\nexit\n");
+          "run 8\nstore 4 pc 7 mask ffffff00: 0/24/e\nrun 2\nstore 4 pc 9 mask ff: 0/8/1\nrun 1\nexit\n");
   compare(".func f(.param .b64 p)\n{\n.reg .b64 %rd<3>; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], 3; ret;\n}\n", AT "{ .param .b64 p; st.param.b64 [p], %rd2; call.uni f, (p); }", 32, 0,
-          "issue 9\nstore 4 pc 9 mask ffffffff: 0/32/f\nissue 2\nexit\n");
+          "run 9\nstore 4 pc 9 mask ffffffff: 0/32/f\nrun 2\nexit\n");
 }
 
 /* A generic access: global lanes are accesses, the others are passes. */
 static void test_generic(void **state) {
   compare(".shared .align 4 .b8 sh[128];", AT "mov.u64 %rd3, sh; cvta.shared.u64 %rd4, %rd3; setp.lt.u32 %p1, %r3, 4; selp.b64 %rd5, %rd2, %rd4, %p1; ld.u32 %r5, [%rd5]; ld.u32 %r6, [%rd2]; ld.u32 %r7, [%rd4];", 32, 0,
-          "issue 10\nload 4 pc 9 mask f: 0/4/1\nissue 1\nload 4 pc 10 mask ffffffff: 0/32/f\nissue 2\nexit\n");
+          "run 10\nload 4 pc 9 mask f: 0/4/1\nrun 1\nload 4 pc 10 mask ffffffff: 0/32/f\nrun 2\nexit\n");
 }
 
 /* After a fault every chunk is complete. More blocks than the stream lets start at once, several workers. */
@@ -206,7 +206,7 @@ static void test_many_blocks(void **state) {
     ff_error error;
     assert_int_equal(launch(t, "k", 200, 64, out, n, &error), n < 200 ? FF_FAULT : FF_OK);
     finish(t, &s, 200, 2, &text);
-    expect_text(text.chars, "block 149 warp 1\nissue 8\nstore 4 pc 7 mask ffffffff: 200/32/4\nissue 1\nexit\n");
+    expect_text(text.chars, "block 149 warp 1\nrun 8\nstore 4 pc 7 mask ffffffff: 200/32/4\nrun 1\nexit\n");
     free(text.chars);
   }
   close_ptx(t);

@@ -150,7 +150,7 @@ static inline void mini_open(mini *m, uint64_t blocks, uint64_t capacity_pages) 
   m->capacity = capacity_pages < m->count ? capacity_pages : m->count;
   m->pages = ff_alloc(m->count * sizeof *m->pages);
   m->random = 88172645463325252u;
-  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .piece_bytes = 1, .free_bytes = mini_free_bytes,
+  m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .free_bytes = mini_free_bytes,
                       .block = mini_block, .allocation = mini_allocation, .next_allocation = mini_next_allocation,
                       .last_use = mini_last_use, .next_use = mini_next_use, .first_touch = mini_first_touch,
                       .random = mini_random, .propose = mini_propose};
