@@ -189,6 +189,14 @@ static void test_sets_and_copies_are_uses(void **state) {
       {0, 0, 0}, {0, 1, 2}, {1, 0, 1}, {1, 2, NEVER}, {40, 0, 2}, {41, 0, NEVER}, {50, 0, 2}, {51, 1, 2}, {52, 0, NEVER}, {60, 0, 2}, {61, 2, 2}, {62, 0, NEVER}};
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
     assert_int_equal(trace_future_next_use(r.future, PAGE(expected[i].page), 4096, expected[i].from), expected[i].next);
+  pager *p = r.sim->pager;
+  assert_int_equal(p->position, 3); /* all three blocks are over */
+  assert_int_equal(p->position_last, 2);
+  p->position = p->position_last = 0;
+  assert_int_equal(p->view.next_use(&p->view, PAGE(1), 4096), 1);
+  p->position_last = 1; /* if block 1 runs beside block 0, what it uses is used now */
+  assert_int_equal(p->view.next_use(&p->view, PAGE(1), 4096), 0);
+  assert_int_equal(p->view.next_use(&p->view, PAGE(40), 4096), 2);
   rig_close(&r);
 }
 

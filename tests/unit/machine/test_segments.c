@@ -98,20 +98,28 @@ static void test_fetched_while_another_runs(void **state) {
 }
 
 /* A copy between two launches may change what the second one reads: nothing is fetched ahead of it. */
-static void test_not_ahead_of_a_copy(void **state) {
+static void not_ahead_of_a_copy(uint32_t stream) {
   rig r;
   begin(&r);
+  if (stream) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream}); /* then all of them are queued at once */
+  if (stream) rig_op(&r, (trace_op){.kind = TRACE_OP_STREAM_CREATE, .stream = stream + 1});
   alloc(&r, A, MIB, TRACE_MEMORY_DEVICE);
   alloc(&r, B, 4 * MIB, TRACE_MEMORY_DEVICE);
   job one = {A, 4096, true, 1000000}, two = {B, 4096, false, 0};
-  rig_launch(&r, declared(&one, "one", (trace_use){A, MIB}));
-  rig_copy(&r, TRACE_H2D, B, 0x1000, 4 * MIB, false, 0);
-  rig_launch(&r, declared(&two, "two", (trace_use){B, 4 * MIB}));
+  rig_kernel first = declared(&one, "one", (trace_use){A, MIB}), second = declared(&two, "two", (trace_use){B, 4 * MIB});
+  first.stream = second.stream = stream;
+  rig_launch(&r, first);
+  rig_copy(&r, TRACE_H2D, B, 0x1000, 4 * MIB, false, stream);
+  rig_launch(&r, second);
   rig_sync(&r);
   sim_counters c = rig_finish(&r)->counters;
   assert_int_equal(c.h2d_bytes, 5 * MIB); /* B once */
   assert_int_equal(c.time_ps, LINK_PS(5 * MIB) + c.kernel_ps);
   rig_close(&r);
+}
+static void test_not_ahead_of_a_copy(void **state) {
+  not_ahead_of_a_copy(0);
+  not_ahead_of_a_copy(1);
 }
 
 /* Read segments are dropped, written ones come back when the host wants them: a copy costs its bytes, a touch one fault. */
@@ -177,6 +185,31 @@ static void test_undeclared(void **state) {
 }
 
 /* Room is made from what no launch declares; what does not fit is paged on demand, and the rest of it has come before. */
+/* B comes in the place of 2 MiB that were written: serially, not before they are back on the host. */
+static ps time_with_write_back(bool overlaps) {
+  rig r;
+  rig_open(&r, "segments");
+  r.gpu_memory = 4 * MIB;
+  r.write_back_overlaps = overlaps;
+  rig_start(&r);
+  alloc(&r, A, 3 * MIB, TRACE_MEMORY_DEVICE);
+  alloc(&r, B, 3 * MIB, TRACE_MEMORY_DEVICE);
+  job a = {A, 3 * MIB, true, 0}, b = {B, 4096, false, 0};
+  rig_launch(&r, declared(&a, "a", (trace_use){A, 3 * MIB}));
+  rig_sync(&r);
+  rig_launch(&r, declared(&b, "b", (trace_use){B, 3 * MIB}));
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.written_back_bytes, 2 * MIB);
+  assert_int_equal(c.faults, 0);
+  rig_close(&r);
+  return c.time_ps;
+}
+static void test_waits_for_the_write_back(void **state) {
+  ps later = time_with_write_back(false) - time_with_write_back(true); /* the first transfer waits for the MiB that it displaces */
+  assert_between(later, LINK_PS(MIB), LINK_PS(MIB + 2 * 4096));
+}
+
 static void test_beyond_capacity(void **state) {
   rig r;
   rig_open(&r, "segments");
@@ -249,7 +282,7 @@ static void test_random_programs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resident_before_the_start), cmocka_unit_test(test_fetched_while_another_runs), cmocka_unit_test(test_not_ahead_of_a_copy),
-      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared), cmocka_unit_test(test_blank),              cmocka_unit_test(test_beyond_capacity),
+      cmocka_unit_test(test_back_when_wanted),          cmocka_unit_test(test_undeclared), cmocka_unit_test(test_blank),              cmocka_unit_test(test_waits_for_the_write_back), cmocka_unit_test(test_beyond_capacity),
       cmocka_unit_test(test_random_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
