@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that `farfault run` writes: -o, --json (the same) and --csv.
+/* The files that `farfault run` writes: -o (with the history), --json (without) and --csv.
  *
  * What always holds: what can be known to fail is refused before the program runs - no name, a folder, nowhere to write,
  * the program itself, two reports in one file; a file is written whole or not at all. */
@@ -81,12 +81,12 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *program, con
 }
 
 /* FILE for the first process, FILE.2, FILE.3 for further ones. */
-static ff_status write_json(const char *path, const run_results *results, ff_error *error) {
+static ff_status write_json(const char *path, bool history, const run_results *results, ff_error *error) {
   for (uint32_t i = 0; path && i < results->count; i++) {
     ff_text name = {0}, text = {0};
     ff_text_add(&name, "%s", path);
     if (i) ff_text_add(&name, ".%u", i + 1);
-    report_json_write(&results->runs[i], &text);
+    (history ? report_json_write_whole : report_json_write)(&results->runs[i], &text);
     ff_status status = ff_file_write(name.chars, text.chars, text.length, error);
     free(name.chars);
     free(text.chars);
@@ -107,8 +107,8 @@ static ff_status write_csv(const char *path, const run_results *results, ff_erro
 bool run_outputs_write(const run_outputs *outputs, const run_results *results) {
   ff_error error;
   bool good = true;
-  if (write_json(outputs->output, results, &error)) good = cli_fail(false, "%s", error.message);
-  if (write_json(outputs->json, results, &error)) good = cli_fail(false, "%s", error.message);
+  if (write_json(outputs->json, false, results, &error)) good = cli_fail(false, "%s", error.message);
+  if (write_json(outputs->output, true, results, &error)) good = cli_fail(false, "%s", error.message); /* last: it may be the same file */
   if (write_csv(outputs->csv, results, &error)) good = cli_fail(false, "%s", error.message);
   return good;
 }

@@ -45,8 +45,8 @@ static const struct argp_option options[] = {
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
     {NULL, 0, NULL, 0, "What is reported:", 3},
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and what the run cost the host", 3},
-    {"output", 'o', "FILE", 0, "save the run as JSON, for `farfault report` and others", 3},
-    {"json", KEY_JSON, "FILE", 0, "the same as --output", 3},
+    {"output", 'o', "FILE", 0, "save the run with its history as JSON, for `farfault report`, `farfault timeline` and others (run.ffr)", 3},
+    {"json", KEY_JSON, "FILE", 0, "write the run as JSON, without the history", 3},
     {"csv", KEY_CSV, "FILE", 0, "write a header row and one row per memory manager", 3},
     {0}};
 
@@ -165,7 +165,7 @@ static int report(const arguments *a, const char *folder, const run_end *end) {
 static int run_in(const arguments *a, const run_program *program, const char *libraries, const char *folder) {
   run_child child = {.argv = a->program, .program = program, .libraries = libraries, .folder = folder, .setup = &a->setup,
                      .max_instructions = a->max_instructions[0] ? a->max_instructions : NULL,
-                     .threads = a->threads[0] ? a->threads : NULL};
+                     .threads = a->threads[0] ? a->threads : NULL, .history = a->outputs.output != NULL};
   run_end end;
   ff_error error;
   if (run_child_wait(&child, &end, &error)) return cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message);

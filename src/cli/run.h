@@ -31,6 +31,7 @@ typedef struct run_child {
   const char *folder;       /* temporary folder for results and progress */
   const cli_setup *setup;
   const char *max_instructions, *threads; /* numbers as text, NULL: not given */
+  bool history;             /* is to be kept */
 } run_child;
 
 typedef struct run_end {

@@ -20,9 +20,11 @@ typedef struct progress { /* of one call of access_continue */
   bool blocked;
 } progress;
 
-static void count_access(sim *s, warp *w, const uint64_t *record) {
+static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
-  tally t = tally_of(s, w->block->kernel, pager_find(s->pager, trace_line_address(record[2])));
+  const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
+  tally t = tally_of(s, w->block->kernel, unit);
+  if (s->history) record_access(s, unit, trace_line_address(record[2]), time);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -48,7 +50,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
       *time = oldest;
     }
   }
-  count_access(s, w, record);
+  count_access(s, w, record, *time);
   w->record = record;
   w->first_line = 0;
   w->todo = lines_from(record, 0);

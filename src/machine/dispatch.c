@@ -70,6 +70,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
   ps start = m->next_block > time ? m->next_block : time;
+  b->began = start;
   m->next_block = start + s->t.block_launch;
   k->counters->blocks++;
   for (uint32_t i = 0; i < k->warps_per_block; i++) {
@@ -132,7 +133,11 @@ static void kernel_end(sim *s, kernel *k) {
   kernel **link = &s->running;
   while (*link != k) link = &(*link)->next;
   *link = k->next;
-  if (!--s->running_count) s->counters.kernel_ps += k->ended > s->running_since ? k->ended - s->running_since : 0;
+  if (!--s->running_count && k->ended > s->running_since) {
+    s->counters.kernel_ps += k->ended - s->running_since;
+    history_spread(s->history, HISTORY_kernel_ps, s->running_since, k->ended, k->ended - s->running_since);
+  }
+  if (s->history) record_kernel(s, k);
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
@@ -144,6 +149,7 @@ void block_end(sim *s, block *b) {
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
+  if (over > b->began) history_spread(s->history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
   if (k->ended < over) k->ended = over;
   trace_reader_release(s->reader, b->chunk);

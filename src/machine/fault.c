@@ -44,8 +44,8 @@ static ps room_ready(sim *s, uint64_t bytes, ps from) {
 
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
-static ps carry_in(sim *s, uint64_t bytes, ps from, ps not_before) {
-  ps lands = link_carry(s, true, bytes, room_ready(s, bytes, from));
+static ps carry_in(sim *s, history_cause cause, uint64_t bytes, ps from, ps not_before) {
+  ps lands = link_carry(s, cause, true, bytes, room_ready(s, bytes, from));
   return lands < not_before ? not_before : lands;
 }
 
@@ -59,7 +59,8 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
     from = gmmu_walk(s, address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST, at, at, &t);
   }
   uint64_t bytes = unit->coming < PAGER_COMES_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
-  ps lands = bytes ? carry_in(s, bytes, from, from + s->t.fault) : from + s->t.fault;
+  ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
+  if (s->history) record_fault(s, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
   if (s->manager->segments && !segments_declared(s, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
@@ -74,12 +75,15 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
 
 /* One piece of a batch, by the copy engine, one after the other. */
 static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
-  s->batch_at = link_copy(s, true, bytes, false, room_ready(s, bytes, s->batch_at));
+  ps from = s->batch_at;
+  s->batch_at = link_copy(s, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
+  s->batch_bytes += bytes;
   pager_walk w = pager_walk_begin(s->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
     tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
+    if (unit->prefetched) history_add(s->history, HISTORY_prefetched_bytes, from, unit->bytes);
     t.kernel->h2d_bytes += unit->bytes;
     t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
@@ -93,9 +97,10 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
   if (s->batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
   bool beside = s->served_from != 0;
   ps from = beside ? s->served_from : s->now;
-  ps lands = carry_in(s, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
+  ps lands = carry_in(s, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
   tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
+  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
   if (beside) {
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
@@ -110,10 +115,11 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
   tally t = {&s->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
+  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
+  if (s->history) record_evicted(s, unit, address, write_back, from);
   if (!write_back) return;
   COUNT(&t, written_back_bytes, unit->bytes);
-  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
-  ps end = link_carry(s, false, unit->bytes, from);
+  ps end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
   if (s->write_back_overlaps) return;
   if (s->pager->ahead) {
     FF_PUSH(&s->freed, ((freed_ahead){unit->bytes, end}));
@@ -137,6 +143,7 @@ static void serve(void *context, const pager_buffered *fault, bool block) {
   tally t = tally_of(s, s->warps.items[fault->warp]->block->kernel, fault->unit);
   COUNT(&t, faults, 1);
   if (fault->unit->evicted) COUNT(&t, refaults, 1);
+  if (s->history) record_fault(s, fault->unit, fault->address, fault->time);
   FF_PUSH(&s->batch_faults, ((batch_fault){t, fault->time}));
   if (block) s->batch_at += s->t.fault_block;
 }
@@ -144,7 +151,8 @@ static void serve(void *context, const pager_buffered *fault, bool block) {
 void fault_batch(sim *s) {
   if (s->batch == BATCH_CALLED) {
     s->batch = BATCH_SERVED;
-    s->batch_at = s->now;
+    s->batch_at = s->batch_began = s->now;
+    s->batch_bytes = 0;
     pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
     if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : LEAST_BATCH; /* all was left alone */
     pager_batch_lands(s->pager, s->batch_at);
@@ -152,6 +160,7 @@ void fault_batch(sim *s) {
     return;
   }
   s->batch = BATCH_NONE;
+  history_note_batch(s->history, (history_batch){s->batch_began, s->now, s->batch_faults.count, s->batch_bytes});
   for (size_t i = 0; i < s->batch_faults.count; i++) COUNT(&s->batch_faults.items[i].tally, fault_wait_ps, s->now - s->batch_faults.items[i].time);
   s->batch_faults.count = 0;
   pager_batch_end(s->pager);

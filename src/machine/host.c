@@ -87,6 +87,7 @@ static void grow_memory(sim *s, uint64_t mapped) {
 static void allocate(sim *s, const trace_op *op) {
   spend(s, s->t.malloc);
   if (s->failed) return;
+  record_sample(s, s->host);
   bool counted = lives_on_gpu(op->alloc.memory);
   uint64_t bytes = memory_for(s, op->alloc.address, op->alloc.bytes);
   if (counted) grow_memory(s, s->mapped + bytes);
@@ -115,6 +116,7 @@ static void release(sim *s, const trace_op *op) {
   uint32_t index = s->failed ? 0 : pager_allocation_at(s->pager, op->free.address);
   if (!index) return;
   pager_allocation a = s->pager->allocations.items[index];
+  record_released(s, a.owner, s->host);
   pager_unmap(s->pager, op->free.address);
   if (!lives_on_gpu(a.kind)) return;
   s->mapped -= memory_for(s, a.address, a.bytes);

@@ -23,22 +23,25 @@ void link_account(sim *s, ps now) {
   l->accounted = now;
 }
 
-static ps direction_take(sim *s, link_direction *d, ps ask, ps at, ps service) {
+typedef struct load { history_cause cause; bool in; uint64_t bytes; ps service; } load;
+
+static ps direction_take(sim *s, const load *what, ps ask, ps at) {
+  link_direction *d = what->in ? &s->link.h2d : &s->link.d2h;
   link_account(s, ask);
-  d->busy += service;
-  return server_take(&d->bus, ask, at, service);
+  d->busy += what->service;
+  ps served = server_take(&d->bus, ask, at, what->service);
+  if (s->history) record_link(s, what->cause, what->in, what->bytes, d->bus.free - what->service, d->bus.free);
+  return served;
 }
 
-ps link_carry(sim *s, bool in, uint64_t bytes, ps from) {
-  link_direction *d = in ? &s->link.h2d : &s->link.d2h;
-  ps service = duration(d->per_byte, bytes);
-  return direction_take(s, d, from, from, service) + service;
+ps link_carry(sim *s, history_cause cause, bool in, uint64_t bytes, ps from) {
+  load what = {cause, in, bytes, duration(in ? s->link.h2d.per_byte : s->link.d2h.per_byte, bytes)};
+  return direction_take(s, &what, from, from) + what.service;
 }
 
 ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at) {
-  link_direction *d = write ? &s->link.d2h : &s->link.h2d;
-  ps service = duration(d->per_byte, bytes);
-  return direction_take(s, d, ask, at, service) + service + s->t.link_latency;
+  load what = {HISTORY_CAUSE_COUNT, !write, bytes, duration(write ? s->link.d2h.per_byte : s->link.h2d.per_byte, bytes)};
+  return direction_take(s, &what, ask, at) + what.service + s->t.link_latency;
 }
 
 /* How long a measured transfer takes, its latency within: GB/s interpolated over the logarithm of the size; below the
@@ -55,16 +58,17 @@ static double table_ps(const machine_size_table *table, uint64_t bytes, double p
   return 1000 / (a->gbs + x * (b->gbs - a->gbs)) * (double)bytes;
 }
 
-ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from) {
+ps link_copy(sim *s, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from) {
   host_link *l = &s->link;
-  link_direction *d = in ? &l->h2d : &l->d2h;
+  const link_direction *d = in ? &l->h2d : &l->d2h;
   server *engine = &l->engines[s->spec->copy_engines > 1 && !in];
   if (!bytes) return from;
   double measured = table_ps(&s->spec->link_table, bytes, d->per_byte), staged = pageable ? s->t.host_per_byte * (double)bytes : 0;
   double own = measured > 0 ? measured : d->per_byte * (double)bytes;
   ps latency = measured > 0 ? 0 : s->t.link_latency;
   ps begin = engine->free > from ? engine->free : from;
-  ps first_byte = direction_take(s, d, begin, begin, (ps)llround(own)) + latency;
+  load what = {cause, in, bytes, (ps)llround(own)};
+  ps first_byte = direction_take(s, &what, begin, begin) + latency;
   engine->free = first_byte + (ps)llround(own > staged ? own : staged); /* pageable: piece by piece through host memory */
   return engine->free;
 }

@@ -173,7 +173,7 @@ typedef struct block {
   uint32_t live, waiting;       /* warps that have not exited; of these, at a barrier */
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS];    /* the latest arrival so far */
-  ps ended, drained;            /* the latest exit so far; when its last access is over */
+  ps began, ended, drained;     /* the latest exit so far; when its last access is over */
   struct block *next_free;
 } block;
 
@@ -339,6 +339,10 @@ struct sim {
   uint64_t processed;           /* operations */
   ps device_end;                /* the latest end of any operation */
   /* results */
+  sim_history *history;         /* NULL: none is kept */
+  ps next_sample;               /* of what is resident, for the history; UINT64_MAX: none */
+  ps batch_began;               /* the batch that is served, for the history, and what it moves */
+  uint64_t batch_bytes;
   sim_counters counters;        /* of the run; the kernels' are added when asked for */
   FF_VEC(sim_kernel_result *) kernels;
   FF_VEC(sim_allocation_result *) allocations; /* [0]: accesses that belong to no allocation */
@@ -392,9 +396,9 @@ void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to d
 /* link.c */
 void link_init(sim *s);
 void link_account(sim *s, ps now);    /* brings the busy time up to `now` */
-ps link_carry(sim *s, bool in, uint64_t bytes, ps from); /* one page or sector: returns when the last byte is through */
+ps link_carry(sim *s, history_cause cause, bool in, uint64_t bytes, ps from); /* one page or sector: returns when the last byte is through */
 ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at);
-ps link_copy(sim *s, bool in, uint64_t bytes, bool pageable, ps from); /* an explicit or bulk transfer on a copy engine */
+ps link_copy(sim *s, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from); /* an explicit or bulk transfer on a copy engine */
 ps link_device_copy(sim *s, uint64_t bytes, ps from);    /* within GPU memory; bytes read and written together */
 
 /* sm.c */
@@ -445,6 +449,17 @@ void sim_yield(sim *s);   /* lets waiting threads in, now and then */
 void sim_unlock(sim *s);  /* around everything that may wait */
 void sim_lock(sim *s);
 event_record *sim_record(sim *s, uint64_t sequence); /* NULL: that operation recorded no event */
+
+/* record.c: what is added to the history. All do nothing if none is kept. */
+void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time);
+void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time);   /* a far-fault that is served */
+void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time);
+void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
+void record_operation(sim *s, const node *n, ps begin, ps end); /* a copy, a set, a prefetch of the program */
+void record_kernel(sim *s, const kernel *k);
+void record_released(sim *s, uint32_t owner, ps time);          /* allocation number `owner` is about to be */
+void record_sample(sim *s, ps time);                            /* what has been resident up to now, when time has come to next_sample */
+sim_history *record_copy(sim *s, ps end);                       /* history_copy_of; there must be one */
 
 /* counters.c */
 sim_counters *counters_of_kernel(sim *s, const trace_launch *launch);

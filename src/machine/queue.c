@@ -187,8 +187,10 @@ void node_ready(sim *s, node *n) {
     n->ready = end;
     event_push(&s->heap, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
+    record_operation(s, n, n->ready, end);
     node_done(s, n, end);
   } else {
+    record_operation(s, n, n->ready, end);
     event_push(&s->heap, end, EVENT_NODE_DONE, n->index);
   }
 }
@@ -228,6 +230,7 @@ void queue_run_event(sim *s, event e) {
   ps time = event_time(e);
   if (s->now < time) s->now = time;
   s->pager->now = s->now;
+  if (__builtin_expect(time >= s->next_sample, 0)) record_sample(s, time);
   prefetch_next(s);
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(s, s->warps.items[index], time); break;

@@ -4,10 +4,14 @@
 
 #include <stdlib.h>
 
+#include "machine/history.h"
+
 void sim_result_free(sim_result *result) {
   if (!result) return;
   free(result->kernels);
   free(result->allocations);
+  history_free(result->history);
+  result->history = NULL;
   result->kernels = NULL;
   result->allocations = NULL;
   result->kernel_count = result->allocation_count = 0;

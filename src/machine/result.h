@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sim_history;
+
 typedef struct sim_counters {
 #define X(name, unit, help) uint64_t name;
 #include "machine/counters.def"
@@ -35,6 +37,7 @@ typedef struct sim_result { /* one manager on one machine */
   uint32_t kernel_count;
   sim_allocation_result *allocations;
   uint32_t allocation_count;
+  struct sim_history *history; /* owned; machine/history.h. NULL: none was kept */
 } sim_result;
 
 void sim_result_free(sim_result *result);

@@ -57,9 +57,10 @@ static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t by
 ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   ps from = s->room_at > s->now ? s->room_at : s->now;
   s->room_at = 0;
-  ps lands = link_copy(s, true, bytes, false, from);
+  ps lands = link_copy(s, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {s->segment_kernel, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
+  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
   t.kernel->h2d_bytes += bytes;
   t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   event_push(&s->heap, lands, EVENT_FLIGHT, flight);

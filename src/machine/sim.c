@@ -195,6 +195,12 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;
+  s->next_sample = UINT64_MAX;
+  if (options->history) {
+    s->history = history_create();
+    s->history->keeps_resident = is_paged(s);
+    s->next_sample = history_next_sample(s->history);
+  }
   s->record = options->records_future ? options->future : NULL;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;
@@ -224,6 +230,7 @@ void sim_free(sim *s) {
   policy_close(&s->evict);
   for (uint32_t i = 0; i < s->spec->sm_count; i++) free(s->sms[i].blocked_warps.items);
   arena_free(&s->arena);
+  history_free(s->history);
   for (block *b = s->free_blocks, *next; b; b = next) {
     next = b->next_free;
     free(b);
@@ -378,4 +385,12 @@ void sim_snapshot(sim *s, sim_result *result) {
   for (size_t i = 0; i < s->allocations.count; i++)
     if (i || s->allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->allocations.items[i];
   pthread_mutex_unlock(&s->mutex);
+}
+
+sim_history *sim_history_take(sim *s) {
+  ask_lock(s);
+  ps end = s->host > s->device_end ? s->host : s->device_end;
+  sim_history *copy = s->history ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
+  pthread_mutex_unlock(&s->mutex);
+  return copy;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "machine/history.h"
 #include "machine/result.h"
 #include "machine/spec.h"
 #include "policy/manager.h"
@@ -32,6 +33,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   bool watermarks_chosen;
   bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
   trace_future *future;       /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
+  bool history;               /* is kept: sim_history_take */
   bool records_future;        /* written by this simulation: its order of first touches, and who uses what */
 } sim_options;
 
@@ -52,6 +54,8 @@ bool sim_event_happened(sim *sim, uint64_t sequence, uint64_t by);
 uint64_t sim_host_time(sim *sim, uint64_t sequence);
 /* A consistent copy of the numbers so far; any thread, any time. The caller frees it with sim_result_free. */
 void sim_snapshot(sim *sim, sim_result *result);
+/* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a snapshot. */
+sim_history *sim_history_take(sim *sim);
 void sim_free(sim *sim);
 
 typedef struct sim_manager { const char *name, *summary; } sim_manager;

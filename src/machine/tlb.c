@@ -113,6 +113,11 @@ static ps gmmu_translate(sim *s, uint64_t address, pager_leaf leaf, uint64_t key
   return walked;
 }
 
+static void count_merged(sim *s, const tally *tally, ps time) {
+  COUNT(tally, faults_merged, 1);
+  history_add(s->history, HISTORY_faults_merged, time, 1);
+}
+
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
   if (s->pager->pins_due <= s->now) pager_unpin(s->pager, s->now);
@@ -131,7 +136,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   }
   if (absent && pager_waits(s->pager, m->index, unit)) {
     COUNT(tally, tlb_merged, 1);
-    if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) COUNT(tally, faults_merged, 1);
+    if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) count_merged(s, tally, *ready);
     return TRANSLATION_ABSENT;
   }
   ps walked;
@@ -148,8 +153,11 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   s->fault_from = walked;
   pager_outcome outcome = pager_fault(s->pager, m->index, address, unit, w->index, &blocks);
   s->fault_from = s->served_from = 0;
-  if (outcome == PAGER_MERGED) COUNT(tally, faults_merged, 1);
-  if (outcome == PAGER_THROTTLED) COUNT(tally, faults_throttled, 1);
+  if (outcome == PAGER_MERGED) count_merged(s, tally, walked);
+  if (outcome == PAGER_THROTTLED) {
+    COUNT(tally, faults_throttled, 1);
+    history_add(s->history, HISTORY_faults_throttled, walked, 1);
+  }
   m->tlb_blocked |= blocks;
   return TRANSLATION_ABSENT;
 }

@@ -51,12 +51,13 @@ static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)l
  * unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one fault. */
 static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
-  ps end = link_copy(s, in, moves.bytes, false, time);
+  ps end = link_copy(s, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
   if (in) return end;
   uint64_t pages = (moves.bytes + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (s->manager->segments) faults = 0;
   s->counters.host_faults += faults;
+  history_add(s->history, HISTORY_host_faults, time, faults);
   return end + faults * s->t.host_fault;
 }
 
@@ -64,14 +65,14 @@ static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
 
 static ps managed_in(sim *s, uint32_t index, ps time) {
   uint64_t bytes = pager_managed_in(s->pager, index);
-  return bytes ? link_copy(s, true, bytes, false, time) : time;
+  return bytes ? link_copy(s, HISTORY_CAUSE_MANAGED, true, bytes, false, time) : time;
 }
 
 /* Managed pages: they become the GPU's, what the CPU wrote is copied, run by run. */
 static ps pages_in(sim *s, ps time) {
   ps end = time;
   if (!pager_managed_unmap(s->pager)) return time;
-  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(s, true, s->pager->to_bring.items[i].bytes, false, time);
+  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(s, HISTORY_CAUSE_MANAGED, true, s->pager->to_bring.items[i].bytes, false, time);
   return end + s->t.managed_launch;
 }
 
@@ -91,7 +92,7 @@ ps transfer_managed_out(sim *s, ps time) {
   if (s->manager->placement != MANAGER_PROGRAM || s->manager->cpu_fault_bytes) return time;
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     uint64_t bytes = pager_managed_out(s->pager, i);
-    if (bytes) end = link_copy(s, false, bytes, false, time);
+    if (bytes) end = link_copy(s, HISTORY_CAUSE_MANAGED, false, bytes, false, time);
     if (!s->touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
   }
   return end;
@@ -113,7 +114,7 @@ static ps pages_copy(sim *s, const trace_op *op, bool in, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height;
   uint64_t far = over_rows(s, in ? pager_managed_write : pager_managed_read, address, op->copy.width, op->copy.height, pitch).bytes;
   if (far) count_copied(s, address, in, far);
-  ps carried = link_copy(s, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
+  ps carried = link_copy(s, HISTORY_CAUSE_COPY, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
   return carried > copied ? carried : copied;
 }
 
@@ -131,11 +132,11 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
     }
     over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
     count_copied(s, to, true, bytes);
-    return link_copy(s, true, bytes, !op->copy.pinned, time);
+    return link_copy(s, HISTORY_CAUSE_COPY, true, bytes, !op->copy.pinned, time);
   case TRACE_D2H:
     if (managed_from && s->pager->allocations.items[managed_from].on_cpu) return host_copy(s, bytes, time);
     count_copied(s, from, false, bytes);
-    return link_copy(s, false, bytes, !op->copy.pinned, time);
+    return link_copy(s, HISTORY_CAUSE_COPY, false, bytes, !op->copy.pinned, time);
   case TRACE_D2D:
     if (managed_from && !pages) time = managed_in(s, managed_from, time);
     if (managed_to && !pages) time = managed_in(s, managed_to, time);
@@ -162,7 +163,7 @@ static ps paged_copy(sim *s, const trace_op *op, ps time) {
 static ps remote_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height;
   if (op->copy.direction != TRACE_D2D) return time;
-  ps in = link_copy(s, true, bytes, false, time), out = link_copy(s, false, bytes, false, time);
+  ps in = link_copy(s, HISTORY_CAUSE_REMOTE, true, bytes, false, time), out = link_copy(s, HISTORY_CAUSE_REMOTE, false, bytes, false, time);
   return in > out ? in : out;
 }
 
@@ -185,7 +186,7 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
     if (managed) time = s->manager->cpu_fault_bytes ? pages_in(s, time) : managed_in(s, managed, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
-  if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, false, op->set.width * op->set.height, false, time);
+  if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);
   return link_device_copy(s, op->set.width * op->set.height, time);
 }
 
@@ -193,7 +194,7 @@ static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!is_paged(s)) return time;
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(s->pager, op->hint.address, op->hint.bytes);
-  return moves.bytes ? link_copy(s, in, moves.bytes, false, time) : time;
+  return moves.bytes ? link_copy(s, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
 }
 
 /* The last landing of a page in flight that the operation touches. */
@@ -229,8 +230,9 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
     if (s->pager->allocations.items[unit->allocation].kind != TRACE_MEMORY_MANAGED) continue;
     pager_moves moves = pager_managed_fault(s->pager, w.address);
     if (!moves.units) continue;
-    time = link_copy(s, false, moves.bytes, false, time) + s->t.host_fault;
+    time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time) + s->t.host_fault;
     s->counters.host_faults++;
+    history_add(s->history, HISTORY_host_faults, time, 1);
   }
   if (op->touch.write) pager_managed_dirty(s->pager, op->touch.address, op->touch.bytes);
   return time;
@@ -255,7 +257,8 @@ static ps paged_touch(sim *s, const trace_op *op, ps time) {
     uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
     s->counters.host_faults += faults;
-    if (moves.bytes) time = link_copy(s, false, moves.bytes, false, time);
+    history_add(s->history, HISTORY_host_faults, time, faults);
+    if (moves.bytes) time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time += faults * s->t.host_fault;
     if (time < until) time = until;
   }
@@ -270,7 +273,8 @@ static ps segment_touch(sim *s, const trace_op *op, ps time) {
   if (index && !a.users && !pager_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_read(s->pager, a.address, a.bytes);
   if (whole.units) {
     s->counters.host_faults++;
-    time = link_copy(s, false, whole.bytes, false, time) + s->t.host_fault;
+    history_add(s->history, HISTORY_host_faults, time, 1);
+    time = link_copy(s, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + s->t.host_fault;
   }
   return paged_touch(s, op, time);
 }
@@ -282,7 +286,7 @@ ps transfer_touch(sim *s, const trace_op *op, ps time) {
   if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;
   if (s->manager->cpu_fault_bytes) return pages_touch(s, op, time);
   uint64_t bytes = pager_managed_out(s->pager, managed); /* it touches it without having waited */
-  if (bytes) time = link_copy(s, false, bytes, false, time);
+  if (bytes) time = link_copy(s, HISTORY_CAUSE_TOUCH, false, bytes, false, time);
   if (op->touch.write) pager_managed_host_write(s->pager, op->touch.address, op->touch.bytes);
   return time;
 }

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "report/columns.h"
-#include "report/report.h"
+#include "report/json_parts.h"
 
 enum { LIST_LIMIT = 100000, NOTE_LIMIT = 1000, FILE_LIMIT = 1 << 30 };
 
@@ -28,14 +28,14 @@ static json_t *text_value(const char *text) {
   return value;
 }
 
-static void put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
-static void put_count(json_t *object, const char *key, uint64_t value) { put(object, key, json_integer((json_int_t)value)); }
+void json_put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
+void json_put_count(json_t *object, const char *key, uint64_t value) { json_put(object, key, json_integer((json_int_t)value)); }
 /* json_real refuses what JSON cannot say (infinity); no number of ours is. */
-static void put_real(json_t *object, const char *key, double value) { put(object, key, json_real(value)); }
+static void put_real(json_t *object, const char *key, double value) { json_put(object, key, json_real(value)); }
 
 static void put_counters(json_t *object, const sim_counters *c, bool zeros) {
 #define X(name, unit, help) \
-  if (zeros || c->name) put_count(object, #name, c->name);
+  if (zeros || c->name) json_put_count(object, #name, c->name);
 #include "machine/counters.def"
 #undef X
 }
@@ -44,7 +44,7 @@ static json_t *kernels_value(const sim_result *result) {
   json_t *list = json_array();
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     json_t *kernel = json_object();
-    put(kernel, "name", text_value(result->kernels[i].name));
+    json_put(kernel, "name", text_value(result->kernels[i].name));
     put_counters(kernel, &result->kernels[i].counters, false);
     json_array_append_new(list, kernel);
   }
@@ -56,36 +56,38 @@ static json_t *allocations_value(const sim_result *result) {
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *from = &result->allocations[i];
     json_t *allocation = json_object();
-    put(allocation, "name", text_value(from->name));
-    put_count(allocation, "id", from->id);
-    put_count(allocation, "address", from->address);
-    put_count(allocation, "bytes", from->bytes);
-    put(allocation, "managed", json_boolean(from->managed));
-    put(allocation, "pinned", json_boolean(from->pinned));
+    json_put(allocation, "name", text_value(from->name));
+    json_put_count(allocation, "id", from->id);
+    json_put_count(allocation, "address", from->address);
+    json_put_count(allocation, "bytes", from->bytes);
+    json_put(allocation, "managed", json_boolean(from->managed));
+    json_put(allocation, "pinned", json_boolean(from->pinned));
     put_counters(allocation, &from->counters, false);
     json_array_append_new(list, allocation);
   }
   return list;
 }
 
-static json_t *result_value(const report_run *run, const sim_result *result) {
+/* A history stands as null here: its lists are written by report_json_add_history, each in one line. */
+static json_t *result_value(const report_run *run, const sim_result *result, bool history) {
   const sim_counters *c = &result->counters;
   json_t *object = json_object();
-  put(object, "memory", text_value(result->memory));
-  put(object, "machine", text_value(result->machine));
-  put(object, "complete", json_boolean(result->complete));
-  if (result->error[0]) put(object, "error", text_value(result->error));
+  json_put(object, "memory", text_value(result->memory));
+  json_put(object, "machine", text_value(result->machine));
+  json_put(object, "complete", json_boolean(result->complete));
+  if (result->error[0]) json_put(object, "error", text_value(result->error));
 #define X(key, value) put_real(object, #key, value);
   REPORT_DERIVED(X)
 #undef X
   put_counters(object, c, true);
-  put(object, "kernels", kernels_value(result));
-  put(object, "allocations", allocations_value(result));
+  json_put(object, "kernels", kernels_value(result));
+  json_put(object, "allocations", allocations_value(result));
+  if (history && result->history) json_put(object, "history", json_null());
   return object;
 }
 
 #define PUT_f put_real
-#define PUT_u put_count
+#define PUT_u json_put_count
 static json_t *host_value(const report_host *host) {
   json_t *object = json_object();
 #define X(name, type, unit, help) PUT_##type(object, #name, host->name);
@@ -99,30 +101,51 @@ static int add_chunk(const char *bytes, size_t size, void *out) {
   return 0;
 }
 
-void report_json_write(const report_run *run, ff_text *out) {
+static json_t *run_value(const report_run *run, bool history) {
   json_t *root = json_object(), *notes = json_array(), *runs = json_array();
-  put_count(root, "schema", REPORT_SCHEMA);
-  put(root, "version", text_value(run->version));
-  if (run->command) put(root, "command", text_value(run->command));
-  put(root, "complete", json_boolean(run->complete));
+  json_put_count(root, "schema", REPORT_SCHEMA);
+  json_put(root, "version", text_value(run->version));
+  if (run->command) json_put(root, "command", text_value(run->command));
+  json_put(root, "complete", json_boolean(run->complete));
   for (uint32_t i = 0; i < run->note_count; i++) json_array_append_new(notes, text_value(run->notes[i]));
-  put(root, "notes", notes);
-  for (uint32_t i = 0; i < run->result_count; i++) json_array_append_new(runs, result_value(run, &run->results[i]));
-  put(root, "runs", runs);
-  put(root, "host", host_value(&run->host));
+  json_put(root, "notes", notes);
+  for (uint32_t i = 0; i < run->result_count; i++) json_array_append_new(runs, result_value(run, &run->results[i], history));
+  json_put(root, "runs", runs);
+  json_put(root, "host", host_value(&run->host));
+  return root;
+}
+
+static void add_run(const report_run *run, bool history, ff_text *out) {
+  json_t *root = run_value(run, history);
   json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
   ff_text_add(out, "\n");
   json_decref(root);
 }
 
+void report_json_write(const report_run *run, ff_text *out) { add_run(run, false, out); }
+
+/* Within a text of JSON a quote is written \", so that this is found only where it is a key. */
+void report_json_write_whole(const report_run *run, ff_text *out) {
+  static const char key[] = "\"history\": ", empty[] = "null";
+  ff_text text = {0};
+  add_run(run, true, &text);
+  const char *at = text.chars;
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    if (!run->results[i].history) continue;
+    const char *place = strstr(at, "\"history\": null") + strlen(key);
+    ff_text_add_bytes(out, at, (size_t)(place - at));
+    json_history_write(run->results[i].history, out);
+    at = place + strlen(empty);
+  }
+  ff_text_add(out, "%s", at);
+  free(text.chars);
+}
+
 /* ---- reading ---- */
 
-typedef struct reader {
-  const char *file;
-  ff_error *error;
-} reader;
+typedef json_reader reader;
 
-static ff_status fail(reader *r, const char *key, const char *expected) {
+ff_status json_fail(reader *r, const char *key, const char *expected) {
   return ff_fail(r->error, FF_PARSE, "%s: \"%s\" is not %s", r->file, key, expected);
 }
 
@@ -130,15 +153,15 @@ static ff_status fail(reader *r, const char *key, const char *expected) {
 static ff_status get_text(reader *r, const json_t *object, const char *key, bool required, char *to, size_t size) {
   const json_t *value = json_object_get(object, key);
   if (!value && !required) return FF_OK;
-  if (!json_is_string(value) || json_string_length(value) >= size) return fail(r, key, "a text of acceptable length");
+  if (!json_is_string(value) || json_string_length(value) >= size) return json_fail(r, key, "a text of acceptable length");
   memcpy(to, json_string_value(value), json_string_length(value) + 1);
   return FF_OK;
 }
 
-static ff_status get_count(reader *r, const json_t *object, const char *key, uint64_t *to) {
+ff_status json_get_count(reader *r, const json_t *object, const char *key, uint64_t *to) {
   const json_t *value = json_object_get(object, key);
   if (!value) return FF_OK;
-  if (!json_is_integer(value) || json_integer_value(value) < 0) return fail(r, key, "a whole number from 0");
+  if (!json_is_integer(value) || json_integer_value(value) < 0) return json_fail(r, key, "a whole number from 0");
   *to = (uint64_t)json_integer_value(value);
   return FF_OK;
 }
@@ -146,7 +169,7 @@ static ff_status get_count(reader *r, const json_t *object, const char *key, uin
 static ff_status get_real(reader *r, const json_t *object, const char *key, double *to) {
   const json_t *value = json_object_get(object, key);
   if (!value) return FF_OK;
-  if (!json_is_number(value)) return fail(r, key, "a number");
+  if (!json_is_number(value)) return json_fail(r, key, "a number");
   *to = json_number_value(value);
   return FF_OK;
 }
@@ -154,7 +177,7 @@ static ff_status get_real(reader *r, const json_t *object, const char *key, doub
 static ff_status get_flag(reader *r, const json_t *object, const char *key, bool *to) {
   const json_t *value = json_object_get(object, key);
   if (!value) return FF_OK;
-  if (!json_is_boolean(value)) return fail(r, key, "true or false");
+  if (!json_is_boolean(value)) return json_fail(r, key, "true or false");
   *to = json_is_true(value);
   return FF_OK;
 }
@@ -164,14 +187,14 @@ static ff_status get_list(reader *r, const json_t *object, const char *key, cons
   *list = json_object_get(object, key);
   *count = 0;
   if (!*list) return FF_OK;
-  if (!json_is_array(*list) || json_array_size(*list) > LIST_LIMIT) return fail(r, key, "a list of acceptable length");
+  if (!json_is_array(*list) || json_array_size(*list) > LIST_LIMIT) return json_fail(r, key, "a list of acceptable length");
   *count = (uint32_t)json_array_size(*list);
   return FF_OK;
 }
 
 static ff_status get_counters(reader *r, const json_t *object, sim_counters *c) {
 #define X(name, unit, help) \
-  if (get_count(r, object, #name, &c->name)) return FF_PARSE;
+  if (json_get_count(r, object, #name, &c->name)) return FF_PARSE;
 #include "machine/counters.def"
 #undef X
   return FF_OK;
@@ -202,33 +225,34 @@ static ff_status get_allocations(reader *r, const json_t *object, sim_result *re
     const json_t *from = json_array_get(list, i);
     sim_allocation_result *to = &result->allocations[i];
     uint64_t id = 0;
-    if (get_text(r, from, "name", true, to->name, sizeof to->name) || get_count(r, from, "id", &id) ||
-        get_count(r, from, "address", &to->address) || get_count(r, from, "bytes", &to->bytes) ||
+    if (get_text(r, from, "name", true, to->name, sizeof to->name) || json_get_count(r, from, "id", &id) ||
+        json_get_count(r, from, "address", &to->address) || json_get_count(r, from, "bytes", &to->bytes) ||
         get_flag(r, from, "managed", &to->managed) || get_flag(r, from, "pinned", &to->pinned) ||
         get_counters(r, from, &to->counters))
       return FF_PARSE;
-    if (id > UINT32_MAX) return fail(r, "id", "a whole number of 32 bits");
+    if (id > UINT32_MAX) return json_fail(r, "id", "a whole number of 32 bits");
     to->id = (uint32_t)id;
   }
   return FF_OK;
 }
 
 static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
-  if (!json_is_object(from)) return fail(r, "runs", "a list of objects");
+  if (!json_is_object(from)) return json_fail(r, "runs", "a list of objects");
   if (get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
       get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
       get_text(r, from, "error", false, result->error, sizeof result->error) ||
       get_flag(r, from, "complete", &result->complete) || get_counters(r, from, &result->counters) ||
-      get_kernels(r, from, result))
+      get_kernels(r, from, result) || get_allocations(r, from, result))
     return FF_PARSE;
-  return get_allocations(r, from, result);
+  const json_t *history = json_object_get(from, "history");
+  return history && !json_is_null(history) ? json_history_read(r, history, result) : FF_OK;
 }
 
 #define GET_f get_real
-#define GET_u get_count
+#define GET_u json_get_count
 static ff_status get_host(reader *r, const json_t *root, report_host *host) {
   const json_t *object = json_object_get(root, "host");
-  if (!json_is_object(object)) return fail(r, "host", "an object");
+  if (!json_is_object(object)) return json_fail(r, "host", "an object");
 #define X(name, type, unit, help) \
   if (GET_##type(r, object, #name, &host->name)) return FF_PARSE;
 #include "report/host.def"
@@ -240,10 +264,10 @@ static ff_status get_notes(reader *r, const json_t *root, report_run *run) {
   const json_t *list;
   uint32_t count;
   if (get_list(r, root, "notes", &list, &count)) return FF_PARSE;
-  if (count > NOTE_LIMIT) return fail(r, "notes", "a list of acceptable length");
+  if (count > NOTE_LIMIT) return json_fail(r, "notes", "a list of acceptable length");
   for (uint32_t i = 0; i < count; i++) {
     const json_t *note = json_array_get(list, i);
-    if (!json_is_string(note)) return fail(r, "notes", "a list of texts");
+    if (!json_is_string(note)) return json_fail(r, "notes", "a list of texts");
     report_note(run, json_string_value(note));
   }
   return FF_OK;
@@ -256,13 +280,13 @@ static ff_status get_run(reader *r, const json_t *root, report_run *run) {
   if (json_integer_value(schema) != REPORT_SCHEMA)
     return ff_fail(r->error, FF_PARSE, "%s: has schema %lld; this version reads schema %d", r->file,
                    (long long)json_integer_value(schema), REPORT_SCHEMA);
-  if (command && !json_is_string(command)) return fail(r, "command", "a text");
+  if (command && !json_is_string(command)) return json_fail(r, "command", "a text");
   if (command) run->command = ff_strdup(json_string_value(command));
   if (get_text(r, root, "version", false, run->version, sizeof run->version) ||
       get_flag(r, root, "complete", &run->complete) || get_notes(r, root, run))
     return FF_PARSE;
   uint32_t count;
-  if (!json_object_get(root, "runs")) return fail(r, "runs", "a list");
+  if (!json_object_get(root, "runs")) return json_fail(r, "runs", "a list");
   if (get_list(r, root, "runs", &runs, &count)) return FF_PARSE;
   run->results = ff_alloc(count * sizeof *run->results);
   for (uint32_t i = 0; i < count; i++) {

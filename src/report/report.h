@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "machine/history.h"
 #include "machine/result.h"
 
 #define REPORT_SCHEMA 1
@@ -48,6 +49,8 @@ double report_ratio(const report_run *run, const sim_result *result); /* 0: ther
 
 /* The JSON text of schema 1, ending in a newline, added to *out. */
 void report_json_write(const report_run *run, ff_text *out);
+/* The same with the history of each run that has one (-o). */
+void report_json_write_whole(const report_run *run, ff_text *out);
 /* Reads it back. Unknown keys are ignored (later versions may add some), a wrong type or another schema is FF_PARSE with
  * `file` (a name for messages), line and column where the text is not JSON at all. */
 ff_status report_json_read(const char *file, const char *text, size_t size, report_run *run, ff_error *error);

@@ -98,6 +98,6 @@ void session_write_ending(session *session) {
     last = at;
     poll(NULL, 0, LOOK_MS);
   }
-  session_write_results(session, ending == ENDING_QUICK_EXIT);
+  session_write_final_results(session, ending == ENDING_QUICK_EXIT);
   session->ended = true;
 }

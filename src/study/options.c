@@ -43,6 +43,7 @@ void session_options_from_environment(session_options *options) {
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);
+  options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);
 }

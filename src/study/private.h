@@ -50,11 +50,13 @@ struct session {
 
 enum { ENDING_QUICK_EXIT = -1 };
 
-/* Collects everything into *run (report_free) as of now. */
-void session_collect(session *session, bool complete, report_run *run);
+/* Collects everything into *run (report_free) as of now, with the histories or without. */
+void session_collect(session *session, bool complete, bool history, report_run *run);
 /* Writes the results file, if one is wanted, and what the progress area says of simulated time. Errors are ignored: the
  * reader finds the last file that could be written. */
 void session_write_results(session *session, bool complete);
+/* The last time: with the histories, if they are kept. */
+void session_write_final_results(session *session, bool complete);
 /* The thread that does so, more often at first, then twice a second; `argument` is the session. */
 void *session_writer(void *argument);
 /* Tells the simulations that nothing follows (once; further calls do nothing). */

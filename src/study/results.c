@@ -73,13 +73,15 @@ static void collect_notes(session *session, report_run *run) {
   pthread_mutex_unlock(&session->lock);
 }
 
-void session_collect(session *session, bool complete, report_run *run) {
+void session_collect(session *session, bool complete, bool history, report_run *run) {
   *run = (report_run){.complete = complete, .command = own_command()};
   snprintf(run->version, sizeof run->version, "%s", FARFAULT_VERSION);
   run->results = ff_alloc(session->manager_count * sizeof *run->results);
   run->result_count = session->manager_count;
   for (uint32_t i = 0; i < session->manager_count; i++) {
+    sim_history *kept = history ? sim_history_take(session->managers[i].sim) : NULL; /* first: its kernels are among the snapshot's */
     sim_snapshot(session->managers[i].sim, &run->results[i]);
+    run->results[i].history = kept;
     snprintf(run->results[i].machine, sizeof run->results[i].machine, "%s", session->machine);
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }
@@ -91,7 +93,7 @@ void session_collect(session *session, bool complete, report_run *run) {
 static void write_file(const session *session, const report_run *run) {
   if (!session->results) return;
   ff_text text = {0};
-  report_json_write(run, &text);
+  report_json_write_whole(run, &text);
   if (ff_file_write(session->results, text.chars, text.length, NULL)) {
     int fd = open(session->results, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) close(fd);
@@ -110,16 +112,19 @@ static void show_progress(session *session, const report_run *run) {
   if (least != UINT64_MAX) session->progress->simulated_instructions = least;
 }
 
-void session_write_results(session *session, bool complete) {
+static void write_results(session *session, bool complete, bool history) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
   report_run run;
-  session_collect(session, complete, &run);
+  session_collect(session, complete, history, &run);
   show_progress(session, &run);
   write_file(session, &run);
   report_free(&run);
   uselocale(old);
   freelocale(c);
 }
+
+void session_write_results(session *session, bool complete) { write_results(session, complete, false); }
+void session_write_final_results(session *session, bool complete) { write_results(session, complete, true); }
 
 static void wait_for_wake(session *session, unsigned milliseconds) {
   struct timespec until;

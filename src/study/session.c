@@ -114,6 +114,7 @@ static ff_status add_manager(session *session, const char *text, ff_error *error
   sim_choice *choice = &session->managers[session->manager_count].choice;
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
   choice->options.future = session->future;
+  choice->options.history = session->options.history;
   if (!status) status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
   if (status) return ff_fail_at(error, status, text);
   if (session->gpu_memory < choice->options.gpu_memory) session->gpu_memory = choice->options.gpu_memory;
@@ -299,7 +300,7 @@ void session_finish(session *session) {
   sem_post(&session->wake);
   pthread_join(session->writer, NULL);
   session_unwatch_ending(session);
-  session_write_results(session, true);
+  session_write_final_results(session, true);
   session->progress->done = 1;
 }
 

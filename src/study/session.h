@@ -17,6 +17,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char host_touches[16];   /* FARFAULT_HOST_TOUCHES: "off"; "pages", "groups": as on a system that shows less */
   char results[512];       /* FARFAULT_RESULTS: file to write; "%p" becomes the process number; empty: none */
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
+  bool history;            /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
