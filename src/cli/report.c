@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault report FILE`: the table of a saved run again. */
+/* `farfault report FILE`: the table of a saved run again, and its page. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "report/html.h"
 
 typedef struct arguments {
-  const char *file, *csv;
+  const char *file, *csv, *html;
   bool verbose;
 } arguments;
 
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
     {"csv", 'C', "FILE", 0, "also write it as CSV, one row per memory manager", 0},
+    {"html", 'H', "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -21,6 +23,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'C':
     if (!*value) cli_refuse(state, "--csv: the file's name is empty");
     a->csv = value;
+    return 0;
+  case 'H':
+    if (!*value) cli_refuse(state, "--html: the file's name is empty");
+    a->html = value;
     return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the file's name is empty");
@@ -34,21 +40,39 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
+/* Writes the page of the run whose JSON is `text`. */
+static int write_page(const arguments *a, const char *text, size_t size) {
+  ff_error error;
+  char *page = cli_find_beside((const char *const[]){"../share/farfault/report.html", NULL});
+  if (!page) return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
+  ff_status status = report_html_file(page, "run", a->file, text, size, a->html, &error);
+  free(page);
+  return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
+}
+
 static int report(int argc, char **argv) {
   static const struct argp argp = {options, parse, "FILE",
                                    "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved.\v"
-                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json",
+                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html",
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   report_run run;
   ff_error error;
-  if (report_file_read(a.file, &run, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  char *text;
+  size_t size;
+  if (ff_file_read(a.file, 0, &text, &size, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  if (report_json_read(a.file, text, size, &run, &error)) {
+    free(text);
+    return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  }
   ff_text table = {0}, csv = {0};
   report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
   int status = cli_print(&table);
   report_csv_write(&run, true, &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (a.html && write_page(&a, text, size)) status = CLI_FAILED;
+  free(text);
   free(table.chars);
   free(csv.chars);
   report_free(&run);

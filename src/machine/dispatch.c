@@ -114,7 +114,11 @@ static void dispatch_to(sim *s, sm *m, ps time) {
 
 void kernel_begin(sim *s, kernel *k, ps time) {
   k->began = k->ended = time;
-  if (!s->running_count++) s->running_since = time;
+  if (!s->running_count) {
+    link_account(s, time);
+    s->running_since = time;
+  }
+  s->running_count++;
   for (uint32_t i = 0; i < s->spec->sm_count; i++) { /* the L1s are empty when a kernel begins */
     sm *m = &s->sms[i];
     if (++m->l1_epoch < 1 << 16) continue;
@@ -138,6 +142,7 @@ static void kernel_end(sim *s, kernel *k) {
     history_spread(s->history, HISTORY_kernel_ps, s->running_since, k->ended, k->ended - s->running_since);
   }
   if (s->history) record_kernel(s, k);
+  if (k->ended > s->running_until) s->running_until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;

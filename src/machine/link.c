@@ -2,7 +2,8 @@
 /* The link between host and device: two directions at once, each a server; copy engines for bulk transfers.
  *
  * Busy time. Requests come in order of time, so between two of them a direction is busy without a break until its
- * server's `free`; link_account adds up the union of both directions before every change. */
+ * server's `free`; link_account adds up the union of both directions before every change, and what of it is beside kernels: before every
+ * change of whether any runs, too. */
 #include <math.h>
 
 #include "machine/model.h"
@@ -19,7 +20,12 @@ void link_account(sim *s, ps now) {
   if (now <= l->accounted) return;
   ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
   if (end > now) end = now;
-  if (end > l->accounted) l->union_busy += end - l->accounted;
+  if (end > l->accounted) {
+    l->union_busy += end - l->accounted;
+    ps from = l->accounted > s->running_since ? l->accounted : s->running_since;
+    ps to = s->running_count || end < s->running_until ? end : s->running_until;
+    if (to > from) l->beside_kernels += to - from;
+  }
   l->accounted = now;
 }
 

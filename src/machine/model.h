@@ -218,6 +218,7 @@ typedef struct host_link {
   server engines[2];            /* one engine: [0] carries both directions */
   server device;                /* copies within GPU memory */
   ps accounted, union_busy;     /* busy in at least one direction, until `accounted` */
+  ps beside_kernels;            /* of union_busy, while a kernel ran */
 } host_link;
 
 typedef struct kernel {
@@ -321,7 +322,7 @@ struct sim {
   kernel *queue_first, *queue_last; /* kernels with blocks to start; only the first starts any */
   kernel *running;              /* all that have begun and not ended */
   uint32_t next_sm, running_count;
-  ps running_since;
+  ps running_since, running_until; /* of the kernels that run or ran last; until: where none runs */
   /* the host and its streams */
   ps host;
   FF_VEC(node *) nodes;         /* [0] unused */

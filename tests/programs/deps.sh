@@ -53,6 +53,12 @@ deps MISSING=cmake USER_NUMBER=1000
 expect_status 0
 expect test "$(grep -c 'as root' log)" -eq 2
 expect grep -q '^noninteractive apt-get install .* cmake$' log
+deps MISSING="nodejs npm chromium"
+expect grep -q 'install .* chromium nodejs npm$' log
+for tool in node npm; do printf '#!/bin/sh\n' >bin/$tool && chmod +x bin/$tool; done # others than Debian's
+deps MISSING="nodejs npm"
+expect_status 0
+expect test ! -s log
 rm bin/dpkg-query
 deps A=1
 expect_status 0

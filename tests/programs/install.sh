@@ -12,6 +12,11 @@ expect_out "$(realpath "$work/place with spaces")"
 run "$installed" run --memory copy --machine gtx480 /usr/bin/env
 expect_status 0
 expect_out "LD_LIBRARY_PATH=$(realpath "$TMPDIR")/farfault-"
+if [[ -e $3/share/farfault/report.html ]]; then
+  run "$installed" report "$source/tests/unit/report/golden/sample.json" --html page.html
+  expect_status 0
+  expect grep -q 'id="data">{"kind":"run","file":"sample.json",' page.html
+fi
 for place in "place with spaces" "place:with;colons"; do
   [[ -d $work/$place ]] || cp -r "$work/place with spaces" "$work/$place"
   run "$work/$place/bin/farfault" run --memory copy "$3/tests/programs/with_rpath"

@@ -41,7 +41,10 @@ static ps kernel_and_copy(uint32_t kernel_stream, uint32_t copy_stream, uint32_t
   rig_launch(&r, busy_kernel(kernel_stream));
   copy_async(&r, TRACE_H2D, copy_stream);
   rig_sync(&r);
-  return finish_time(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.overlap_ps, c.kernel_ps + c.transfer_ps - c.time_ps); /* something is always at work */
+  rig_close(&r);
+  return c.time_ps;
 }
 
 static void test_kernel_and_copy(void **state) {
@@ -52,6 +55,25 @@ static void test_kernel_and_copy(void **state) {
   assert_int_equal(kernel_and_copy(0, 1, 0), 200 * US);
   assert_int_equal(kernel_and_copy(1, 0, TRACE_STREAM_NON_BLOCKING), 100 * US);
   assert_int_equal(kernel_and_copy(0, 1, TRACE_STREAM_NON_BLOCKING), 100 * US);
+}
+
+/* Copies before, beside and after a kernel: 50 us of the link's 300 us are beside it. */
+static void test_overlap_counts_what_is_beside(void **state) {
+  rig r;
+  begin(&r, "copy");
+  make_stream(&r, 1, TRACE_STREAM_NON_BLOCKING);
+  make_stream(&r, 2, TRACE_STREAM_NON_BLOCKING);
+  copy_async(&r, TRACE_H2D, 1);
+  rig_launch(&r, busy_kernel(1)); /* from 100 to 200 us */
+  rig_copy(&r, TRACE_D2H, 0x1000, RIG_BASE, COPY_BYTES * 3 / 2, false, 2); /* from 0 to 150 us, on an engine of its own */
+  copy_async(&r, TRACE_H2D, 1);
+  rig_sync(&r);
+  sim_counters c = rig_finish(&r)->counters;
+  assert_int_equal(c.time_ps, 300 * US);
+  assert_int_equal(c.kernel_ps, 100 * US);
+  assert_int_equal(c.transfer_ps, 250 * US);
+  assert_int_equal(c.overlap_ps, 50 * US);
+  rig_close(&r);
 }
 
 static void test_legacy_stream_is_a_fence(void **state) {
@@ -309,7 +331,7 @@ static void test_many_operations_need_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kernel_and_copy), cmocka_unit_test(test_legacy_stream_is_a_fence), cmocka_unit_test(test_copy_engines),
+      cmocka_unit_test(test_kernel_and_copy), cmocka_unit_test(test_overlap_counts_what_is_beside), cmocka_unit_test(test_legacy_stream_is_a_fence), cmocka_unit_test(test_copy_engines),
       cmocka_unit_test(test_kernels_share_the_device), cmocka_unit_test(test_event_times_and_stream_wait),
       cmocka_unit_test(test_wait_for_an_event_that_is_known),
       cmocka_unit_test(test_question_without_further_operations), cmocka_unit_test(test_co_simulation),

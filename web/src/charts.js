@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart library as far as it is used, and what all charts share: a chart is made from a function that returns its options, so that
+// it can be drawn again when the colours or the width change.
+import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
+import * as echarts from 'echarts/core';
+import { CanvasRenderer } from 'echarts/renderers';
+import { colour, whenChanged } from './theme.js';
+
+echarts.use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent,
+  TooltipComponent, CanvasRenderer]);
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
+const drawn = new Set();
+
+// Draws into `holder` what options(width) returns; `height(width)` in pixels. Returns {chart, redraw}: redraw() after the data changed.
+export function makeChart(holder, options, height) {
+  const chart = echarts.init(holder, null, { renderer: 'canvas', height: height(holder.clientWidth) });
+  const redraw = () => {
+    const width = holder.clientWidth;
+    if (!width) return;
+    chart.resize({ width, height: height(width) });
+    chart.setOption({ ...shared(), ...options(width) }, { notMerge: true });
+  };
+  const made = { chart, redraw };
+  drawn.add(made);
+  let width = holder.clientWidth;
+  new ResizeObserver(() => {
+    if (holder.clientWidth === width) return;
+    width = holder.clientWidth;
+    redraw();
+  }).observe(holder);
+  redraw();
+  return made;
+}
+
+whenChanged(() => drawn.forEach(({ redraw }) => redraw()));
+
+function shared() {
+  return {
+    animation: false,
+    backgroundColor: 'transparent',
+    textStyle: { fontFamily: FONT, color: colour('text') },
+    aria: { enabled: false },
+  };
+}
+
+export const tooltip = (extra) => ({
+  confine: true,
+  backgroundColor: colour('card'),
+  borderColor: colour('line'),
+  textStyle: { color: colour('text'), fontSize: 13 },
+  extraCssText: 'box-shadow: 0 4px 16px rgba(0,0,0,.25); max-width: 420px; white-space: normal;',
+  ...extra,
+});
+
+export const legend = (extra) => ({
+  textStyle: { color: colour('text'), fontSize: 13 },
+  inactiveColor: colour('faint'),
+  itemWidth: 14,
+  itemHeight: 14,
+  icon: 'roundRect',
+  ...extra,
+});
+
+export const axisLook = () => ({
+  axisLine: { lineStyle: { color: colour('line') } },
+  axisTick: { lineStyle: { color: colour('line') } },
+  axisLabel: { color: colour('text'), fontSize: 12 },
+  nameTextStyle: { color: colour('faint-text'), fontSize: 12 },
+  splitLine: { lineStyle: { color: colour('grid') } },
+});
+
+// Room for the longest of these names at 13 px, at most a part of the width.
+export function nameRoom(names, width, most = 0.3) {
+  const pen = nameRoom.pen ??= document.createElement('canvas').getContext('2d');
+  pen.font = `13px ${FONT}`;
+  const wanted = Math.max(...names.map((name) => pen.measureText(name).width), 30) + 14;
+  return Math.min(wanted, Math.max(80, width * most));
+}
+
+// Names are drawn, not read as rich text.
+export const plainLabel = (extra) => ({ rich: {}, ...extra });
+
+export { echarts };

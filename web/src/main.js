@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the page starts: reads its data, which `farfault report` put into the element #data, and shows it.
+import { GLOSSARY } from './glossary.js';
+import { byId, element } from './page.js';
+import { showRun } from './run.js';
+import * as theme from './theme.js';
+
+theme.start(byId('theme'));
+byId('glossary').replaceChildren(...GLOSSARY.flatMap(([word, meaning]) => [element('dt', {}, word), element('dd', {}, meaning)]));
+try {
+  const data = JSON.parse(byId('data').textContent);
+  showRun(data);
+  byId('made').textContent = `Made by farfault ${data[data.kind]?.version ?? ''} from ${data.file}. This page holds all its data and loads nothing.`;
+} catch (error) {
+  byId('failure').textContent = `This page could not be shown: ${error.message}`;
+  byId('failure').hidden = false;
+  throw error;
+}

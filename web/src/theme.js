@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Light and dark: what the system prefers until the reader chooses. The colours are the style's variables, so that the charts and the page
+// have one list of them; whoever draws with them asks again when `whenChanged` tells so.
+
+const system = window.matchMedia('(prefers-color-scheme: dark)');
+const listeners = [];
+let chosen = null;
+
+const isDark = () => (chosen ?? (system.matches ? 'dark' : 'light')) === 'dark';
+
+function apply() {
+  document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+  for (const listener of listeners) listener();
+}
+
+export function start(button) {
+  const label = () => {
+    button.textContent = isDark() ? 'Light' : 'Dark';
+    button.title = `Show this page ${isDark() ? 'light' : 'dark'}`;
+  };
+  listeners.push(label);
+  system.addEventListener('change', apply);
+  button.addEventListener('click', () => {
+    chosen = isDark() ? 'light' : 'dark';
+    apply();
+  });
+  apply();
+}
+
+export const whenChanged = (listener) => listeners.push(listener);
+
+// The value of the style's variable --NAME.
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
