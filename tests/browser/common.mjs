@@ -50,6 +50,11 @@ export async function open(file, options = {}) {
   return page;
 }
 
+// Waits until something that comes by itself (a message of the browser) is there, at most 5 s.
+export async function until(there) {
+  for (let i = 0; i < 100 && !there(); i++) await new Promise((done) => { setTimeout(done, 50); });
+}
+
 // How many different colours the canvases of a figure have: one or two if nothing was drawn.
 export const colours = (page, figure) => page.evaluate((selector) => {
   const found = new Set();

@@ -3,7 +3,7 @@
 // selector; what a program calls its kernels stays text; light and dark.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { colours, column, expect, finish, hasColour, open, run, source, work } from './common.mjs';
+import { colours, column, expect, finish, hasColour, open, run, source, until, work } from './common.mjs';
 
 const HOSTILE = '</script><img src=x onerror="window.hurt = 1"><!--<script>window.hurt = 2</script>\u2028{{script}}"farfault:data"';
 const HOSTILE_ALLOCATION = '</script><img src=x onerror="window.hurt = 4">'; // names of allocations are shorter
@@ -37,6 +37,7 @@ expect('only the page\'s own script may run', await page.evaluate(() => {
   document.body.append(script);
   return window.hurt ?? 'not hurt';
 }), 'not hurt');
+await until(() => page.trouble.length > 0);
 expect('the browser\'s word about that', page.trouble.splice(0).map((what) => /violates.*Content Security Policy/.test(what)), [true]);
 await page.evaluate(() => document.querySelector('body > script:last-child').remove());
 
