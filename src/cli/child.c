@@ -47,8 +47,8 @@ static void set_in_front(const char *name, const char *first, char separator) {
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
-  set_in_front("LD_LIBRARY_PATH", child->libraries, ':');
-  if (child->program->preload) set_in_front("LD_PRELOAD", child->program->preload, ' ');
+  if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':');
+  if (child->program && child->program->preload) set_in_front("LD_PRELOAD", child->program->preload, ' ');
   set_variable("FARFAULT_MEMORY", setup->managers);
   set_variable("FARFAULT_MACHINE", setup->machine);
   set_variable("FARFAULT_SET", setup->choices.set[0] ? setup->choices.set : NULL);
@@ -56,6 +56,9 @@ static void set_environment(const run_child *child) {
   if (child->max_instructions) set_variable("FARFAULT_MAX_INSTRUCTIONS", child->max_instructions);
   if (child->threads) set_variable("FARFAULT_THREADS", child->threads);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
+  char *record = child->record ? run_record_pattern(child->record) : NULL;
+  set_variable("FARFAULT_RECORD", record);
+  free(record);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");
   set_path("FARFAULT_PROGRESS", child->folder, "progress");
 }
@@ -70,6 +73,10 @@ static void watched_signals(sigset_t *set) {
 static _Noreturn void become_program(const run_child *child, const sigset_t *mask, int report) {
   set_environment(child);
   sigprocmask(SIG_SETMASK, mask, NULL);
+  if (child->body) {
+    close(report);
+    exit(child->body(child->context));
+  }
   execv(child->program->path, child->argv);
   int failed = errno;
   if (write(report, &failed, sizeof failed) < 0) _exit(CLI_NOT_EXECUTABLE);

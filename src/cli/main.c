@@ -32,7 +32,7 @@ int cli_fail(int status, const char *format, ...) {
 
 /* ---- what every command's options have in common ---- */
 
-enum { KEY_USAGE = 1000 };
+enum { KEY_USAGE = 1000, CHILDREN_MAX = 8 };
 
 static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "print this help", -1},
                                                     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
@@ -56,8 +56,11 @@ static char *filter_help(int key, const char *text, void *input) {
 
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
   static const struct argp common = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-  const struct argp_child children[] = {{&common, 0, NULL, 0}, {0}};
+  struct argp_child children[CHILDREN_MAX + 2] = {{0}};
   struct argp whole = *argp;
+  int own = 0;
+  for (; argp->children && argp->children[own].argp && own < CHILDREN_MAX; own++) children[own] = argp->children[own];
+  children[own].argp = &common;
   whole.children = children;
   whole.help_filter = filter_help;
   argp_err_exit_status = CLI_USAGE;

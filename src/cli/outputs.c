@@ -65,18 +65,21 @@ static ff_status fail_same(const char *path, const char *what, ff_error *error) 
   return ff_fail(error, FF_INVALID, "%s: is %s: the report would take its place", path, what);
 }
 
-ff_status run_outputs_check(const run_outputs *outputs, const char *program, const char *machine, ff_error *error) {
+ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error) {
   ff_status status = check_one("-o", outputs->output, error);
   if (!status) status = check_one("--json", outputs->json, error);
   if (!status) status = check_one("--csv", outputs->csv, error);
+  if (!status) status = check_one("the trace", outputs->record, error);
   if (status) return status;
-  const char *paths[] = {outputs->output, outputs->json, outputs->csv};
-  for (int i = 0; i < 3; i++) {
-    if (same_file(paths[i], program)) return fail_same(paths[i], "the program", error);
+  const char *paths[] = {outputs->output, outputs->json, outputs->csv, outputs->record};
+  for (int i = 0; i < 4; i++) {
+    if (same_file(paths[i], input)) return fail_same(paths[i], what, error);
     if (same_file(paths[i], machine)) return fail_same(paths[i], "the machine's file", error);
   }
   if (same_file(outputs->csv, outputs->output) || same_file(outputs->csv, outputs->json))
     return ff_fail(error, FF_INVALID, "%s: is named twice: CSV and JSON need a file each", outputs->csv);
+  for (int i = 0; i < 3; i++)
+    if (same_file(outputs->record, paths[i])) return ff_fail(error, FF_INVALID, "%s: is named twice: a trace and a report need a file each", paths[i]);
   return FF_OK;
 }
 

@@ -328,7 +328,7 @@ static int check_outputs(arguments *a) {
     a->svg = path.chars;
   }
   if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
-  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg}, "", "", &error))
+  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg}, "", "", "", &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   return CLI_DONE;
 }

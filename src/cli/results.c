@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "cli/run.h"
+#include "study/session.h"
 
 static int is_result(const struct dirent *entry) {
   size_t length = strlen(entry->d_name);
@@ -57,6 +58,18 @@ void run_results_read(const char *folder, run_results *results) {
     free(entries[i]);
   }
   if (count >= 0) free(entries);
+}
+
+void run_results_print(const run_job *job, const run_results *results, FILE *to) {
+  ff_text text = {0};
+  for (uint32_t i = 0; i < results->count; i++) {
+    if (i) ff_text_add(&text, "\n");
+    report_table_write(&results->runs[i], &(report_style){.verbose = job->outputs->verbose}, &text);
+  }
+  if (!job->setup->machine_chosen)
+    ff_text_add(&text, "(" SESSION_DEFAULT_MACHINE " is the default machine; --machine chooses another)\n");
+  fwrite(text.chars, 1, text.length, to);
+  free(text.chars);
 }
 
 void run_results_free(run_results *results) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `farfault run`: program.c (may this file be run?), child.c (runs it), progress.c (the line on a terminal),
- * results.c (what it left), outputs.c (the files it writes). */
+/* The parts of `farfault run`, `record` and `sim`: options.c (what they have in common), program.c (may this file be run?),
+ * child.c (runs it), progress.c (the line on a terminal), results.c (what it left), outputs.c (the files it writes), record.c. */
 #ifndef FF_CLI_RUN_H
 #define FF_CLI_RUN_H
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "cli/cli.h"
@@ -32,6 +33,9 @@ typedef struct run_child {
   const cli_setup *setup;
   const char *max_instructions, *threads; /* numbers as text, NULL: not given */
   bool history;             /* is to be kept */
+  const char *record;       /* the trace file that is to come of it; NULL: none */
+  int (*body)(void *context); /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
+  void *context;
 } run_child;
 
 typedef struct run_end {
@@ -74,11 +78,38 @@ void run_results_free(run_results *results);
 char *run_make_folder(void);
 void run_remove_folder(char *folder);
 
-typedef struct run_outputs { const char *output, *json, *csv; } run_outputs; /* paths, NULL: not wanted */
-/* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the program, the machine's
- * file, another report. */
-ff_status run_outputs_check(const run_outputs *outputs, const char *program, const char *machine, ff_error *error);
-/* Writes them; what fails is told to the user. True: all was written. */
+typedef struct run_outputs { /* paths, NULL: not wanted */
+  const char *output, *json, *csv, *record;
+  bool verbose; /* the table has all */
+} run_outputs;
+/* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the input (`what`: "the program"), the
+ * machine's file, another report. */
+ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error);
+/* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
+
+typedef struct run_executed { char max_instructions[32], threads[32]; } run_executed; /* numbers; empty: not given */
+
+/* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
+extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;
+void cli_copy_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
+
+typedef struct run_job { /* a program and what is wanted of it; the setup has been checked */
+  char **argv;
+  const cli_setup *setup;
+  const run_executed *executed;
+  const run_outputs *outputs;
+} run_job;
+/* Runs it, prints the table, writes the files. Returns the exit status. */
+int run_job_do(const run_job *job);
+void run_results_print(const run_job *job, const run_results *results, FILE *to);
+
+/* ---- record.c ---- */
+
+/* Where a process of the program writes its trace until the program has ended: "FILE.part-%p". The caller frees it. */
+char *run_record_pattern(const char *file);
+/* Gives the traces that the processes left their names: FILE, FILE.2 ... Says what was recorded; ends those that were cut
+ * off. True: they are there, whole. */
+bool run_record_settle(const char *file, const run_end *end);
 
 #endif

@@ -99,6 +99,7 @@ struct engine_module {
   uint32_t number;         /* from 1, in order of registration */
   const void *binary;      /* registered: read when the module loads; NULL: `sources` are there from the start */
   bool loaded, failed;
+  bool traced;             /* its code was given to the access stream */
   cudaError_t error;       /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
@@ -189,6 +190,8 @@ void engine_memory_reset(void);
 /* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
 ff_status engine_parts_parse(engine_module *module, ff_error *error);
 cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
+/* The module's PTX to the access stream, once. */
+void engine_module_trace(engine_module *module);
 cudaError_t engine_function_load_locked(engine_function *function);
 void engine_modules_reset(void);
 void engine_function_info_locked(engine_function *function, engine_function_info *info);

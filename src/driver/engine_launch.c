@@ -157,6 +157,9 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->registers = info->kernel.registers;
     traced->kernel_index = launch->function->index - 1;
     traced->cooperative = launch->cooperative;
+    traced->module = launch->function->module->number;
+    trace_launch_set_parameters(traced, params, info->kernel.param_bytes);
+    engine_module_trace(launch->function->module);
     note_uses(traced, &info->kernel, params);
   }
   engine_append(&(trace_op){.kind = TRACE_OP_LAUNCH, .stream = stream->number, .launch = traced});

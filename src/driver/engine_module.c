@@ -286,6 +286,16 @@ void engine_modules_reset(void) {
     if (module->loaded) drop_code(module);
 }
 
+void engine_module_trace(engine_module *module) {
+  if (module->traced || !ff_engine.trace) return;
+  module->traced = true;
+  for (size_t i = 0; i < module->sources.count; i++) {
+    const engine_source *source = &module->sources.items[i];
+    trace_op op = {.kind = TRACE_OP_MODULE, .module = {.ptx = trace_keep(ff_engine.trace, source->text, source->length), .bytes = source->length, .id = module->number}};
+    engine_append(&op);
+  }
+}
+
 /* ---- functions ---- */
 
 /* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. */

@@ -239,6 +239,7 @@ void host_process(sim *s, const trace_op *op) {
     spend(s, s->t.api);
     if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, op->hint.device);
     break;
+  case TRACE_OP_MODULE: break;
   case TRACE_OP_END: run_all(s); break;
   }
   s->host_times[op->sequence % HOST_TIMES] = s->host;

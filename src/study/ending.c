@@ -75,9 +75,9 @@ void session_unwatch_ending(session *session) {
   atomic_compare_exchange_strong(&watched, &expected, NULL);
 }
 
-/* Whether all simulations have got to the end; *at: a number that grows while one of them gets further. */
+/* Whether all simulations, and the recording, have got to the end; *at: a number that grows while one of them gets further. */
 static bool simulations_are_over(session *session, uint64_t *at) {
-  bool over = true;
+  bool over = recording_is_over(session->recording);
   *at = 0;
   for (uint32_t i = 0; i < session->manager_count; i++) {
     sim_result result;
@@ -98,6 +98,7 @@ void session_write_ending(session *session) {
     last = at;
     poll(NULL, 0, LOOK_MS);
   }
+  recording_finish(session, ending == ENDING_QUICK_EXIT);
   session_write_final_results(session, ending == ENDING_QUICK_EXIT);
   session->ended = true;
 }

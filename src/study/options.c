@@ -41,6 +41,7 @@ void session_options_from_environment(session_options *options) {
       strcmp(options->host_touches, "pages") && strcmp(options->host_touches, "groups"))
     snprintf(options->problem, sizeof options->problem, "FARFAULT_HOST_TOUCHES is not 'on', 'off', 'pages' or 'groups': '%s'", options->host_touches);
   read_text(options, "FARFAULT_RESULTS", options->results, sizeof options->results);
+  read_text(options, "FARFAULT_RECORD", options->record, sizeof options->record);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;

@@ -29,6 +29,8 @@ struct session {
   } managers[SESSION_MANAGER_LIMIT];
   uint32_t manager_count;
   trace_future *future;          /* of the program, for managers that ask for it; recorded by `recorder` */
+  struct recording *recording;   /* to a trace file; NULL: none is wanted */
+  pthread_t recording_thread;
   sim *recorder;                 /* a simulation that shows no results; NULL: nobody asks */
   pthread_t recorder_thread;
   session_progress *progress;
@@ -38,6 +40,8 @@ struct session {
   pthread_mutex_t lock;          /* guards stats and notes */
   exec_stats stats;
   report_run notes;              /* only its notes are used */
+  uint32_t own_notes;            /* how many of them say what the session was told; the others are the program's */
+  char *command;                 /* of the program that was recorded; NULL: this process's own */
   pthread_t writer;
   sem_t wake;                    /* of the writer; posted after `stopping` or `ending` was set, also from signal handlers */
   atomic_bool stopping;          /* the writer is to end */
@@ -61,6 +65,21 @@ void session_write_final_results(session *session, bool complete);
 void *session_writer(void *argument);
 /* Tells the simulations that nothing follows (once; further calls do nothing). */
 void session_end_stream(session *session);
+
+/* The program's command as a shell would take it; NULL: unknown. The caller frees it. */
+char *session_command(const session *session);
+/* A path of the options with "%p" replaced so that no file of that name is there. The caller frees it. */
+char *session_own_path(const session *session, const char *pattern);
+
+/* ---- record.c ---- */
+
+typedef struct recording recording;
+/* Opens the file of options.record and a reader of the stream: before its first operation. */
+ff_status recording_create(session *session, recording **out, ff_error *error);
+void *recording_run(void *recording);                    /* its thread; returns at the program's end */
+bool recording_is_over(const recording *recording);      /* it has got there; NULL: true */
+void recording_finish(session *session, bool complete);  /* ends the file; further calls do nothing */
+void recording_free(recording *recording);
 
 /* ---- ending.c ---- */
 

@@ -33,6 +33,8 @@ static char *own_command(void) {
   return out.chars;
 }
 
+char *session_command(const session *session) { return session->command ? ff_strdup(session->command) : own_command(); }
+
 static double seconds_since(const struct timespec *start) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -74,7 +76,7 @@ static void collect_notes(session *session, report_run *run) {
 }
 
 void session_collect(session *session, bool complete, bool history, report_run *run) {
-  *run = (report_run){.complete = complete, .command = own_command()};
+  *run = (report_run){.complete = complete, .command = session_command(session)};
   snprintf(run->version, sizeof run->version, "%s", FARFAULT_VERSION);
   run->results = ff_alloc(session->manager_count * sizeof *run->results);
   run->result_count = session->manager_count;

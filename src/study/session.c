@@ -162,22 +162,32 @@ void session_end_stream(session *session) {
   if (session->program && !atomic_exchange(&session->stream_ended, true)) trace_op_append(session->program, &end);
 }
 
-/* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. The recorder was
- * started before them. */
+/* Ends the stream and joins the first `started` simulations: the way out of a half-made session, too. The recording and
+ * the recorder were started before them. */
 static void end_simulations(session *session, uint32_t started) {
   session_end_stream(session);
+  if (session->recording) pthread_join(session->recording_thread, NULL);
   if (session->recorder) pthread_join(session->recorder_thread, NULL);
   for (uint32_t i = 0; i < started; i++) pthread_join(session->managers[i].thread, NULL);
 }
 
-static ff_status start_threads(session *session, ff_error *error) {
-  if (session->recorder) {
-    ff_status status = start_thread(&session->recorder_thread, run_manager, session->recorder, error);
-    if (status) {
-      session_end_stream(session);
-      return status;
-    }
+static ff_status start_recorders(session *session, ff_error *error) {
+  ff_status status = FF_OK;
+  if (session->recording) status = start_thread(&session->recording_thread, recording_run, session->recording, error);
+  if (status || !session->recorder) {
+    if (status) session_end_stream(session);
+    return status;
   }
+  status = start_thread(&session->recorder_thread, run_manager, session->recorder, error);
+  if (!status) return FF_OK;
+  session_end_stream(session);
+  if (session->recording) pthread_join(session->recording_thread, NULL);
+  return status;
+}
+
+static ff_status start_threads(session *session, ff_error *error) {
+  ff_status started = start_recorders(session, error);
+  if (started) return started;
   for (uint32_t i = 0; i < session->manager_count; i++) {
     ff_status status = start_thread(&session->managers[i].thread, run_manager, session->managers[i].sim, error);
     if (status) {
@@ -193,11 +203,13 @@ static ff_status start_threads(session *session, ff_error *error) {
 static void release(session *session) {
   for (uint32_t i = 0; i < session->manager_count; i++) sim_free(session->managers[i].sim);
   sim_free(session->recorder);
+  recording_free(session->recording);
   trace_future_free(session->future);
   if (session->program) trace_program_free(session->program);
   if (session->progress_mapped) munmap(session->progress, session->progress_mapped);
   report_free(&session->notes);
   free(session->results);
+  free(session->command);
   sem_destroy(&session->wake);
   pthread_mutex_destroy(&session->lock);
   free(session);
@@ -214,14 +226,19 @@ static char *results_path(const char *pattern, pid_t process, unsigned copy) {
   return path.chars;
 }
 
-static void choose_results_file(session *session) {
-  const char *pattern = session->options.results;
-  if (!*pattern) return;
-  session->results = results_path(pattern, session->process, 1);
-  for (unsigned copy = 2; copy < 1000 && strstr(pattern, "%p") && access(session->results, F_OK) == 0; copy++) {
-    free(session->results);
-    session->results = results_path(pattern, session->process, copy);
+char *session_own_path(const session *session, const char *pattern) {
+  char *path = results_path(pattern, session->process, 1);
+  for (unsigned copy = 2; copy < 1000 && strstr(pattern, "%p") && access(path, F_OK) == 0; copy++) {
+    free(path);
+    path = results_path(pattern, session->process, copy);
   }
+  return path;
+}
+
+static ff_status add_recording(session *session, ff_error *error) {
+  if (!session->options.record[0]) return FF_OK;
+  if (!session->program) session->program = trace_program_create(0);
+  return recording_create(session, &session->recording, error);
 }
 
 static ff_status set_up(session *session, ff_error *error) {
@@ -230,8 +247,10 @@ static ff_status set_up(session *session, ff_error *error) {
   ff_status status = load_machine(session, error);
   if (!status) status = add_managers(session, error);
   if (!status) status = add_recorder(session, error);
+  if (!status) status = add_recording(session, error);
   if (status) return status;
-  choose_results_file(session);
+  if (session->options.results[0]) session->results = session_own_path(session, session->options.results);
+  session->own_notes = session->notes.note_count;
   session_write_results(session, false);
   return start_threads(session, error);
 }
@@ -292,7 +311,7 @@ void session_note_no_room(session *session, const char *call, uint64_t bytes, ui
   free(note.chars);
 }
 
-void session_finish(session *session) {
+static void finish(session *session, bool complete) {
   if (session->finished || getpid() != session->process) return;
   session->finished = true;
   end_simulations(session, session->manager_count);
@@ -300,8 +319,17 @@ void session_finish(session *session) {
   sem_post(&session->wake);
   pthread_join(session->writer, NULL);
   session_unwatch_ending(session);
-  session_write_final_results(session, true);
+  recording_finish(session, complete);
+  session_write_final_results(session, complete);
   session->progress->done = 1;
+}
+
+void session_finish(session *session) { finish(session, true); }
+void session_break_off(session *session) { finish(session, false); }
+
+void session_set_command(session *session, const char *command) {
+  free(session->command);
+  session->command = ff_strdup(command);
 }
 
 void session_free(session *session) {

@@ -7,6 +7,8 @@
 #ifndef FF_STUDY_SESSION_H
 #define FF_STUDY_SESSION_H
 
+#include <limits.h>
+
 #include "exec/exec.h"
 #include "machine/choice.h"
 
@@ -16,6 +18,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   sim_choices choices;     /* for all managers. FARFAULT_SET: "fault_us=50,..."; the others: machine/choices.def */
   char host_touches[16];   /* FARFAULT_HOST_TOUCHES: "off"; "pages", "groups": as on a system that shows less */
   char results[512];       /* FARFAULT_RESULTS: file to write; "%p" becomes the process number; empty: none */
+  char record[PATH_MAX];   /* FARFAULT_RECORD: trace file to write; "%p" likewise; empty: none */
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;            /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
@@ -51,8 +54,12 @@ void session_note(session *session, const char *text);  /* a line for the report
 /* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken. Only
  * the first one of a run is noted: a program may try smaller and smaller sizes. */
 void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used);
+/* What the reports call the program, instead of this process's own command. Before the first operation. */
+void session_set_command(session *session, const char *command);
 /* Ends the stream (TRACE_OP_END), waits for the simulations, writes the final results. Idempotent. */
 void session_finish(session *session);
+/* The same for a program that did not come to its end: the results say that they are of a part. */
+void session_break_off(session *session);
 /* Finishes the session if that was not done, and frees everything of it. */
 void session_free(session *session);
 

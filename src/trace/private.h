@@ -145,6 +145,7 @@ struct trace_program {
   _Atomic uint32_t room_waiters;
   _Atomic uint64_t memory_bytes, peak_bytes, words;
   uint64_t next_launch;        /* under mutex */
+  FF_VEC(char *) kept;         /* texts; under mutex */
   trace_launch *launches;      /* under mutex */
   page_pool pool;
   spill_file spill;

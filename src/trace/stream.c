@@ -37,6 +37,12 @@ trace_program *trace_program_create(uint64_t memory_budget) {
   return program;
 }
 
+static void launch_free(trace_launch *launch) {
+  free(launch->chunks);
+  free((void *)(uintptr_t)launch->parameters);
+  free(launch);
+}
+
 void trace_program_free(trace_program *program) {
   if (!program) return;
   FF_ASSERT(!program->active);
@@ -44,9 +50,10 @@ void trace_program_free(trace_program *program) {
   while (program->launches) {
     trace_launch *launch = program->launches;
     program->launches = launch->chunks->next;
-    free(launch->chunks);
-    free(launch);
+    launch_free(launch);
   }
+  for (size_t i = 0; i < program->kept.count; i++) free(program->kept.items[i]);
+  free(program->kept.items);
   while (program->first) {
     op_segment *next = program->first->next;
     free(program->first);
@@ -90,13 +97,28 @@ trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint3
   return launch;
 }
 
+void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count) {
+  void *copy = ff_alloc(count + 1);
+  memcpy(copy, bytes, count);
+  launch->parameters = copy;
+  launch->parameter_bytes = count;
+}
+
+const char *trace_keep(trace_program *program, const char *text, uint64_t bytes) {
+  char *copy = ff_alloc(bytes + 1);
+  memcpy(copy, text, bytes);
+  pthread_mutex_lock(&program->mutex);
+  FF_PUSH(&program->kept, copy);
+  pthread_mutex_unlock(&program->mutex);
+  return copy;
+}
+
 static void launch_unreference_locked(trace_launch *launch) {
   struct trace_chunks *chunks = launch->chunks;
   if (atomic_fetch_sub(&chunks->references, 1) != 1) return;
   *chunks->link = chunks->next;
   if (chunks->next) chunks->next->chunks->link = chunks->link;
-  free(chunks);
-  free(launch);
+  launch_free(launch);
 }
 
 void launch_unreference(trace_launch *launch) {

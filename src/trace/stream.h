@@ -84,6 +84,7 @@ typedef enum trace_op_kind {
   TRACE_OP_HOST,     /* an API call that only costs host time (a query, ...) */
   TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory, some of each page; 0 bytes: from here on such touches are recorded */
   TRACE_OP_ADVISE, TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
+  TRACE_OP_MODULE,   /* code of the launches that follow; takes no time */
   TRACE_OP_END,      /* the program is over */
 } trace_op_kind;
 
@@ -122,6 +123,7 @@ typedef struct trace_op {
     struct { uint32_t event; } event; /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
     struct { uint64_t address, bytes; bool write; } touch;
     struct { uint64_t address, bytes; int32_t advice, device; } hint; /* a trace_advice; device -1: the CPU */
+    struct { const char *ptx; uint64_t bytes; uint32_t id; } module; /* a translation unit of it; the text lives as long as the program (trace_keep) */
   };
 } trace_op;
 
@@ -140,6 +142,9 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t registers;      /* per thread */
   uint32_t kernel_index;   /* the same number for the same kernel */
   bool cooperative;
+  uint32_t module;         /* the TRACE_OP_MODULE operations of this number have its code */
+  uint32_t parameter_bytes;
+  const void *parameters;  /* the kernel's parameters as the PTX lays them out; NULL: unknown. Set by trace_launch_set_parameters */
   uint32_t use_count;      /* what the launch declares: allocations that its parameters point into (any aligned word of them */
   trace_use uses[TRACE_USES_MAX]; /* that is such an address), and module variables that it names; each once, the first so many */
   struct trace_chunks *chunks; /* private to stream.c */
@@ -157,6 +162,9 @@ void trace_program_free(trace_program *program); /* after all readers are gone *
  * trace_launch made by trace_launch_create; append the operation *before* running the kernel. */
 uint64_t trace_op_append(trace_program *program, const trace_op *op);
 trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block);
+void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count); /* copies them */
+/* A copy of the text (NUL-terminated, too) that lives as long as the program. Thread-safe. */
+const char *trace_keep(trace_program *program, const char *text, uint64_t bytes);
 /* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
 void trace_launch_finish(trace_launch *launch);
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault record`: runs a program as `farfault run` does and keeps its access stream as a trace file; and what becomes of the
+ * files that the program's processes leave.
+ *
+ * Each process writes FILE.part-OURS-ITS (process numbers). When the program has ended they get their names; one that was cut
+ * off (SIGKILL, a full disk) is first copied as far as it is whole. What always holds: FILE is a whole trace or what it was. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/run.h"
+#include "trace/file.h"
+
+/* ---- the processes' files ---- */
+
+static char *pattern_of(const char *file, pid_t process) {
+  ff_text path = {0};
+  char folder[PATH_MAX];
+  if (file[0] != '/' && getcwd(folder, sizeof folder)) ff_text_add(&path, "%s/", folder); /* the program may change its folder */
+  ff_text_add(&path, "%s.part-%ld-%%p", file, (long)process);
+  return path.chars;
+}
+
+char *run_record_pattern(const char *file) { return pattern_of(file, getppid()); }
+
+typedef struct parts { char *folder; char *prefix; struct dirent **entries; int count; } parts;
+
+static const char *looked_for; /* by is_part: scandir has no context */
+static int is_part(const struct dirent *entry) { return !strncmp(entry->d_name, looked_for, strlen(looked_for)); }
+
+static void parts_find(const char *file, parts *p) {
+  char *pattern = pattern_of(file, getpid()), *slash = strrchr(pattern, '/');
+  pattern[strlen(pattern) - 2] = '\0'; /* "%p" */
+  *slash = '\0';
+  *p = (parts){.folder = ff_strdup(*pattern ? pattern : "/"), .prefix = ff_strdup(slash + 1)};
+  looked_for = p->prefix;
+  p->count = scandir(p->folder, &p->entries, is_part, versionsort);
+  free(pattern);
+}
+
+static char *part_path(const parts *p, int i) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", p->folder, p->entries[i]->d_name);
+  return path.chars;
+}
+
+static void parts_free(parts *p) {
+  for (int i = 0; i < p->count; i++) free(p->entries[i]);
+  if (p->count >= 0) free(p->entries);
+  free(p->folder);
+  free(p->prefix);
+}
+
+/* ---- what becomes of them ---- */
+
+static void say_lost(const char *message) { cli_fail(0, "%s", message); }
+
+static void say_recorded(const char *name, const trace_file_info *info) {
+  char size[32];
+  double each = info->accesses ? (double)info->bytes / (double)info->accesses : 0;
+  fprintf(stderr, "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses in %s (%.2f bytes each)%s\n", name, info->operations,
+          info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size), each,
+          info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
+}
+
+/* A recording that was cut off: what is whole of it, beside it. */
+static bool mend(const char *part, trace_file *file, ff_error *error) {
+  ff_text copy = {0};
+  ff_text_add(&copy, "%s.whole", part);
+  trace_copied copied;
+  const trace_selection all = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX, .repair = true};
+  unlink(copy.chars);
+  ff_status status = trace_file_copy(file, copy.chars, &all, say_lost, &copied, error);
+  if (!status && rename(copy.chars, part)) status = ff_fail(error, FF_IO, "%s: cannot be written: %s", part, strerror(errno));
+  free(copy.chars);
+  return !status;
+}
+
+/* Gives the file its name. */
+static bool settle(const char *part, const char *name) {
+  ff_error error;
+  trace_file *file;
+  if (trace_file_open(part, &file, &error)) return cli_fail(false, "%s", error.message);
+  bool good = trace_file_information(file)->whole;
+  if (!good) {
+    good = mend(part, file, &error);
+    trace_file_close(file);
+    if (!good || trace_file_open(part, &file, &error)) return cli_fail(false, "%s (what was recorded is in %s)", error.message, part);
+  }
+  if (rename(part, name)) {
+    good = cli_fail(false, "%s: cannot be written: %s (what was recorded is in %s)", name, strerror(errno), part);
+  } else {
+    say_recorded(name, trace_file_information(file));
+  }
+  trace_file_close(file);
+  return good;
+}
+
+bool run_record_settle(const char *file, const run_end *end) {
+  parts p;
+  parts_find(file, &p);
+  bool good = true;
+  for (int i = 0; i < p.count; i++) {
+    char *part = part_path(&p, i);
+    ff_text name = {0};
+    ff_text_add(&name, "%s", file);
+    if (i) ff_text_add(&name, ".%d", i + 1);
+    good = settle(part, name.chars) && good;
+    free(name.chars);
+    free(part);
+  }
+  if (p.count < 1 && !end->status) good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", file);
+  parts_free(&p);
+  return good;
+}
+
+/* ---- the command ---- */
+
+typedef struct arguments {
+  cli_setup setup;
+  run_executed executed;
+  run_outputs outputs;
+  char **program;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "the trace file to write (app.fft)", 0},
+    {"machine", 'M', "NAME|FILE", 0, "the GPU that the program finds (it may ask for its size), and that `farfault sim` takes if none is chosen", 0},
+    {0}};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT: state->child_inputs[0] = &a->executed; return 0;
+  case 'o': a->outputs.record = value; return 0;
+  case 'M':
+    cli_copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
+    a->setup.machine_chosen = true;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the program's name is empty");
+    a->program = state->argv + state->next - 1;
+    state->next = state->argc; /* the rest is the program's */
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->outputs.record) cli_refuse(state, "-o FILE says where the trace is to go");
+    if (!*a->outputs.record) cli_refuse(state, "-o: the file's name is empty");
+    if (!a->program) cli_refuse(state, "which program?");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static int record(int argc, char **argv) {
+  static const struct argp_child children[] = {{&run_executed_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      options, parse, "-o FILE [--] PROGRAM [ARGUMENTS]",
+      "Runs a CUDA program on a virtual GPU and records everything that a simulation needs: what it allocates, copies and launches, and "
+      "every access of every warp. The program's output and exit status are its own.\v"
+      "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
+      "  farfault sim saxpy.fft --memory copy,uvm,auto --gpu-memory 50%\n"
+      "  farfault trace info saxpy.fft\n\n"
+      "A program that is ended by a signal leaves what it did until then. Further processes of the program that use the GPU are recorded "
+      "in FILE.2, FILE.3. Exit status: as of `farfault run`.",
+      children, NULL, NULL};
+  arguments a = {0};
+  cli_parse(&argp, argc, argv, &a);
+  ff_error error;
+  strcpy(a.setup.managers, "none");
+  if (cli_setup_check(&a.setup, &error)) return cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
+  return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});
+}
+
+const cli_command cli_record = {"record", "run a CUDA program and record its memory accesses as a trace", record};

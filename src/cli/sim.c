@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault sim TRACE`: what `farfault run` says, of a recorded program.
+ *
+ * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is left behind
+ * are the same. What always holds: the same options give the same results as `farfault run` with the program. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/run.h"
+#include "study/replay.h"
+
+typedef struct arguments {
+  cli_setup setup;
+  run_outputs outputs;
+  char *file;
+} arguments;
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &a->setup;
+    state->child_inputs[1] = &a->outputs;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the trace's name is empty");
+    if (a->file) cli_refuse(state, "one trace at a time (`farfault sweep` takes many)");
+    a->file = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->file) cli_refuse(state, "which trace? (one that `farfault record -o FILE` wrote)");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* In the child; the environment says what is wanted, as to a program's libraries. */
+static int replay(void *context) {
+  trace_file *file = context;
+  session_options options;
+  ff_error error;
+  session_options_from_environment(&options);
+  ff_status status = replay_run(file, &options, &error);
+  trace_file_close(file);
+  if (!status) return CLI_DONE;
+  return cli_fail(status == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
+}
+
+static int report(const run_job *job, const char *folder, const run_end *end) {
+  run_results results;
+  run_results_read(folder, &results);
+  if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
+  bool good = !results.lost && (!results.count || run_outputs_write(job->outputs, &results));
+  if (results.count) run_results_print(job, &results, stdout);
+  if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
+  run_results_free(&results);
+  return end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
+}
+
+static int simulate(const run_job *job, trace_file *file) {
+  char *folder = run_make_folder();
+  if (!folder) return CLI_FAILED;
+  run_child child = {.folder = folder, .setup = job->setup, .body = replay, .context = file,
+                     .history = job->outputs->output != NULL};
+  run_end end;
+  ff_error error;
+  int status;
+  if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  else status = report(job, folder, &end);
+  run_remove_folder(folder);
+  return status;
+}
+
+/* Without --machine it is the one that the program found, if that is still there. */
+static void choose_machine(cli_setup *setup, const trace_file_info *info) {
+  machine_spec spec;
+  ff_error error;
+  const char *machine = info->about.machine;
+  if (setup->machine[0] || !machine || !*machine || strlen(machine) >= sizeof setup->machine) return;
+  if (machine_spec_load(machine, &spec, &error)) {
+    cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine, SESSION_DEFAULT_MACHINE);
+    return;
+  }
+  strcpy(setup->machine, machine);
+  setup->machine_chosen = true;
+}
+
+static int sim_command(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      NULL, parse, "TRACE",
+      "Simulates a recorded program: prints per memory manager how long it would take and what its memory would do, as `farfault run` does "
+      "while the program runs.\v"
+      "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
+      "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n\n"
+      "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
+      "1 something else failed.",
+      children, NULL, NULL};
+  arguments a = {0};
+  cli_parse(&argp, argc, argv, &a);
+  trace_file *file;
+  ff_error error;
+  if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  choose_machine(&a.setup, trace_file_information(file));
+  int status = CLI_DONE;
+  if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
+  else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  else status = simulate(&(run_job){.argv = &a.file, .setup = &a.setup, .outputs = &a.outputs}, file);
+  trace_file_close(file);
+  return status;
+}
+
+const cli_command cli_sim = {"sim", "simulate a recorded program", sim_command};

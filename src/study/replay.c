@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a trace file to a session's access stream.
+ *
+ * What always holds: the same machine, managers and options give the same results as when the program ran with them. */
+#include "study/replay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "study/private.h"
+
+static void show(void *context, const trace_file_step *step) {
+  session_progress *progress = context;
+  progress->warp_instructions = step->warp_instructions;
+  if (!step->launch) return;
+  if (!step->blocks) {
+    progress->launches++;
+    snprintf(progress->kernel, sizeof progress->kernel, "%.127s", step->launch->kernel);
+    progress->blocks_total = step->launch->blocks;
+  }
+  progress->blocks_done = step->blocks;
+}
+
+static void add_totals(session *session, const trace_file_totals *t) {
+  exec_stats stats = {.warp_instructions = t->warp_instructions, .thread_instructions = t->thread_instructions, .warp_accesses = t->warp_accesses,
+                      .sectors = t->sectors, .blocks = t->blocks, .divergent_branches = t->divergent_branches, .barriers = t->barriers};
+  session_add_exec(session, &stats);
+}
+
+/* What the program's own run would have said of it, and that the trace has only a part. */
+static void add_notes(session *session, const trace_file_info *info) {
+  for (uint32_t i = 0; i < info->about.note_count; i++) session_note(session, info->about.notes[i]);
+  if (!info->whole) session_note(session, "the trace ends early: its recording was cut off");
+  else if (!info->about.complete) session_note(session, "the recorded program was ended by a signal");
+}
+
+ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {
+  const trace_file_info *info = trace_file_information(file);
+  session *session;
+  ff_status status = session_create(options, &session, error);
+  if (status) return status;
+  session_set_command(session, info->about.command && *info->about.command ? info->about.command : "?");
+  add_notes(session, info);
+  add_totals(session, &info->about.totals);
+  trace_file_watch watch = {.step = show, .context = session_progress_area(session)};
+  if (session_program(session)) status = trace_file_feed(file, session_program(session), &watch, error);
+  if (status) session_note(session, error ? error->message : "the trace is damaged");
+  if (status || !info->about.complete) session_break_off(session);
+  session_free(session);
+  return status;
+}

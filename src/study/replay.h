@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recorded program through a session, in this process: what `farfault run` does, without the program. */
+#ifndef FF_STUDY_REPLAY_H
+#define FF_STUDY_REPLAY_H
+
+#include "study/session.h"
+#include "trace/file.h"
+
+/* Makes a session of the options, feeds it the file, and finishes it: results go where the options say. FF_PARSE: the file is
+ * damaged; what stands before is simulated, and the results say that they are of a part. */
+ff_status replay_run(trace_file *file, const session_options *options, ff_error *error);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trace file into a program's access stream, as exec/ and driver/ would have filled it.
+ *
+ * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a block
+ * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. */
+#include "trace/file.h"
+
+typedef struct feeder {
+  trace_program *program;
+  trace_launch *launch;     /* open; NULL: none */
+  trace_chunk *chunk;       /* of the block that is being filled; NULL: none */
+  uint64_t block;
+  uint32_t warp;            /* the one that comes */
+  trace_writer writer;
+  bool writing;             /* the writer is open */
+  trace_file_step step;
+  const trace_file_watch *watch;
+} feeder;
+
+static void report(feeder *f) {
+  if (f->watch && f->watch->step) f->watch->step(f->watch->context, &f->step);
+}
+
+static bool stopped(const feeder *f) { return f->watch && f->watch->stop && f->watch->stop(f->watch->context); }
+
+/* What is missing of the block: warps that only end. */
+static void end_block(feeder *f) {
+  if (!f->chunk) return;
+  for (; f->warp < f->launch->warps_per_block; f->warp++) {
+    if (!f->writing) trace_chunk_writer(f->chunk, f->warp, &f->writer);
+    trace_put_exit(&f->writer);
+    f->writing = false;
+  }
+  trace_chunk_publish(f->chunk);
+  f->chunk = NULL;
+  f->step.blocks++;
+  report(f);
+}
+
+static void end_launch(feeder *f) {
+  if (!f->launch) return;
+  end_block(f);
+  trace_launch_finish(f->launch);
+  f->launch = NULL;
+  f->step.launch = NULL;
+}
+
+/* ---- operations ---- */
+
+static trace_launch *copy_launch(trace_program *program, const trace_launch *from) {
+  trace_launch *launch = trace_launch_create(program, from->blocks, from->warps_per_block);
+  struct trace_chunks *chunks = launch->chunks;
+  uint64_t id = launch->id;
+  *launch = *from;
+  launch->chunks = chunks;
+  launch->id = id;
+  launch->parameters = NULL;
+  trace_launch_set_parameters(launch, from->parameters, from->parameter_bytes);
+  return launch;
+}
+
+static void feed_operation(feeder *f, const trace_op *op) {
+  end_launch(f);
+  trace_op own = *op;
+  if (op->kind == TRACE_OP_MODULE) own.module.ptx = trace_keep(f->program, op->module.ptx, op->module.bytes);
+  if (op->kind == TRACE_OP_LAUNCH) own.launch = f->launch = copy_launch(f->program, op->launch);
+  trace_op_append(f->program, &own);
+  f->step.launch = f->launch;
+  f->step.blocks = 0;
+  report(f);
+}
+
+/* ---- records ---- */
+
+/* false: stopped while waiting for room. */
+static bool begin_block(feeder *f, uint64_t block) {
+  end_block(f);
+  while (!trace_block_wait(f->launch, block, 100))
+    if (stopped(f)) return false;
+  f->chunk = trace_chunk_begin(f->launch, block);
+  f->block = block;
+  f->warp = 0;
+  return true;
+}
+
+static bool feed_record(feeder *f, const trace_item *item) {
+  if (!f->chunk || item->block != f->block) {
+    if (stopped(f) || !begin_block(f, item->block)) return false;
+  }
+  if (!f->writing) trace_chunk_writer(f->chunk, f->warp, &f->writer);
+  f->writing = true;
+  if (trace_word_kind(item->record[0]) == TRACE_EXIT) {
+    trace_put_exit(&f->writer);
+    f->writing = false;
+    f->warp++;
+    if (f->warp == f->launch->warps_per_block) end_block(f);
+    return true;
+  }
+  uint64_t *room = trace_room(&f->writer, item->words);
+  for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
+  if (trace_word_kind(item->record[0]) == TRACE_ISSUE) f->step.warp_instructions += trace_issue_count(item->record[0]);
+  return true;
+}
+
+ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error) {
+  feeder f = {.program = program, .watch = watch};
+  trace_item item;
+  ff_status status;
+  trace_file_rewind(file);
+  while (!(status = trace_file_next(file, &item, error)) && item.kind != TRACE_ITEM_END) {
+    if (item.kind == TRACE_ITEM_OPERATION) {
+      if (stopped(&f)) break;
+      feed_operation(&f, item.op);
+    } else if (!feed_record(&f, &item)) {
+      break;
+    }
+  }
+  end_launch(&f);
+  return status;
+}

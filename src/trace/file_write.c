@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing a trace file (file.h): items are packed into columns; a frame goes to the disk when its columns are full.
+ *
+ * What always holds: what is on the disk is a prefix of a good file, whole frames and at most one that is cut off; the frame
+ * at hand is the only thing that is kept in memory beside the list of frames. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/text.h"
+#include "trace/frame.h"
+
+enum { LOOK_RECORDS = 64 };
+
+struct trace_file_writer {
+  char *path;
+  int descriptor;
+  uint64_t written;              /* bytes */
+  int failed;                    /* errno of the first write that failed; 0: none */
+  ZSTD_CCtx *compressor;
+  pack_coder *coder;
+  pack_bytes columns[PACK_COLUMNS];
+  pack_bytes payload;
+  operation_names names;
+  frame_header frame;            /* the one that is being filled */
+  FF_VEC(uint64_t) offsets;      /* of the DATA frames */
+  uint64_t checksum;             /* over the hashes of the DATA frames' payloads */
+  uint64_t operations, launches, accesses, blocks, words;
+  uint32_t since_look;           /* records since the frame's size was looked at */
+  uint64_t open_launch;          /* its number */
+  uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
+  uint32_t warps, warp;
+};
+
+/* ---- bytes to the disk ---- */
+
+static void write_bytes(trace_file_writer *w, const void *bytes, size_t count) {
+  const char *at = bytes;
+  while (count && !w->failed) {
+    ssize_t done = write(w->descriptor, at, count);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) {
+      w->failed = errno;
+      return;
+    }
+    at += done;
+    count -= (size_t)done;
+    w->written += (uint64_t)done;
+  }
+}
+
+static void write_frame(trace_file_writer *w, frame_header *header) {
+  uint8_t bytes[FRAME_HEADER_BYTES];
+  header->payload_bytes = w->payload.count;
+  header->payload_hash = frame_hash(w->payload.items, w->payload.count);
+  frame_header_write(header, bytes);
+  write_bytes(w, bytes, sizeof bytes);
+  write_bytes(w, w->payload.items, w->payload.count);
+}
+
+static void put_text(pack_bytes *to, const char *text) {
+  size_t length = text ? strlen(text) : 0;
+  pack_number(to, length);
+  for (size_t i = 0; i < length; i++) pack_byte(to, (uint8_t)text[i]);
+}
+
+static void write_about(trace_file_writer *w, const trace_file_about *about) {
+  w->payload.count = 0;
+  put_text(&w->payload, about->farfault);
+  put_text(&w->payload, about->command);
+  put_text(&w->payload, about->machine);
+  write_frame(w, &(frame_header){.kind = FRAME_ABOUT});
+}
+
+ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+  int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return ff_fail(error, FF_IO, "%s: cannot be written: %s", path, strerror(errno));
+  trace_file_writer *w = ff_alloc(sizeof *w);
+  w->path = ff_strdup(path);
+  w->descriptor = descriptor;
+  w->compressor = ZSTD_createCCtx();
+  w->coder = pack_coder_create();
+  uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
+  start[8] = TRACE_FILE_VERSION;
+  write_bytes(w, start, sizeof start);
+  write_about(w, about);
+  w->frame = (frame_header){.kind = FRAME_DATA};
+  *out = w;
+  return FF_OK;
+}
+
+/* ---- frames ---- */
+
+static void end_frame(trace_file_writer *w) {
+  w->payload.count = 0;
+  frame_pack(w->compressor, w->columns, &w->payload);
+  w->frame.ordinal = w->offsets.count;
+  FF_PUSH(&w->offsets, w->written);
+  write_frame(w, &w->frame);
+  uint64_t both[2] = {w->checksum, w->frame.payload_hash};
+  w->checksum = frame_hash(both, sizeof both);
+  for (int i = 0; i < PACK_COLUMNS; i++) w->columns[i].count = 0;
+  pack_coder_reset(w->coder);
+  operation_names_reset(&w->names);
+  w->frame = (frame_header){.kind = FRAME_DATA};
+}
+
+static bool frame_is_empty(const trace_file_writer *w) { return !w->frame.operations && !w->frame.words; }
+
+static void begin_frame(trace_file_writer *w) {
+  w->frame.operation = w->operations;
+  w->frame.open = w->block < w->launch_blocks;
+  w->frame.launch = w->frame.open ? w->open_launch : w->launches;
+  w->frame.block = w->frame.open ? w->block : 0;
+  w->frame.warp = w->warp;
+  w->frame.warps = w->frame.open ? w->warps : 0;
+  w->frame.launch_blocks = w->frame.open ? w->launch_blocks : 0;
+}
+
+static bool is_full(const trace_file_writer *w) {
+  size_t bytes = 0;
+  for (int i = 0; i < PACK_COLUMNS; i++) bytes += w->columns[i].count;
+  return bytes >= FRAME_COLUMN_BYTES;
+}
+
+/* ---- items ---- */
+
+static void open_launch(trace_file_writer *w, const trace_launch *launch) {
+  w->open_launch = w->launches++;
+  w->launch_blocks = launch->blocks;
+  w->warps = launch->warps_per_block;
+  w->block = w->warp = 0;
+  w->frame.launches++;
+  pack_coder_kernel(w->coder, launch->kernel_index);
+  pack_coder_block(w->coder);
+  pack_coder_warp(w->coder);
+}
+
+static const uint64_t only_exit[1] = {TRACE_EXIT};
+
+void trace_file_seek(trace_file_writer *w, uint64_t block, uint32_t warp) {
+  while (w->block < w->launch_blocks && (w->block < block || (w->block == block && w->warp < warp))) trace_file_put_record(w, only_exit);
+}
+
+void trace_file_put_operation(trace_file_writer *w, const trace_op *op) {
+  if (op->kind == TRACE_OP_END) return;
+  trace_file_seek(w, w->launch_blocks, 0);
+  bool large = op->kind == TRACE_OP_MODULE && op->module.bytes > FRAME_COLUMN_BYTES;
+  if (!frame_is_empty(w) && (large || is_full(w))) end_frame(w);
+  if (frame_is_empty(w)) begin_frame(w);
+  trace_op cut = *op;
+  if (op->kind == TRACE_OP_MODULE && op->module.bytes > OPERATION_PTX_MAX) cut.module.bytes = 0;
+  operation_put(&w->columns[PACK_TEXT], &cut, &w->names);
+  w->frame.operations++;
+  w->operations++;
+  if (op->kind == TRACE_OP_LAUNCH) open_launch(w, op->launch);
+}
+
+static void end_warp(trace_file_writer *w) {
+  if (++w->warp < w->warps) {
+    pack_coder_warp(w->coder);
+    return;
+  }
+  w->warp = 0;
+  w->block++;
+  w->blocks++;
+  pack_coder_block(w->coder);
+  pack_coder_warp(w->coder);
+}
+
+void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
+  bool access = trace_word_kind(words[0]) == TRACE_ACCESS;
+  if (frame_is_empty(w)) begin_frame(w);
+  pack_put(w->coder, w->columns, words);
+  uint32_t count = access ? 2 + trace_access_lines(words[0]) : 1;
+  w->frame.words += count;
+  w->words += count;
+  w->frame.accesses += access;
+  w->accesses += access;
+  if (trace_word_kind(words[0]) == TRACE_EXIT) end_warp(w);
+  if (++w->since_look < LOOK_RECORDS) return;
+  w->since_look = 0;
+  if (is_full(w)) end_frame(w);
+}
+
+uint64_t trace_file_written(const trace_file_writer *w) { return w->written; }
+
+/* ---- the end ---- */
+
+static void write_index(trace_file_writer *w, const trace_file_about *about) {
+  pack_bytes *to = &w->payload;
+  to->count = 0;
+  pack_byte(to, about->complete);
+  pack_number(to, about->note_count);
+  for (uint32_t i = 0; i < about->note_count; i++) put_text(to, about->notes[i]);
+  const trace_file_totals *t = &about->totals;
+  const uint64_t totals[] = {t->warp_instructions, t->thread_instructions, t->warp_accesses, t->sectors, t->blocks, t->divergent_branches, t->barriers,
+                             w->operations, w->launches, w->blocks, w->accesses, w->words, w->checksum, w->offsets.count};
+  for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++) pack_number(to, totals[i]);
+  for (size_t i = 0; i < w->offsets.count; i++) pack_number(to, w->offsets.items[i] - (i ? w->offsets.items[i - 1] : 0));
+  uint64_t offset = w->written;
+  write_frame(w, &(frame_header){.kind = FRAME_INDEX, .ordinal = w->offsets.count});
+  uint8_t end[FILE_END_BYTES];
+  uint64_t hash = frame_hash(&offset, sizeof offset);
+  memcpy(end, &offset, 8);
+  memcpy(end + 8, &hash, 8);
+  memcpy(end + 16, END_MAGIC, 8);
+  write_bytes(w, end, sizeof end);
+}
+
+void trace_file_abandon(trace_file_writer *w) {
+  if (!w) return;
+  close(w->descriptor);
+  ZSTD_freeCCtx(w->compressor);
+  pack_coder_free(w->coder);
+  for (int i = 0; i < PACK_COLUMNS; i++) free(w->columns[i].items);
+  free(w->payload.items);
+  operation_names_free(&w->names);
+  free(w->offsets.items);
+  free(w->path);
+  free(w);
+}
+
+ff_status trace_file_finish(trace_file_writer *w, const trace_file_about *about, ff_error *error) {
+  if (!frame_is_empty(w)) end_frame(w);
+  write_index(w, about);
+  if (!w->failed && fsync(w->descriptor) && errno != EINVAL && errno != EROFS) w->failed = errno;
+  ff_status status = FF_OK;
+  if (w->failed) status = ff_fail(error, FF_IO, "%s: cannot be written: %s", w->path, strerror(w->failed));
+  trace_file_abandon(w);
+  return status;
+}

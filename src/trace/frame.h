@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What file_write.c and file_read.c share: a frame's header, and columns as a payload. Nothing outside trace/ includes this. */
+#ifndef FF_TRACE_FRAME_H
+#define FF_TRACE_FRAME_H
+
+#include "trace/file.h"
+#include "trace/operations.h"
+
+#define FILE_MAGIC "FFTRACE\n"
+#define END_MAGIC "FFTREND\n"
+enum { FILE_HEADER_BYTES = 16, FILE_END_BYTES = 24, FRAME_HEADER_BYTES = 96 };
+#define FRAME_MAGIC UINT32_C(0x4d524646) /* "FFRM" */
+
+typedef enum frame_kind { FRAME_ABOUT = 1, FRAME_DATA, FRAME_INDEX } frame_kind;
+
+/* A frame is ended when one of these is reached: what a reader holds at one time. */
+enum { FRAME_COLUMN_BYTES = 1 << 20, FRAME_PAYLOAD_MAX = 96 << 20 };
+
+typedef struct frame_header {
+  frame_kind kind;
+  uint64_t ordinal;        /* frames from 0 */
+  uint64_t payload_bytes, payload_hash;
+  uint64_t operation, launch, block;
+  uint64_t launch_blocks;  /* of the open launch */
+  uint32_t operations, launches, accesses, warp, warps; /* warps: of the open launch's blocks */
+  uint32_t words;          /* of records */
+  bool open;
+} frame_header;
+
+void frame_header_write(const frame_header *header, uint8_t bytes[FRAME_HEADER_BYTES]);
+/* false: no such header, or damaged. */
+bool frame_header_read(const uint8_t bytes[FRAME_HEADER_BYTES], frame_header *header);
+uint64_t frame_hash(const void *bytes, size_t count);
+
+/* Appends the columns to the payload. `compressor` is a ZSTD_CCtx. */
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+void frame_pack(struct ZSTD_CCtx_s *compressor, const pack_bytes columns[PACK_COLUMNS], pack_bytes *payload);
+/* Takes the payload apart; the columns are owned by `storage`, which the caller reuses. false: broken. */
+bool frame_unpack(struct ZSTD_DCtx_s *decompressor, const uint8_t *payload, size_t bytes, pack_bytes *storage,
+                  pack_view columns[PACK_COLUMNS]);
+
+#endif
