@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the browser tests share: a headless chromium, checks that count, and pages that must ask nothing of the network.
-// Arguments of every test: the folder with playwright-core, the program farfault, the source folder, chromium ('' or *-NOTFOUND: none).
+// Arguments of every test: the folder with playwright-core, the program farfault, the source folder, the workloads' folder, chromium ('' or *-NOTFOUND: none).
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [modules, farfault, source] = process.argv.slice(2, 5).map((path) => resolve(path));
-const chromium = process.argv[5];
+const [modules, farfault, source, workloads] = process.argv.slice(2, 6).map((path) => resolve(path));
+const chromium = process.argv[6];
 if (!chromium || chromium.endsWith('NOTFOUND')) {
   console.log('skipped: no chromium is installed (Debian: chromium)');
   process.exit(77);
@@ -17,7 +17,7 @@ if (!chromium || chromium.endsWith('NOTFOUND')) {
 const { chromium: engine } = createRequire(join(modules, 'x.js'))('playwright-core');
 
 export const work = mkdtempSync(join(tmpdir(), 'farfault-browser-'));
-export { farfault, source };
+export { farfault, source, workloads };
 let passed = 0;
 let failed = 0;
 
@@ -40,6 +40,7 @@ const browser = await engine.launch({ executablePath: chromium, args: ['--no-san
 // Opens a file of the work folder. page.trouble: everything that a page must not do.
 export async function open(file, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
+  page.setDefaultTimeout(8000);
   page.trouble = [];
   const url = pathToFileURL(join(work, file)).href;
   page.on('console', (message) => !/willReadFrequently/.test(message.text()) && page.trouble.push(`console: ${message.text()}`));

@@ -49,8 +49,8 @@ await page.mouse.move(canvas.x + 260, canvas.y + 40 + 32 * 2 + 12);
 await page.waitForSelector('#bars .tip');
 expect('the bar\'s tip', (await page.textContent('#bars .tip')).includes('replay+<i>x</i>'));
 expect('elements made by the tip', await page.evaluate(() => document.querySelectorAll('.tip strong i').length), 0);
-await page.click('#bars-share');
-expect('the pressed button', await page.getAttribute('#bars-share', 'aria-pressed'), 'true');
+await page.click('[data-scale=share]');
+expect('the pressed button', await page.getAttribute('[data-scale=share]', 'aria-pressed'), 'true');
 
 // ---- the selector ----
 const choices = await page.locator('#manager option').allTextContents();

@@ -2,13 +2,13 @@
 // The chart library as far as it is used, and what all charts share: a chart is made from a function that returns its options, so that
 // it can be drawn again when the colours or the width change.
 import { BarChart, CustomChart, LineChart, ScatterChart } from 'echarts/charts';
-import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TitleComponent, TooltipComponent } from 'echarts/components';
 import * as echarts from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { colour, whenChanged } from './theme.js';
 
 echarts.use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent,
-  TooltipComponent, CanvasRenderer]);
+  TitleComponent, TooltipComponent, CanvasRenderer]);
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 const drawn = new Set();

@@ -44,7 +44,7 @@ function digitsOfCount(value) {
 export function axisOf(largest, kind) {
   const units = { time: TIMES, bytes: SIZES, count: COUNTS }[kind];
   const [name, size] = unitFor(largest, units);
-  return { name, format: (value) => String(+(value / size).toPrecision(4)) };
+  return { name, size, format: (value) => String(+(value / size).toPrecision(7)) };
 }
 
 // How a counter of this unit is written.

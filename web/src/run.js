@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run: fills page.html's sections from the run's JSON (docs/json.md). Sections of one manager follow the selector.
-import { drawBars } from './bars.js';
+import { drawBars, SCALES } from './bars.js';
 import { bytes, byUnit, count, isNumber, ratio, share, time } from './format.js';
+import { makeHistory } from './history.js';
 import { byId, element } from './page.js';
 import { makeTable } from './table.js';
 
@@ -29,7 +30,7 @@ function verdict(runs) {
   const [best] = others;
   const worst = others[others.length - 1];
   if (best) {
-    lines.push(listItem('The fastest other manager is ', code(best.memory), ': ', strong(time(best.time_ps)), best.ratio > 0 ? ` (${ratio(best.ratio)})` : '', '.'));
+    lines.push(listItem(`The fastest ${base && hasTime(base) ? 'other ' : ''}manager is `, code(best.memory), ': ', strong(time(best.time_ps)), best.ratio > 0 ? ` (${ratio(best.ratio)})` : '', '.'));
   }
   if (worst && worst !== best) {
     lines.push(listItem('The slowest is ', code(worst.memory), ': ', strong(time(worst.time_ps)), worst.ratio > 0 ? ` (${ratio(worst.ratio)})` : '',
@@ -179,15 +180,15 @@ function showManagers(runs, counters) {
   const allocations = makeTable(byId('allocation-table'), allocationColumns(counters, runs.flatMap((run) => run.allocations ?? [])),
     { sort: { key: 'bytes', down: true }, filter: 'filter: managed, refaults>0 ...', empty: 'Nothing was allocated.' });
   counterTable(counters, runs);
+  const history = makeHistory();
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
   select.addEventListener('change', () => choose(Number(select.value), false));
-  for (const [id, on] of [['bars-time', false], ['bars-share', true]]) {
-    byId(id).addEventListener('click', () => {
-      bars.setShares(on);
-      byId('bars-time').setAttribute('aria-pressed', String(!on));
-      byId('bars-share').setAttribute('aria-pressed', String(on));
-    });
+  setScale('time');
+
+  function setScale(chosenScale) {
+    bars.setScale(chosenScale);
+    byId('bar-choices').replaceChildren(...bars.scales.map((key) => element('button', { type: 'button', 'data-scale': key, 'aria-pressed': String(key === chosenScale), onclick: () => setScale(key) }, SCALES[key])));
   }
 
   function show() {
@@ -196,6 +197,7 @@ function showManagers(runs, counters) {
     for (const place of document.querySelectorAll('.of')) place.replaceChildren('under ', code(run.memory));
     byId('manager-facts').textContent = run.error ? `could not run the program: ${run.error}`
       : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} copy, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
+    history.show(run);
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
   }
