@@ -40,7 +40,7 @@ const browser = await engine.launch({ executablePath: chromium, args: ['--no-san
 // Opens a file of the work folder. page.trouble: everything that a page must not do.
 export async function open(file, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
-  page.setDefaultTimeout(8000);
+  page.setDefaultTimeout(30000);
   page.trouble = [];
   const url = pathToFileURL(join(work, file)).href;
   page.on('console', (message) => !/willReadFrequently/.test(message.text()) && page.trouble.push(`console: ${message.text()}`));
@@ -51,9 +51,9 @@ export async function open(file, options = {}) {
   return page;
 }
 
-// Waits until something that comes by itself (a message of the browser) is there, at most 5 s.
+// Waits until something that comes by itself (a message of the browser) is there, at most 20 s.
 export async function until(there) {
-  for (let i = 0; i < 100 && !there(); i++) await new Promise((done) => { setTimeout(done, 50); });
+  for (let i = 0; i < 400 && !there(); i++) await new Promise((done) => { setTimeout(done, 50); });
 }
 
 // How many different colours the canvases of a figure have: one or two if nothing was drawn.
