@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How fast the timing model alone is: synthetic access streams, written before the clock starts.
  *
- *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%...]     prints, per stream and manager, millions per second of host time (one thread)
+ *     bench_sim [WORKLOAD|MANAGER|MACHINE.yaml|SHARE%|history...]     prints, per stream and manager, millions per second of host time (one thread)
  *
- * SHARE%: of the GPU memory that the stream's data takes. Of what is not named: all workloads, four managers, enough memory. */
+ * SHARE%: of the GPU memory that the stream's data takes. history: is kept. Of what is not named: all workloads, four managers, enough memory. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,12 +115,13 @@ static void footprint(trace_writer *w, uint64_t block, uint32_t warp) {
 typedef struct workload { const char *name; uint64_t blocks, bytes; void (*warp)(trace_writer *, uint64_t, uint32_t); } workload;
 
 static double memory_share; /* 0: enough */
+static bool history;        /* is kept */
 
 static void run(const workload *work, const char *manager) {
   trace_program *program = trace_program_create(UINT64_C(8) << 30);
   sim *sim;
   ff_error error;
-  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share};
+  sim_options options = {.spec = &spec, .manager = manager, .gpu_memory_share = memory_share, .history = history};
   if (sim_create(program, &options, &sim, &error)) {
     fprintf(stderr, "bench_sim: %s\n", error.message);
     exit(1);
@@ -182,7 +183,8 @@ static bool is_workload(const char *name) {
 }
 static bool is_machine(const char *name) { return strstr(name, ".yaml") != NULL; }
 static bool is_share(const char *name) { return strchr(name, '%') != NULL; }
-static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name) && !is_share(name); }
+static bool is_history(const char *name) { return !strcmp(name, "history"); }
+static bool is_manager(const char *name) { return !is_workload(name) && !is_machine(name) && !is_share(name) && !is_history(name); }
 
 int main(int argc, char **argv) {
   static const char *const all[] = {"copy", "demand", "replay", "ideal"};
@@ -194,7 +196,8 @@ int main(int argc, char **argv) {
     }
   }
   for (int a = 1; a < argc; a++)
-    if (is_share(argv[a])) memory_share = strtod(argv[a], NULL) / 100;
+    if (is_history(argv[a])) history = true;
+    else if (is_share(argv[a])) memory_share = strtod(argv[a], NULL) / 100;
   const char **chosen = malloc((size_t)(argc + 4) * sizeof *chosen);
   int count = 0;
   for (int a = 1; a < argc; a++)
