@@ -89,7 +89,8 @@ void history_spread(sim_history *h, history_series series, uint64_t begin, uint6
   uint64_t before = 0;
   for (uint32_t bin = first; bin < last; bin++) {
     uint64_t edge = (uint64_t)(bin + 1) << h->shift;
-    uint64_t upto = (uint64_t)((unsigned __int128)amount * (edge - begin) / (end - begin));
+    uint64_t upto = edge - begin; /* right for times; the division is only made for others */
+    if (amount != end - begin) upto = (uint64_t)((unsigned __int128)amount * upto / (end - begin));
     h->series[series][bin] += upto - before;
     before = upto;
   }

@@ -135,10 +135,13 @@ void history_note_transfer(sim_history *h, history_transfer transfer);
 /* The map of allocation number `owner`, made if there is room for one; NULL: there is none. */
 history_map *history_map_of(sim_history *h, uint32_t owner, uint32_t id, uint64_t address, uint64_t bytes);
 
-static inline history_cell *history_cell_at(sim_history *h, history_map *m, uint64_t time, uint64_t address) {
-  uint32_t bin = history_bin(h, time) >> HISTORY_MAP_SHIFT;
+/* `bin`: of the series. An address outside of the map counts for the row that is nearest. */
+static inline history_cell *history_cell_in(history_map *m, uint32_t bin, uint64_t address) {
   uint64_t row = address > m->address ? (address - m->address) >> m->row_shift : 0;
-  return &m->cells[bin * m->rows + (row < m->rows ? (uint32_t)row : m->rows - 1)];
+  return &m->cells[(bin >> HISTORY_MAP_SHIFT) * m->rows + (row < m->rows ? (uint32_t)row : m->rows - 1)];
+}
+static inline history_cell *history_cell_at(sim_history *h, history_map *m, uint64_t time, uint64_t address) {
+  return history_cell_in(m, history_bin(h, time), address);
 }
 
 #endif

@@ -19,9 +19,10 @@ static history_map *map_of(sim *s, const pager_unit *unit) {
 }
 
 void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time) {
-  history_add(s->history, HISTORY_accesses, time, 1);
+  uint32_t bin = history_bin(s->history, time);
   history_map *map = map_of(s, unit);
-  if (map) history_cell_at(s->history, map, time, address)->accesses++;
+  s->history->series[HISTORY_accesses][bin]++;
+  if (map) history_cell_in(map, bin, address)->accesses++;
 }
 
 void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time) {
@@ -105,13 +106,22 @@ void record_kernel(sim *s, const kernel *k) {
 
 static uint64_t resident_bytes(const sim *s) { return is_paged(s) ? s->pager->resident + s->pager->in_flight : s->mapped_raw; }
 
-/* Adds the valid pages of one block of 2 MiB to the rows of the map. */
+/* Adds the valid pages of 64 in a row, from `address` on, to the rows of the map: at once where one row has them all. */
+static void add_pages(const history_map *m, uint64_t address, uint64_t valid, uint64_t *rows) {
+  uint64_t first = address - m->address, last = first + 63 * FF_PAGE_BYTES;
+  if (address >= m->address && last < m->bytes && first >> m->row_shift == last >> m->row_shift) {
+    rows[first >> m->row_shift] += (uint64_t)__builtin_popcountll(valid) * FF_PAGE_BYTES;
+    return;
+  }
+  for (; valid; valid &= valid - 1) {
+    uint64_t page = address + (uint64_t)__builtin_ctzll(valid) * FF_PAGE_BYTES;
+    if (page >= m->address && page - m->address < m->bytes) rows[(page - m->address) >> m->row_shift] += FF_PAGE_BYTES;
+  }
+}
+
 static void add_block(const history_map *m, uint64_t block, const ff_pages *valid, uint64_t *rows) {
   for (uint32_t w = 0; w < sizeof valid->word / sizeof *valid->word; w++)
-    for (uint64_t bits = valid->word[w]; bits; bits &= bits - 1) {
-      uint64_t address = block + ((uint64_t)w * 64 + (uint64_t)__builtin_ctzll(bits)) * FF_PAGE_BYTES;
-      if (address >= m->address && address - m->address < m->bytes) rows[(address - m->address) >> m->row_shift] += FF_PAGE_BYTES;
-    }
+    if (valid->word[w]) add_pages(m, block + (uint64_t)w * 64 * FF_PAGE_BYTES, valid->word[w], rows);
 }
 
 static void resident_rows(sim *s, const history_map *m, uint64_t *rows) {

@@ -320,7 +320,7 @@ static ff_status get_maps(json_reader *r, const json_t *from, sim_history *h) {
 ff_status json_history_read(json_reader *r, const json_t *from, sim_result *result) {
   sim_history *h = result->history = history_create();
   if (!json_is_object(from)) return json_fail(r, "history", "an object");
-  if (get_shift(r, from, "bin_ps", 0, 55, &h->shift) || get_limited(r, from, "bins", HISTORY_BINS, &h->bins) || get_series(r, from, h)) return FF_PARSE;
+  if (get_shift(r, from, "bin_ps", 0, 53, &h->shift) || get_limited(r, from, "bins", HISTORY_BINS, &h->bins) || get_series(r, from, h)) return FF_PARSE;
   for (int i = 0; i < LISTS; i++)
     if (get_list(r, from, &lists[i], h)) return FF_PARSE;
   ff_status status = check_lists(r, h, result);

@@ -191,14 +191,14 @@ static void add_counter(ff_text *out, const process *p, const event *e) {
   double value = e->index < h->bins ? (double)h->series[e->series][e->index] : 0, width = (double)(UINT64_C(1) << h->shift);
   const char *unit = "per us";
   if (info->level) value /= 1 << 20, unit = "MiB";
-  else if (e->series == HISTORY_block_ps) value /= width, unit = "running";
+  else if (e->series == HISTORY_block_ps) value /= width, unit = "at one time";
   else if (!strcmp(info->unit, "ps")) value *= 100 / width, unit = "%";
   else if (!strcmp(info->unit, "B")) value *= 1000 / width, unit = "GB/s";
   else value *= 1e6 / width;
   char name[64];
   size_t length = strlen(info->name), cut = strlen("_ps");
   bool bytes = !strcmp(info->unit, "B"), time = !strcmp(info->unit, "ps");
-  snprintf(name, sizeof name, "%.*s", (int)(length - (bytes ? strlen("_bytes") : time ? cut : 0)), info->name);
+  snprintf(name, sizeof name, "%.*s%s", (int)(length - (bytes ? strlen("_bytes") : time ? cut : 0)), info->name, e->series == HISTORY_block_ps ? "s" : "");
   for (char *c = name; *c; c++)
     if (*c == '_') *c = ' ';
   ff_text_add(out, "{\"ph\":\"C\",\"pid\":%u,\"tid\":%u,", p->pid, TRACK_COUNTERS);

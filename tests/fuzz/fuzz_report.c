@@ -5,22 +5,25 @@
 
 #include "base/check.h"
 #include "report/report.h"
+#include "report/timeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   report_run run, again;
   ff_error error;
   if (report_json_read("fuzz", (const char *)data, size, &run, &error)) return 0;
-  ff_text first = {0}, second = {0}, table = {0}, csv = {0};
-  report_json_write(&run, &first);
+  ff_text first = {0}, second = {0}, table = {0}, csv = {0}, timeline = {0};
+  report_json_write_whole(&run, &first);
   FF_ASSERT(report_json_read("again", first.chars, first.length, &again, &error) == FF_OK);
-  report_json_write(&again, &second);
+  report_json_write_whole(&again, &second);
   FF_ASSERT(first.length == second.length && !memcmp(first.chars, second.chars, first.length));
   report_table_write(&run, &(report_style){.verbose = true}, &table);
   report_csv_write(&run, true, &csv);
+  report_timeline_write(&run, &timeline);
   free(first.chars);
   free(second.chars);
   free(table.chars);
   free(csv.chars);
+  free(timeline.chars);
   report_free(&run);
   report_free(&again);
   return 0;
