@@ -2,7 +2,7 @@
 // build.mjs MODULES PAGE: bundles src/main.js with what it uses of MODULES (a node_modules folder) and page.css into page.html, and writes
 // the whole as PAGE. The page asks for nothing: its policy lets only this very script run, and no address be loaded.
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,14 +43,10 @@ async function licences(packages) {
     const folder = join(modules, name);
     const about = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     texts.push(`==== ${name} ${about.version} (${about.license}) ====`);
-    let found = 0;
-    for (const file of ['LICENSE', 'LICENSE.txt', 'LICENSE.md', 'NOTICE', 'licenses/LICENSE-d3', 'licenses/LICENSE-babel', 'licenses/LICENSE-zrender']) {
-      const text = await readFile(join(folder, file), 'utf8').catch(() => null);
-      if (text === null) continue;
-      texts.push(text.trim());
-      found++;
-    }
-    if (!found) throw new Error(`${name}: has no licence text`);
+    const inner = await readdir(join(folder, 'licenses')).catch(() => []);
+    const files = [...(await readdir(folder)), ...inner.map((file) => `licenses/${file}`)].filter((file) => /^(licenses\/)?(LICENSE|NOTICE)(\.\w+|-\w+)?$/.test(file)).sort();
+    for (const file of files) texts.push((await readFile(join(folder, file), 'utf8')).trim());
+    if (!files.length) throw new Error(`${name}: has no licence text`);
   }
   return texts.join('\n\n');
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A saved run from anywhere: whatever is read must be written again, read again and shown, and stay the same. */
+/* A saved run from anywhere: whatever is read must be written again, read again and shown, and stay the same;
+ * in its page it ends no element. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "report/html.h"
 #include "report/report.h"
 #include "report/timeline.h"
 
@@ -19,6 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   report_table_write(&run, &(report_style){.verbose = true}, &table);
   report_csv_write(&run, true, &csv);
   report_timeline_write(&run, &timeline);
+  ff_text page = {0};
+  report_html_embed((const char *)data, size, &page);
+  FF_ASSERT(page.length >= size && !memchr(page.chars, '<', page.length) && !memchr(page.chars, '&', page.length));
+  free(page.chars);
   free(first.chars);
   free(second.chars);
   free(table.chars);
