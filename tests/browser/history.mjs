@@ -66,6 +66,8 @@ for (const part of ['fault', 'evict', 'absent']) expect(`the map's ${part}`, awa
 const map = await page.locator('#heatmap canvas').first().boundingBox();
 await page.mouse.move(at(2.5), map.y + 4 + 12);
 expect('the map\'s tip', (await page.textContent('#heatmap .hover')).startsWith(`x ${MARKUP}time2.15 ms to 3.22 msbytesfrom 64.0 KiB, 64.0 KiBon the GPU100.0 %far-faults1`));
+await page.mouse.move(at(3.5), map.y + 4 + 2);
+expect('what stays until it changes', (await page.textContent('#heatmap .hover')).includes('on the GPU100.0 %'));
 await page.mouse.move(at(6.5), map.y + 4 + 2);
 expect('where nothing is left', (await page.textContent('#heatmap .hover')).includes('on the GPU0.0 %'));
 await page.click('[data-view=accesses]');
