@@ -3,22 +3,25 @@
 # each run the times and, of the manager named last, the ratio to the better of the others; then geometric means and
 # worst cases.
 #
-#   scripts/compare-managers.sh [-b BUILD] [-M MACHINE] [-m MANAGERS] [-g SHARES] [-s SIZES] [WORKLOAD...]
+#   scripts/compare-managers.sh [-b BUILD] [-M MACHINE] [-m MANAGERS] [-g SHARES] [-e] [-s SIZES] [WORKLOAD...]
 #
-# BUILD: build. MACHINE: gtx480. MANAGERS: uvm,tbn,auto. SHARES: 100,75,50 (per cent). SIZES: a file with a line for each
-# workload, its name and arguments; by default those below, footprints of about 8 MB. A run that takes longer than
-# LIMIT seconds (300) is named and left out of the means.
+# BUILD: build. MACHINE: gtx480. MANAGERS: uvm,tbn,auto. SHARES: 100,75,50 (per cent; for a manager that hands memory out
+# in blocks of 2 MiB, of the blocks). -e: equal bytes, all managers have the share of the program's bytes, rounded up
+# to whole blocks and at least two. SIZES: a file with a line for each workload, its name and arguments; by default those below,
+# footprints of about 8 MB. If the managers together take longer than LIMIT seconds (300), each is given as long alone;
+# one that takes longer still is shown as a dash, and its workload left out of the means.
 set -eu
 
-build=build machine=gtx480 managers=uvm,tbn,auto shares=100,75,50 sizes=
-while getopts b:M:m:g:s: option; do
+build=build machine=gtx480 managers=uvm,tbn,auto shares=100,75,50 sizes="" equal=""
+while getopts b:M:m:g:s:e option; do
   case $option in
   b) build=$OPTARG ;;
   M) machine=$OPTARG ;;
   m) managers=$OPTARG ;;
   g) shares=$OPTARG ;;
   s) sizes=$OPTARG ;;
-  *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+  e) equal=yes ;;
+  *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -64,27 +67,37 @@ wanted() { # is the workload among those that were asked for?
   return 1
 }
 
+simulate() { # simulate MANAGERS MEMORY: runs $name with $arguments; a line for each manager: name, share, manager, time, footprint
+  # shellcheck disable=SC2086 # the arguments are words
+  timeout "${LIMIT:-300}" "$build/bin/farfault" run --machine "$machine" --memory "$1" --gpu-memory "$2" \
+    --csv "$folder/run.csv" "$build/workloads/$name" $arguments >"$folder/log" 2>&1 </dev/null || return 1
+  awk -F, -v name="$name" -v share="$share" '
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+    { printf "%s,%s,%s,%s,%s\n", name, share, $1, $(column["time_us"]), $(column["footprint_bytes"]) }' "$folder/run.csv"
+}
+
 while read -r name arguments; do
   wanted "$name" "$@" || continue
+  share=100 footprint=0
+  [ -z "$equal" ] || footprint=$(simulate ideal 100% | cut -d, -f5)
   for share in $(echo "$shares" | tr , ' '); do
-    # shellcheck disable=SC2086 # the arguments are words
-    if timeout "${LIMIT:-300}" "$build/bin/farfault" run --machine "$machine" --memory "$managers" --gpu-memory "$share%" \
-      --csv "$folder/run.csv" "$build/workloads/$name" $arguments >"$folder/log" 2>&1 </dev/null; then
-      awk -F, -v name="$name" -v share="$share" '
-        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-        { printf "%s,%s,%s,%s,%s\n", name, share, $1, $(column["time_us"]), $(column["footprint_bytes"]) }' "$folder/run.csv"
+    memory=$share%
+    [ -z "$equal" ] || memory=$(awk -v bytes="${footprint:-0}" -v share="$share" \
+      'BEGIN { blocks = bytes * share / 100 / 2097152; n = int(blocks); n += n < blocks; if (n < 2) n = 2; print n * 2 "M" }')
+    if simulate "$managers" "$memory" >"$folder/lines"; then
+      cat "$folder/lines"
     else
-      echo "$name,$share,failed,0,0"
+      for manager in $(echo "$managers" | tr , ' '); do simulate "$manager" "$memory" || echo "$name,$share,$manager,failed,0"; done
     fi
   done
 done <"$folder/sizes" | awk -F, -v managers="$managers" '
   BEGIN { count = split(managers, manager, ","); own = manager[count] }
   function flush(  i, best, ratio) {
     if (!key) return
-    if ("failed" in time) { printf "%-12s %4s%%  failed, or took too long\n", name, share; failures++ }
+    printf "%-12s %4s%% %6.1f MB", name, share, bytes / 1e6
+    for (i = 1; i <= count; i++) printf time[manager[i]] == "failed" ? " %12s" : " %12.0f", time[manager[i]] == "failed" ? "-" : time[manager[i]]
+    if (failed) { printf "\n"; failures++ }
     else {
-      printf "%-12s %4s%% %6.1f MB", name, share, bytes / 1e6
-      for (i = 1; i <= count; i++) printf " %12.0f", time[manager[i]]
       best = 0
       for (i = 1; i < count; i++) if (!best || time[manager[i]] < best) best = time[manager[i]]
       if (best) {
@@ -99,6 +112,7 @@ done <"$folder/sizes" | awk -F, -v managers="$managers" '
       printf "\n"
     }
     split("", time)
+    failed = bytes = 0
   }
   {
     if (!key) {
@@ -108,7 +122,8 @@ done <"$folder/sizes" | awk -F, -v managers="$managers" '
     }
     if (key != $1 "," $2) { flush(); key = $1 "," $2; name = $1; share = $2 }
     time[$3] = $4
-    bytes = $5
+    if ($4 == "failed") failed = 1
+    else bytes = $5
   }
   END {
     flush()

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define FF_POLICY_VERSION 1u
+#define FF_POLICY_VERSION 2u
 
 #define FF_PAGE_BYTES UINT64_C(4096)
 #define FF_GROUP_BYTES UINT64_C(65536)
@@ -74,7 +74,7 @@ struct ff_view {
   uint64_t (*next_use)(const ff_view *view, uint64_t address, uint64_t bytes);
   uint64_t (*first_touch)(const ff_view *view, uint64_t index);
   uint64_t (*random)(ff_view *view);                                            /* 64 bits; the same sequence in every run */
-  /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out) what the range holds. Only noted: it is carried out when
+  /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out; in `clean`: to be copied out) what the range holds. Only noted: it is carried out when
    * the policy has returned, and the view stays as it was until then. Ignored in `arrived` and `left`. */
   void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
 };
@@ -99,6 +99,9 @@ typedef struct ff_policy {
   /* As an evictor: at least `bytes` must go (propose more than one range if need be). All that is proposed goes, even if
    * it is more than that: whole blocks, neighbours. If too little is proposed the pager takes what it comes upon. */
   void (*evict)(void *state, ff_view *view, uint64_t bytes);
+  /* Of an evictor, optional: the link to the host has nothing to do while kernels run. Propose what is dirty and not soon
+   * written again: the first run of dirty pages in what is proposed, 64 KiB of it at most, is written back and stays. */
+  void (*clean)(void *state, ff_view *view);
 
   /* What happened, for both; the view shows it already. Ranges lie within one block. A page arrives when it is in GPU
    * memory (moved there, or written by the GPU), and leaves when it is evicted, taken back by the host or freed. */

@@ -12,7 +12,7 @@
 #include "policy/policies.h"
 #include "report/table.h"
 
-enum { FIELDS = 6, FILE_LIMIT = 1 << 20 };
+enum { FIELDS = 7, FILE_LIMIT = 1 << 20 };
 
 /* A list: rows of up to FIELDS texts, named for --json. */
 typedef struct listing {
@@ -27,14 +27,15 @@ static void add_cells(listing *list, const char *const *cells) {
 static void add_row(listing *list, const char *a, const char *b, const char *c) { add_cells(list, (const char *[FIELDS]){a, b, c}); }
 
 static ff_status list_managers(listing *list, ff_error *error) {
-  *list = (listing){.names = {"name", "faults", "prefetch", "evict", "unit", "summary"}};
+  *list = (listing){.names = {"name", "faults", "prefetch", "evict", "unit", "page", "summary"}};
   for (const manager *const *each = managers; *each; each++) {
     const manager *m = *each;
     char unit[32] = "machine's";
     bool paged = m->placement == MANAGER_PAGED;
     if (m->unit_bytes) ff_format_bytes(m->unit_bytes, unit, sizeof unit);
     add_cells(list, (const char *[FIELDS]){m->name, paged ? manager_faults_name(m) : "-", !paged ? "-" : m->prefetch ? m->prefetch : "none",
-                                           !paged ? "-" : m->evict ? m->evict : "lru", paged ? unit : "-", m->summary});
+                                           !paged ? "-" : m->evict ? m->evict : "lru", paged ? unit : "-",
+                                           m->ranges ? "2M" : paged ? "auto" : "machine's", m->summary});
   }
   return FF_OK;
 }

@@ -115,12 +115,13 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
   tally t = {&s->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now;
+  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now, end = pager_cleaning(s->pager, address, unit->bytes);
   if (s->history) record_evicted(s, unit, address, write_back, from);
-  if (!write_back) return;
-  COUNT(&t, written_back_bytes, unit->bytes);
-  ps end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
-  if (s->write_back_overlaps) return;
+  if (write_back) {
+    COUNT(&t, written_back_bytes, unit->bytes);
+    end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
+  }
+  if (s->write_back_overlaps || end <= from) return;
   if (s->pager->ahead) {
     FF_PUSH(&s->freed, ((freed_ahead){unit->bytes, end}));
     s->freed_bytes += unit->bytes;
@@ -209,9 +210,27 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
 }
 
+static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(context, address, unit); }
+
+/* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
+ * asked again after the time that a far-fault takes: pages become fit for it without an event. */
+void fault_clean(sim *s) {
+  if (s->clean_pending || !s->running_count || !pager_wants_clean(s->pager)) return;
+  s->clean_pending = true;
+  if (s->link.d2h.bus.free > s->now) {
+    event_push(&s->heap, s->link.d2h.bus.free, EVENT_CLEAN, 0);
+    return;
+  }
+  uint64_t address = 0, bytes = pager_clean(s->pager, &address);
+  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : LEAST_BATCH);
+  if (bytes) pager_clean_until(s->pager, next);
+  event_push(&s->heap, next, EVENT_CLEAN, 0);
+}
+
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 void fault_idle(sim *s) {
   segments_idle(s);
+  fault_clean(s);
   if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
   if (s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
   if (s->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
@@ -220,6 +239,6 @@ void fault_idle(sim *s) {
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped};
+  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
 }
 

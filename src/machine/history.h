@@ -47,6 +47,7 @@ extern const history_series_info history_series_infos[HISTORY_SERIES_COUNT];
   X(PREFETCH, "prefetch", "a prefetcher's proposal")                                       \
   X(DECLARED, "declared", "a launch had declared it (segments)")                           \
   X(WRITE_BACK, "write-back", "evicted, and newer than the host's copy")                   \
+  X(CLEAN, "clean", "copied to the host ahead; it stays")                                  \
   X(REMOTE, "remote", "stays where it is and is reached over the link")
 typedef enum history_cause {
 #define X(id, name, help) HISTORY_CAUSE_##id,

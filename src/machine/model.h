@@ -27,7 +27,7 @@ typedef uint64_t ps;
 
 /* ---- events: events.c ---- */
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE } event_kind;
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. */
 typedef struct event { unsigned __int128 key; } event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
@@ -310,6 +310,7 @@ struct sim {
   ps batch_at;                  /* how far the service has come */
   FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
   bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
+  bool clean_pending;           /* an EVENT_CLEAN is in the heap */
   ps room_at;                   /* when the memory that the next transfer takes is written back */
   FF_VEC(freed_ahead) freed;    /* memory that was evicted ahead and may still be being written back, oldest first */
   size_t freed_first;
@@ -387,11 +388,13 @@ ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, 
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
+void tlb_clean(sim *s, uint64_t address, const pager_unit *unit); /* its page is no longer dirty, and entries say that it is */
 void tlb_init(sim *s, uint64_t unit_bytes); /* also the shape of the page table */
 void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
 ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
+void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */
 void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 /* link.c */

@@ -245,6 +245,11 @@ void queue_run_event(sim *s, event e) {
     s->idle_pending = false;
     fault_idle(s);
     break;
+  case EVENT_CLEAN:
+    s->clean_pending = false;
+    pager_clean_end(s->pager);
+    fault_clean(s);
+    break;
   case EVENT_BATCH: fault_batch(s); break;
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);

@@ -180,6 +180,14 @@ void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
     shoot_down(s, tlb_key(s, a, PAGER_LEAF_LEAST, unit));
 }
 
+/* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
+void tlb_clean(sim *s, uint64_t address, const pager_unit *unit) {
+  static const pager_unit alone = {.ordinal = 0};
+  pager_leaf leaf = s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST;
+  if (leaf == PAGER_LEAF_LEAST) tlb_forget(s, address, unit);
+  else shoot_down(s, tlb_key(s, address & ~((UINT64_C(1) << s->leaf_shift[leaf]) - 1), leaf, &alone));
+}
+
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
 void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole) {
   static const pager_unit alone = {.ordinal = 0};

@@ -172,6 +172,7 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
 static uint64_t host_waits(pager *p, const pager_unit *unit, uint64_t address, uint64_t now) {
   uint64_t until;
   if (unit->state == PAGER_IN_FLIGHT) return p->flights.items[unit->flight].lands;
+  if (pager_cleaning(p, address, unit->bytes) > now) return pager_cleaning(p, address, unit->bytes);
   if (unit->state != PAGER_RESIDENT || unit->hints & PAGER_READ_MOSTLY) return 0;
   return pager_thrash_ask(p, address, PAGER_CPU, now, &until) == PAGER_THRASH_THROTTLE ? until : 0;
 }

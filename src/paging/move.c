@@ -236,8 +236,8 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
 }
 
 uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
-  uint64_t latest = 0;
-  if (!p->flight_count) return 0;
+  uint64_t latest = pager_cleaning(p, address, bytes);
+  if (!p->flight_count) return latest;
   widen(p, &address, &bytes);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
@@ -245,7 +245,10 @@ uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
   return latest;
 }
 
-uint64_t pager_all_busy_until(const pager *p) { return p->flight_count ? p->lands_last : 0; }
+uint64_t pager_all_busy_until(const pager *p) {
+  uint64_t latest = p->flight_count ? p->lands_last : 0;
+  return p->cleaning.bytes && p->cleaning.until > latest ? p->cleaning.until : latest;
+}
 
 /* ---- MANAGER_PROGRAM ---- */
 

@@ -15,6 +15,7 @@
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
  *     moved_in + filled - moved_out - dropped == resident
+ *     what is cleaned is copied to the CPU and stays: it is in none of these sums, and dirty again when the GPU writes to it
  *     a unit's newest version is in the CPU's copy or in the GPU's copy (or both), never nowhere
  *     an SM's tracked NACKs <= its allotment, unless faults are served in batches */
 #ifndef FF_PAGING_PAGER_H
@@ -103,6 +104,8 @@ typedef struct pager_hooks {
   void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
   void (*moved)(void *context, uint32_t owner, bool in, uint64_t bytes); /* over the link */
+  /* The unit is resident and no longer dirty; what knows its page as written to must ask again. NULL: nothing is cleaned. */
+  void (*cleaned)(void *context, uint64_t address, const pager_unit *unit);
   /* Pages that grow: one page maps this group or block from now on (whole), or smaller ones do again. */
   void (*remapped)(void *context, uint64_t address, uint64_t bytes, bool whole);
 } pager_hooks;
@@ -173,6 +176,8 @@ typedef struct pager {
   uint64_t memory, free, in_flight, resident;          /* bytes, as all that follow */
   uint64_t resident_peak;                              /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
+  uint64_t cleaned;                                    /* copied to the CPU ahead; stayed */
+  struct { uint64_t address, bytes, until; } cleaning; /* what is being copied so; bytes 0: nothing */
   uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
   bool ahead;                                          /* what is evicted now goes before its room is wanted */
   uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
@@ -330,6 +335,17 @@ void pager_declare(pager *pager, uint32_t allocation, bool declared);
  * prefetch has taken room and when something has landed. Nothing goes while all that is allocated fits. */
 void pager_keep_free(pager *pager);
 void pager_watermarks_set(pager *pager); /* memory has another size */
+
+/* ---- cleaning: clean.c ---- */
+
+bool pager_wants_clean(const pager *pager); /* the evictor may propose something */
+/* The link to the CPU has nothing to do. What the evictor proposes first and is dirty becomes clean, at most 64 KiB of it; returns how
+ * much that is, at *address, which the machine must carry. One piece at a time. */
+uint64_t pager_clean(pager *pager, uint64_t *address);
+void pager_clean_until(pager *pager, uint64_t time); /* the piece will have been carried then */
+void pager_clean_end(pager *pager);                  /* it has */
+/* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
+uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
 void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */

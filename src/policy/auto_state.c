@@ -7,7 +7,7 @@
 
 typedef struct auto_block { uint64_t address; auto_group *groups; } auto_block; /* groups: NULL: an empty slot */
 
-enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, GUARD_MARKS = 8, MARKS_PER_MEMORY = 64, ENOUGH_PAGES = 64, LEAST_GROUPS = 16 };
+enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, GUARD_MARKS = 8, MARKS_PER_MEMORY = 64, ENOUGH_PAGES = 64, LEAST_GROUPS = 16, ENOUGH_AHEAD = 8 };
 
 void *auto_create(const char *argument, const char **problem) {
   if (!argument) {
@@ -146,6 +146,8 @@ auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t
   if (a->address != found.address || a->bytes != found.bytes) *a = (auto_allocation){.address = found.address, .bytes = found.bytes};
   return a;
 }
+
+bool auto_is_wasteful(const auto_allocation *a) { return a->ahead >= ENOUGH_AHEAD && a->wasted * 16 > a->ahead; }
 
 bool auto_is_sparse(const ff_view *view, const auto_allocation *a) {
   if (view->capacity < LEAST_GROUPS * FF_GROUP_BYTES) return true;

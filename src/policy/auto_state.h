@@ -23,9 +23,11 @@ typedef struct auto_group {
   uint64_t came, latest;  /* when the first page of it came, and the latest */
   uint64_t used;          /* when it was last seen used, since then; 0: never */
   uint64_t departure;     /* number of its eviction, from 1; 0: never, or it has come back since */
+  uint64_t cleaned;       /* when it was proposed to be written back ahead; 0: not since it was last seen dirty again */
   uint64_t asked;         /* the evictor's call that proposed it last */
   uint32_t place;         /* 1 + its index in `resident`; 0: nothing of it is there */
   uint16_t pages;         /* those in GPU memory */
+  bool ahead;             /* a stream brought it, once memory was full, and it has not left since */
   uint8_t rounds;         /* pauses longer than the guard after which it was used again */
 } auto_group;
 
@@ -42,6 +44,8 @@ typedef struct auto_stream { /* faults that go up through an allocation */
 typedef struct auto_allocation {
   uint64_t address, bytes;  /* 0: not known yet */
   uint64_t brought, useful; /* pages of groups that were evicted; of these, used. Halved now and then */
+  uint32_t ahead, wasted;   /* groups that streams brought once memory was full, and that were evicted; of these, unused. Halved now and then */
+  uint64_t quiet;           /* how long a group must not have been used before it is written back ahead; 0: as at first */
   uint64_t cursor;          /* where the filling of free memory goes on */
   auto_stream streams[AUTO_STREAMS];
 } auto_allocation;
@@ -61,9 +65,11 @@ typedef struct auto_state {
   auto_order order;
   auto_departure departures[AUTO_DEPARTURES]; /* the latest; number n at (n - 1) % AUTO_DEPARTURES */
   uint64_t departure_count, asked, turn;
+  size_t clean_hand;         /* index in `resident`, where the search for what can be written back ahead goes on */
   /* prefetch */
   bool fits;                 /* memory holds all that is allocated */
   uint64_t served;           /* calls for faults */
+  uint64_t busy_faults;      /* of these, since the link last idled */
   uint32_t latest[8];        /* allocations that faulted, the latest first */
   FF_VEC(uint64_t) ahead;    /* groups that were brought ahead and not seen used, a queue */
   size_t ahead_first;
@@ -80,6 +86,8 @@ auto_group *auto_group_find(const auto_state *s, uint64_t address);
 auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t address);
 /* Less than a quarter of its evicted groups' pages had been used; or memory is so small that a group is a large part of it. */
 bool auto_is_sparse(const ff_view *view, const auto_allocation *a);
+/* More than one in sixteen of the groups that its streams brought was evicted unused. */
+bool auto_is_wasteful(const auto_allocation *a);
 /* How long it lately takes until as much has arrived as GPU memory holds; 0: not known yet. */
 uint64_t auto_turnover(const auto_state *s, const ff_view *view);
 /* What has been used since this time is not evicted: the last eighth of memory came since then. */

@@ -8,13 +8,19 @@
  * The youngest is right for data that is swept over again and again and is larger than memory: least recently used would
  * always evict what comes next. An eviction is regretted when the group comes back, more the sooner it does; one choice in
  * sixteen is made by the other order, so that both are known. Of an allocation of whose pages few are used, a group's
- * pages go one by one: those that were not used lately. */
+ * pages go one by one: those that were not used lately.
+ *
+ * While the link to the host idles, dirty groups that have rested are written back and stay; how long that takes an
+ * allocation finds out from groups that were dirty again too soon. */
 #include <stdlib.h>
 
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { SHARE = 16, EXPLORE = 16, REMEMBERED_PAGES = 4096, ENOUGH_JUDGED = 6 };
+enum { SHARE = 16, EXPLORE = 16, REMEMBERED_PAGES = 4096, REMEMBERED_GROUPS = 256, ENOUGH_JUDGED = 6, CLEAN_LOOKS = 64 };
+
+#define LEAST_QUIET UINT64_C(20000000) /* 20 us, about what a far-fault takes: a store that is to come soon has come by then */
+#define MOST_QUIET (LEAST_QUIET << 20)
 
 typedef struct auto_victim { uint64_t address, recency, stamp; uint8_t rounds; bool guarded; uint8_t by; } auto_victim;
 
@@ -103,9 +109,22 @@ static uint16_t leaving(auto_state *s, ff_view *view, const auto_group *g, uint6
   return pages ? pages : g->pages;
 }
 
+/* The group goes: was it right to bring it ahead? */
+static void judge_stream(auto_state *s, ff_view *view, auto_group *g, uint64_t group) {
+  auto_allocation *a = g->ahead ? auto_allocation_at(s, view, group) : NULL;
+  g->ahead = false;
+  if (!a) return;
+  a->ahead++;
+  a->wasted += view->last_use(view, group, FF_GROUP_BYTES) == 0;
+  if (a->ahead <= REMEMBERED_GROUPS) return;
+  a->ahead /= 2;
+  a->wasted /= 2;
+}
+
 /* Proposes the group or a part of it. Returns bytes. */
 static uint64_t propose(auto_state *s, ff_view *view, const auto_victim *v) {
   auto_group *g = auto_group_find(s, v->address);
+  judge_stream(s, view, g, v->address);
   uint16_t pages = leaving(s, view, g, v->address);
   for (uint32_t page = 0, end; page < FF_GROUP_PAGES; page = end + 1) {
     for (end = page; end < FF_GROUP_PAGES && pages >> end & 1;) end++;
@@ -137,6 +156,39 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
   }
 }
 
+/* ---- writing back ahead ---- */
+
+/* The group's dirty pages can be written back now. If they are dirty again soon after the last time, that was too early: the
+ * allocation's groups must rest twice as long from now on. */
+static bool rests(const ff_view *view, auto_allocation *a, auto_group *g, uint64_t used) {
+  uint64_t quiet = a->quiet ? a->quiet : LEAST_QUIET, latest = used > g->latest ? used : g->latest;
+  if (g->cleaned) {
+    if (view->now - g->cleaned < 4 * quiet && quiet < MOST_QUIET) a->quiet = quiet *= 2;
+    g->cleaned = 0;
+  }
+  return view->now - latest >= quiet;
+}
+
+/* The hand goes round what is in GPU memory, a few groups at a time, to one that is dirty and rests. */
+static void clean(void *state, ff_view *view) {
+  auto_state *s = state;
+  size_t count = s->resident.count < CLEAN_LOOKS ? s->resident.count : CLEAN_LOOKS;
+  for (size_t i = 0; i < count; i++) {
+    if (s->clean_hand >= s->resident.count) s->clean_hand = 0;
+    uint64_t group = s->resident.items[s->clean_hand++];
+    ff_block block;
+    view->block(view, group, &block);
+    uint32_t page = pages_index(group);
+    if (!(block.dirty.word[page / 64] >> page % 64 & 0xffff)) continue;
+    auto_allocation *a = auto_allocation_at(s, view, group);
+    auto_group *g = auto_group_find(s, group);
+    if (!a || !rests(view, a, g, view->last_use(view, group, FF_GROUP_BYTES))) continue;
+    view->propose(view, group, FF_GROUP_BYTES);
+    g->cleaned = view->now;
+    return;
+  }
+}
+
 const ff_policy policy_evict_auto = {
     .version = FF_POLICY_VERSION,
     .name = "auto",
@@ -144,6 +196,7 @@ const ff_policy policy_evict_auto = {
     .create = auto_create,
     .destroy = auto_destroy,
     .evict = evict,
+    .clean = clean,
     .arrived = auto_arrived,
     .left = auto_left,
     .shares_state = true,

@@ -3,8 +3,9 @@
  *
  *     a fault brings its group of 64 KiB; where less than a quarter of the pages was used: only what is more than half there or
  *     faulting of the group's tree
- *     a fault right behind what a stream has asked for doubles the stream's depth (1 to 32 groups, 8 at first while memory is not full); what a stream wants comes
- *     while the link idles, at most 256 KiB of it beside the fault
+ *     a fault right behind what a stream has asked for doubles the stream's depth (1 to 32 groups, 8 at first while memory
+ *     is not full); what a stream wants comes while the link idles, at most 256 KiB of it beside the fault; once memory is
+ *     full and the link has not idled since the last fault, only if hardly any of what streams brought was evicted unused
  *     while all that is allocated fits an idle link fills memory: the allocations that faulted last, from where they did
  *
  * What an idle piece costs a fault that comes meanwhile is hidden in the fault's own service. Once memory is full, no more
@@ -32,6 +33,16 @@ static auto_stream *stream_of(auto_state *s, auto_allocation *a, uint64_t group)
   return oldest;
 }
 
+static void bring_ahead(auto_state *s, ff_view *view, auto_stream *t) {
+  view->propose(view, t->next, FF_GROUP_BYTES);
+  if (s->full) {
+    auto_group *g = auto_group_find(s, t->next);
+    if (g && !g->pages) g->ahead = true;
+    FF_PUSH(&s->ahead, t->next);
+  }
+  t->next += FF_GROUP_BYTES;
+}
+
 static void stream_fault(auto_state *s, ff_view *view, auto_allocation *a, uint64_t group) {
   auto_stream *t = stream_of(s, a, group);
   uint64_t end = pages_allocation_end(&(ff_allocation){.address = a->address, .bytes = a->bytes});
@@ -44,11 +55,8 @@ static void stream_fault(auto_state *s, ff_view *view, auto_allocation *a, uint6
   t->last_fault = group;
   if (t->next < group + FF_GROUP_BYTES) t->next = group + FF_GROUP_BYTES;
   uint32_t groups = t->depth < FAULT_GROUPS ? t->depth : FAULT_GROUPS;
-  for (uint32_t i = 0; i < groups && t->next < end && t->next <= group + t->depth * FF_GROUP_BYTES; i++) {
-    view->propose(view, t->next, FF_GROUP_BYTES);
-    if (s->full) FF_PUSH(&s->ahead, t->next);
-    t->next += FF_GROUP_BYTES;
-  }
+  if (s->full && s->busy_faults && auto_is_wasteful(a)) return; /* what waits for the link waits longer, perhaps for nothing */
+  for (uint32_t i = 0; i < groups && t->next < end && t->next <= group + t->depth * FF_GROUP_BYTES; i++) bring_ahead(s, view, t);
 }
 
 /* ---- faults ---- */
@@ -102,6 +110,7 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
     }
     if (!a->cursor) a->cursor = group;
   }
+  s->busy_faults++;
 }
 
 /* ---- the idle link ---- */
@@ -131,9 +140,7 @@ static bool idle_stream(auto_state *s, ff_view *view) {
       if (!best || best->stamp < t->stamp) best = t;
     }
     if (!best) continue;
-    view->propose(view, best->next, FF_GROUP_BYTES);
-    if (s->full) FF_PUSH(&s->ahead, best->next);
-    best->next += FF_GROUP_BYTES;
+    bring_ahead(s, view, best);
     return true;
   }
   return false;
@@ -160,6 +167,7 @@ static bool idle_fill(auto_state *s, ff_view *view) {
 
 static void idle(void *state, ff_view *view) {
   auto_state *s = state;
+  s->busy_faults = 0;
   if (view->free_bytes(view) < FF_GROUP_BYTES) return;
   if (s->full && still_ahead(s, view) >= view->capacity / FF_GROUP_BYTES / 16 + 1) return;
   if (idle_stream(s, view) || s->full || !s->fits) return;

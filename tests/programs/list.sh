@@ -5,10 +5,11 @@ source "$(dirname "$0")/common.sh"
 run "$farfault" list managers
 expect_status 0
 for manager in copy demand replay ideal; do expect grep -q "^$manager  *[a-z-]" out; done
-expect grep -q '^name  *faults  *prefetch  *evict  *unit  *summary$' out
-expect grep -q '^uvm  *batch  *density  *lrm  *4.00 KiB  *NVIDIA' out
-expect grep -q "^demand  *block  *none  *lru  *machine's  *demand" out
-expect grep -q '^copy  *-  *-  *-  *-  *copy-then' out
+expect grep -q '^name  *faults  *prefetch  *evict  *unit  *page  *summary$' out
+expect grep -q '^uvm  *batch  *density  *lrm  *4.00 KiB  *auto  *NVIDIA' out
+expect grep -q "^demand  *block  *none  *lru  *machine's  *auto  *demand" out
+expect grep -q "^copy  *-  *-  *-  *-  *machine's  *copy-then" out
+expect grep -q '^partial-multi  *replay  *none  *lru:2M  *1.00 KiB  *2M  *parts' out
 run "$farfault" list machines
 for machine in gm200 gp100 gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
 run "$farfault" list counters

@@ -23,7 +23,7 @@ typedef struct testbed {
   uint32_t flights[PAGES]; /* landing order is random: flight index by page */
   uint64_t started, woken, moved_in, moved_out, left;
   int shift;               /* pages per unit, as a shift */
-  uint64_t fetched, evicted, written_back;
+  uint64_t fetched, evicted, written_back, cleaned;
   bool scarce;             /* not everything fits */
 } testbed;
 
@@ -75,6 +75,15 @@ static void on_evicted(void *context, uint64_t address, const pager_unit *unit, 
   t->evicted += n;
   t->written_back += write_back ? n : 0;
 }
+static void on_cleaned(void *context, uint64_t address, const pager_unit *unit) {
+  testbed *t = context;
+  uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
+  for (uint32_t i = first; i < first + n; i++) {
+    assert_true(t->pages[i].gpu && !t->pages[i].cpu);
+    t->pages[i].cpu = true; /* and stays in GPU memory */
+  }
+  t->cleaned += unit->bytes;
+}
 static void on_wake(void *context, uint32_t sm, uint32_t warp) {
   testbed *t = context;
   assert_true(t->warps[sm][warp].waits);
@@ -89,7 +98,7 @@ static void on_moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &t->moved_in : &t->moved_out) += bytes;
 }
 
-#define HOOKS(testbed) {testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, .left = on_left, .moved = on_moved}
+#define HOOKS(testbed) {testbed, .wake = on_wake, .start = on_start, .fetch = on_fetch, .evicted = on_evicted, .unblock = on_unblock, .left = on_left, .moved = on_moved, .cleaned = on_cleaned}
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n) {
@@ -156,6 +165,23 @@ static void do_write_by_gpu(testbed *t) {
   pager_gpu_write(t->p, pager_find(t->p, base + page * 4096ull), base + page * 4096ull);
   uint32_t n = pages_of(t, page, &first);
   for (uint32_t i = first; i < first + n; i++) t->pages[i].cpu = false;
+}
+
+/* A piece is carried, or what the evictor proposes becomes the next one. */
+static void do_clean(testbed *t) {
+  uint64_t address = 0, before = t->cleaned, resident = t->p->resident, most = t->p->config.unit_bytes > 65536 ? t->p->config.unit_bytes : 65536;
+  if (t->p->cleaning.bytes) {
+    assert_true(pager_cleaning(t->p, t->p->cleaning.address, 1) && !pager_cleaning(t->p, t->p->cleaning.address + t->p->cleaning.bytes, 1));
+    pager_clean_end(t->p);
+    assert_int_equal(pager_cleaning(t->p, 0, UINT64_MAX), 0);
+    return;
+  }
+  if (!pager_wants_clean(t->p)) return;
+  uint64_t bytes = pager_clean(t->p, &address);
+  assert_true(bytes <= most);
+  assert_int_equal(bytes, t->cleaned - before);
+  assert_int_equal(t->p->resident, resident);
+  pager_clean_until(t->p, t->p->now + 1);
 }
 
 static pager_moves range_operation(pager *p, uint32_t kind, uint64_t address, uint64_t bytes) {
@@ -273,11 +299,12 @@ static void anything_evict(void *state, ff_view *view, uint64_t bytes) {
   assert_true(view->free_bytes(view) < view->capacity && bytes);
   propose_anything(view);
 }
+static void anything_clean(void *state, ff_view *view) { propose_anything(view); }
 static uint64_t told_arrived, told_left;
 static void anything_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_arrived++; }
 static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_left++; }
 static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
-                                   .evict = anything_evict, .arrived = anything_arrived, .left = anything_left};
+                                   .evict = anything_evict, .clean = anything_clean, .arrived = anything_arrived, .left = anything_left};
 
 static watermarks marks; /* for the next random_run */
 
@@ -298,6 +325,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
     else if (dice < 82) do_landing(&t);
     else if (dice < 91) do_write_by_gpu(&t);
     else if (dice < 92) pager_idle(t.p);
+    else if (dice < 94) do_clean(&t);
     else if (dice < 98) do_range(&t);
     else do_allocation(&t);
     if (step % 64 == 0) compare(&t);
@@ -306,7 +334,9 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   compare(&t);
   assert_true(t.started > 100 && t.woken > t.started);
   assert_int_equal(t.moved_in, t.p->moved_in);
-  assert_int_equal(t.moved_out, t.p->moved_out);
+  assert_int_equal(t.moved_out, t.p->moved_out + t.p->cleaned);
+  assert_int_equal(t.cleaned, t.p->cleaned);
+  assert_int_equal(t.cleaned > 0, policy != NULL && !partial.ranges);
   assert_int_equal(t.left, t.p->moved_out + t.p->dropped);
   assert_int_equal(told_arrived > 0, policy != NULL);
   assert_int_equal(t.fetched > 0, policy != NULL || partial.ranges);

@@ -79,6 +79,76 @@ static void test_write_back_ahead(void **state) {
   assert_true(kernel_ps[2] <= kernel_ps[1] + PAGE_PS);
 }
 
+/* Stores to 16 pages, then a load of each again and again for longer than it takes until they are written back ahead. */
+static void store_and_linger(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  touch_pages(w, b, i, &(pages){.count = 16, .write = true});
+  for (uint32_t n = 0; n < 40; n++) {
+    rig_issue(w, 2000);
+    rig_load_wait(w, PAGE(20));
+  }
+  if (context) rig_store(w, PAGE(3)); /* dirty again */
+}
+
+/* Pages that the GPU has stopped writing to are copied to the host while the link there idles, and stay: the host's copy of them
+ * moves nothing. One that is written to afterwards is dirty again. */
+static void test_cleaning(void **state) {
+  static const bool yes = true;
+  for (int again = 0; again < 3; again++) { /* 0: not, 1: a page is written to again, 2: an evictor that does not clean */
+    rig r = begin("auto", 1 << 20);
+    if (again == 2) r.evict = "lru:64K";
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .context = again == 1 ? &yes : NULL});
+    rig_sync(&r);
+    rig_d2h(&r, RIG_BASE, 16 * 4096);
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->d2h_bytes, (again == 1 ? 17 : 16) * 4096);
+    assert_int_equal(c->evicted_bytes, 0);
+    assert_int_equal(c->host_faults, again == 2 ? 16 : again);
+    rig_close(&r);
+  }
+}
+
+/* Writes the first page only. */
+static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  touch_pages(w, b, i, &(pages){.count = 1, .write = true});
+  touch_pages(w, b, i, &(pages){.first = 1, .count = 16});
+}
+
+/* A page that is being copied ahead can be dropped, but its memory is not free before the copy has ended; nor has the host the bytes. */
+static void test_cleaning_takes_its_time(void **state) {
+  ps kernel_ps[2];
+  for (int slow = 0; slow < 2; slow++) {
+    rig r = begin("replay", 64 << 10);
+    r.evict = FF_BUILD_DIR "/tests/plugins/plugin_cleaner.so";
+    r.spec.fault_us = 0;
+    r.spec.link_d2h_gbs = slow ? 0.01 : 16; /* a page takes 410 us */
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_store});
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->d2h_bytes, 4096);
+    assert_int_equal(c->written_back_bytes, 0); /* all was clean when it went */
+    assert_int_equal(c->evicted_bytes, 16 * 4096);
+    kernel_ps[slow] = c->kernel_ps;
+    rig_close(&r);
+  }
+  assert_true(kernel_ps[0] < 100 * US && kernel_ps[1] > 409 * US);
+
+  rig r = begin("replay", 1 << 20); /* the kernel has ended long before its only page is the host's */
+  r.evict = FF_BUILD_DIR "/tests/plugins/plugin_cleaner.so";
+  r.spec.fault_us = 0;
+  r.spec.link_d2h_gbs = 0.01;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_store});
+  rig_d2h(&r, RIG_BASE, 4096);
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->d2h_bytes, 4096);
+  assert_true(c->time_ps > 409 * US && c->time_ps < 700 * US);
+  rig_close(&r);
+}
+
 /* LRU keeps what is used again, FIFO does not. */
 static void test_what_is_evicted(void **state) {
   const char *evictors[] = {"lru", "fifo", "lrm:4K"};
@@ -386,7 +456,7 @@ static void test_bad_choices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_share_of_blocks), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};

@@ -140,9 +140,75 @@ static void test_odd_allocations(void **state) {
   mini_close(&m);
 }
 
+/* What the evictor proposes to write back ahead: the group's number; -1: nothing. It is carried out. */
+static int clean(mini *m) {
+  m->proposals.count = 0;
+  m->evict.policy->clean(m->evict.state, &m->view);
+  if (!m->proposals.count) return -1;
+  uint64_t first, end;
+  mini_range_pages(m, m->proposals.items[0].address, m->proposals.items[0].bytes, &first, &end);
+  assert_true(m->proposals.count == 1 && end - first == 16);
+  for (uint64_t page = first; page < end; page++) m->pages[page].dirty = false;
+  return (int)first / 16;
+}
+
+/* Dirty groups are written back ahead once they rest; a group that is soon dirty again makes the allocation's others rest longer. */
+static void test_cleaning(void **state) {
+  const uint64_t us = 1000000;
+  mini m;
+  open_auto(&m, 1, MINI_ALL);
+  mini_allocate(&m, MINI_BASE, 1 << 20);
+  for (uint64_t page = 0; page < 64; page += 16) mini_touch(&m, page);
+  assert_int_equal(clean(&m), -1); /* nothing is dirty */
+  m.pages[5].dirty = m.pages[40].dirty = true;
+  assert_int_equal(clean(&m), -1); /* just now */
+  m.view.now += 30 * us;
+  mini_use(&m, 40);
+  assert_int_equal(clean(&m), 0);  /* the other one was used */
+  assert_int_equal(clean(&m), -1);
+  m.view.now += 10 * us;
+  mini_use(&m, 5);
+  m.pages[5].dirty = true;         /* that was too early */
+  assert_int_equal(clean(&m), -1);
+  m.view.now += 25 * us;
+  assert_int_equal(clean(&m), -1); /* one has rested for 35 us, the other for 25: enough before, but not now */
+  m.view.now += 10 * us;
+  assert_int_equal(clean(&m), 2);
+  m.view.now += 10 * us;
+  assert_int_equal(clean(&m), 0);
+  assert_int_equal(clean(&m), -1);
+  mini_close(&m);
+}
+
+/* Sweeps over four times what fits. Streams bring groups beside a fault, unless those that they brought were evicted unused: then
+ * only if the link has idled since the last fault. */
+static void test_wasteful_streams(void **state) {
+  for (int apart = 1; apart <= 4; apart += 3) { /* every group is used; one in four */
+    mini m;
+    open_auto(&m, 8, 1024);
+    mini_allocate(&m, MINI_BASE, 16 << 20);
+    uint64_t alone[2] = {0}, streams[2] = {0}; /* faults that bring no more than their group, and those that do; by whether the link idled before */
+    bool idled = false;
+    for (uint64_t group = 0; group < 6 * 256; group += (uint64_t)apart)
+      for (uint64_t page = group % 256 * 16, i = 0; i < 16; i++) {
+        if (group / 16 % 2) {
+          m.prefetch.policy->idle(m.prefetch.state, &m.view);
+          idled = true;
+        }
+        if (!mini_touch(&m, page + i)) continue;
+        if (group >= 3 * 256) (m.moved > 64 * KB ? streams : alone)[idled]++;
+        idled = false;
+      }
+    assert_true(streams[1] > 0);
+    if (apart == 1) assert_true(streams[0] > 0);
+    else assert_true(streams[0] == 0 && alone[0] > 0);
+    mini_close(&m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_state), cmocka_unit_test(test_streams), cmocka_unit_test(test_idle_fills), cmocka_unit_test(test_cyclic_sweeps),
-      cmocka_unit_test(test_what_fits_is_not_evicted), cmocka_unit_test(test_chain), cmocka_unit_test(test_sparse), cmocka_unit_test(test_odd_allocations)};
+      cmocka_unit_test(test_what_fits_is_not_evicted), cmocka_unit_test(test_chain), cmocka_unit_test(test_sparse), cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_wasteful_streams)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,10 +99,10 @@ static void test_several_instances(void **state) {
 }
 
 static void test_plugins_that_do_not_fit(void **state) {
-  refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 2", "this is version 1");
+  refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 3", "this is version 2");
   refused(POLICY_PREFETCH, PLUGINS "plugin_no_symbol.so", FF_INVALID, "plugin_no_symbol.so", "no symbol ff_policy_plugin");
   refused(POLICY_PREFETCH, PLUGINS "plugin_function.so", FF_INVALID, "plugin_function.so", "not a variable");
-  refused(POLICY_EVICT, PLUGINS "plugin_short.so", FF_INVALID, "bytes, a policy of version 1 has", "compile it again");
+  refused(POLICY_EVICT, PLUGINS "plugin_short.so", FF_INVALID, "bytes, a policy of version 2 has", "compile it again");
   refused(POLICY_PREFETCH, PLUGINS "plugin_useless.so", FF_INVALID, "cannot be a prefetcher", "neither faulted nor idle");
   refused(POLICY_EVICT, PLUGINS "plugin_useless.so", FF_INVALID, "cannot be an evictor", "no evict");
 }
