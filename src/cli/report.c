@@ -3,10 +3,11 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "report/figures.h"
 #include "report/html.h"
 
 typedef struct arguments {
-  const char *file, *csv, *html;
+  const char *file, *csv, *html, *svg;
   bool verbose;
 } arguments;
 
@@ -14,6 +15,7 @@ static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
     {"csv", 'C', "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {"html", 'H', "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
+    {"svg", 'S', "FOLDER", 0, "also write pictures for papers into this folder: times, and per manager timeline, use of the link, memory over time", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -27,6 +29,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'H':
     if (!*value) cli_refuse(state, "--html: the file's name is empty");
     a->html = value;
+    return 0;
+  case 'S':
+    if (!*value) cli_refuse(state, "--svg: the folder's name is empty");
+    a->svg = value;
     return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the file's name is empty");
@@ -50,10 +56,18 @@ static int write_page(const arguments *a, const char *text, size_t size) {
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
 }
 
+static int write_pictures(const arguments *a, const report_run *run) {
+  ff_error error;
+  uint32_t count;
+  if (report_figures_write(run, a->svg, &count, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
+  if (count == 1) cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
+  return CLI_DONE;
+}
+
 static int report(int argc, char **argv) {
   static const struct argp argp = {options, parse, "FILE",
                                    "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved.\v"
-                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html",
+                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
@@ -72,6 +86,7 @@ static int report(int argc, char **argv) {
   report_csv_write(&run, true, &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.html && write_page(&a, text, size)) status = CLI_FAILED;
+  if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);
   free(csv.chars);

@@ -10,12 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1100, LEFT = 70, RIGHT = 20, TOP = 46, PLOT = 300, NAMES = 64, LEGEND = 20 };
+#include "report/svg.h"
 
-static const double LETTER = 6.4; /* about as wide as a letter of the legend is */
-
-/* Okabe and Ito's colours without the black one: to be told apart by everybody. */
-static const char *const colours[BARS_SERIES] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442"};
+enum { WIDTH = 1100, LEFT = 70, RIGHT = 20, TOP = 46, PLOT = 300, NAMES = 64 };
 
 typedef struct axis {
   double low, high, step;   /* of the values; step only where linear */
@@ -23,30 +20,12 @@ typedef struct axis {
   double top;               /* where `high` is, in pixels */
 } axis;
 
-static void add_text(ff_text *out, double x, double y, const char *style, const char *text) {
-  ff_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
-  for (; *text; text++) {
-    if (*text == '<') ff_text_add(out, "&lt;");
-    else if (*text == '>') ff_text_add(out, "&gt;");
-    else if (*text == '&') ff_text_add(out, "&amp;");
-    else if (*text == '"') ff_text_add(out, "&quot;");
-    else if ((unsigned char)*text >= 32) ff_text_add_bytes(out, text, 1);
-  }
-  ff_text_add(out, "</text>\n");
-}
-
 static double position(const axis *a, double value) {
   double share = a->logarithmic ? log10(value / a->low) / log10(a->high / a->low) : (value - a->low) / (a->high - a->low);
   return a->top + PLOT * (1 - fmax(0, fmin(1, share)));
 }
 
 static bool drawable(const axis *a, double value) { return isfinite(value) && (!a->logarithmic || value > 0); }
-
-/* 1, 2 or 5 times a power of ten: about five steps up to `high`. */
-static double round_step(double high) {
-  double step = pow(10, floor(log10(high / 5)));
-  return high / step > 20 ? 5 * step : high / step > 8 ? 2 * step : step;
-}
 
 static axis choose_axis(const bars_panel *p, double top) {
   axis a = {.logarithmic = p->logarithmic, .top = top};
@@ -67,7 +46,7 @@ static axis choose_axis(const bars_panel *p, double top) {
     if (a.high / high > 5) a.high /= 5;
     else if (a.high / high > 2) a.high /= 2;
   } else {
-    a.step = round_step(high);
+    a.step = svg_step(high);
     a.low = low < 0 ? a.step * floor(low / a.step) : 0;
     a.high = a.step * ceil(high / a.step - 1e-9);
   }
@@ -79,7 +58,7 @@ static void add_tick(const axis *a, double value, ff_text *out) {
   double y = position(a, value);
   snprintf(label, sizeof label, "%.6g", value);
   ff_text_add(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT, y);
-  add_text(out, LEFT - 8, y + 4, "text-anchor=\"end\" font-size=\"12\"", label);
+  svg_text(out, LEFT - 8, y + 4, "text-anchor=\"end\" font-size=\"12\"", label);
 }
 
 static void add_axis(const axis *a, const char *name, ff_text *out) {
@@ -88,9 +67,7 @@ static void add_axis(const axis *a, const char *name, ff_text *out) {
     for (int i = 0; i < 3; i++)
       if (decade * parts[i] >= a->low * 0.999 && decade * parts[i] <= a->high * 1.001) add_tick(a, decade * parts[i], out);
   for (int i = 0; !a->logarithmic && a->low + i * a->step <= a->high + a->step / 2; i++) add_tick(a, a->low + i * a->step, out);
-  ff_text_add(out, "<g transform=\"translate(18 %.1f) rotate(-90)\">", a->top + PLOT / 2.0);
-  add_text(out, 0, 0, "text-anchor=\"middle\" font-size=\"13\"", name);
-  ff_text_add(out, "</g>\n");
+  svg_text_turned(out, 18, a->top + PLOT / 2.0, -90, "text-anchor=\"middle\" font-size=\"13\"", name);
 }
 
 /* One series of one group, `x` and `width` its place. */
@@ -113,38 +90,15 @@ static void add_group(const bars_panel *p, const axis *a, uint32_t group, double
   double bar = width * 0.8 / p->series_count;
   for (uint32_t i = 0; i < p->series_count; i++) {
     uint32_t at = group * p->series_count + i;
-    add_bar(a, p->ours[at], p->paper[at], colours[i % BARS_SERIES], x + width * 0.1 + bar * i, bar * 0.92, out);
+    add_bar(a, p->ours[at], p->paper[at], svg_colours[i % BARS_SERIES], x + width * 0.1 + bar * i, bar * 0.92, out);
   }
-  ff_text_add(out, "<g transform=\"translate(%.1f %.1f) rotate(-30)\">", x + width / 2 + 4, a->top + PLOT + 16);
-  add_text(out, 0, 0, "text-anchor=\"end\" font-size=\"12\"", p->groups[group]);
-  ff_text_add(out, "</g>\n");
+  svg_text_turned(out, x + width / 2 + 4, a->top + PLOT + 16, -30, "text-anchor=\"end\" font-size=\"12\"", p->groups[group]);
 }
 
 /* The line on which everything that is equal lies. */
 static void add_line(const bars_panel *p, const axis *a, ff_text *out) {
   double y = position(a, p->line);
   ff_text_add(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#444\" stroke-dasharray=\"6 4\"/>\n", LEFT, y, WIDTH - RIGHT, y);
-}
-
-/* ---- the legend: entries behind each other, in as many lines as it takes ---- */
-
-typedef struct legend { double x, y; } legend; /* where the next entry begins */
-
-/* Takes room for a mark so wide with the name behind it, writes the name, and returns where the mark begins. */
-static double legend_entry(legend *l, double mark, const char *name, ff_text *out) {
-  double width = mark + 5 + LETTER * (double)strlen(name), x = l->x;
-  if (x > LEFT && x + width > WIDTH - RIGHT) {
-    x = LEFT;
-    l->y += LEGEND;
-  }
-  l->x = x + width + 18;
-  add_text(out, x + mark + 5, l->y, "font-size=\"12\"", name);
-  return x;
-}
-
-static void legend_line(legend *l, const char *style, const char *name, ff_text *out) {
-  double x = legend_entry(l, 20, name, out);
-  ff_text_add(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x, l->y - 4, x + 20, l->y - 4, style);
 }
 
 static bool has_paper(const bars_panel *p) {
@@ -155,20 +109,17 @@ static bool has_paper(const bars_panel *p) {
 
 /* Returns the last line's y. */
 static double add_legend(const bars_panel *p, double y, ff_text *out) {
-  legend l = {LEFT, y};
-  for (uint32_t i = 0; i < p->series_count; i++) {
-    double x = legend_entry(&l, 12, p->series[i], out);
-    ff_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, l.y - 10, colours[i % BARS_SERIES]);
-  }
-  if (has_paper(p)) legend_line(&l, "stroke=\"#000\" stroke-width=\"3\"", "the paper's value", out);
-  if (!isnan(p->line) && p->line_label) legend_line(&l, "stroke=\"#444\" stroke-dasharray=\"6 4\"", p->line_label, out);
+  svg_legend l = {LEFT, y, LEFT, WIDTH - RIGHT};
+  for (uint32_t i = 0; i < p->series_count; i++) svg_legend_box(&l, svg_colours[i % BARS_SERIES], p->series[i], out);
+  if (has_paper(p)) svg_legend_line(&l, "stroke=\"#000\" stroke-width=\"3\"", "the paper's value", out);
+  if (!isnan(p->line) && p->line_label) svg_legend_line(&l, "stroke=\"#444\" stroke-dasharray=\"6 4\"", p->line_label, out);
   return l.y;
 }
 
 /* Returns where the next panel begins. */
 static double add_panel(const bars_panel *p, double y, ff_text *out) {
-  add_text(out, LEFT, y + 18, "font-size=\"15\" font-weight=\"bold\"", p->title);
-  axis a = choose_axis(p, add_legend(p, y + TOP - 8, out) + LEGEND);
+  svg_text(out, LEFT, y + 18, "font-size=\"15\" font-weight=\"bold\"", p->title);
+  axis a = choose_axis(p, add_legend(p, y + TOP - 8, out) + SVG_LEGEND_LINE);
   add_axis(&a, p->axis, out);
   double width = (double)(WIDTH - LEFT - RIGHT) / (p->group_count ? p->group_count : 1);
   for (uint32_t i = 0; i < p->group_count; i++) add_group(p, &a, i, LEFT + width * i, width, out);
@@ -180,12 +131,9 @@ void bars_write(const char *title, const char *below, const bars_panel *panels, 
   ff_text body = {0};
   double y = 34;
   for (uint32_t i = 0; i < count; i++) y = add_panel(&panels[i], y, &body);
-  ff_text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\" fill=\"#222\">\n", WIDTH,
-              y + 26, WIDTH, y + 26);
-  ff_text_add(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
-  add_text(out, WIDTH / 2.0, 22, "text-anchor=\"middle\" font-size=\"14\"", title);
+  svg_begin(WIDTH, y + 26, title, out);
   if (body.length) ff_text_add_bytes(out, body.chars, body.length);
-  add_text(out, LEFT, y + 10, "font-size=\"12\" fill=\"#444\"", below);
-  ff_text_add(out, "</svg>\n");
+  svg_text(out, LEFT, y + 10, "font-size=\"12\" fill=\"#444\"", below);
+  svg_end(out);
   free(body.chars);
 }

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A saved run from anywhere: whatever is read must be written again, read again and shown, and stay the same;
+/* A saved run from anywhere: whatever is read must be written again, read again, shown and drawn, and stay the same;
  * in its page it ends no element. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
+#include "report/figures.h"
 #include "report/html.h"
 #include "report/report.h"
 #include "report/timeline.h"
+
+static void draw(const report_run *run) {
+  ff_text pictures = {0};
+  figure_times(run, &pictures);
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    if (!run->results[i].history) continue;
+    figure_timeline(run, &run->results[i], &pictures);
+    figure_link(run, &run->results[i], &pictures);
+    figure_heat(run, &run->results[i], &pictures);
+  }
+  free(pictures.chars);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   report_run run, again;
@@ -21,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   report_table_write(&run, &(report_style){.verbose = true}, &table);
   report_csv_write(&run, true, &csv);
   report_timeline_write(&run, &timeline);
+  draw(&run);
   ff_text page = {0};
   report_html_embed((const char *)data, size, &page);
   FF_ASSERT(page.length >= size && !memchr(page.chars, '<', page.length) && !memchr(page.chars, '&', page.length));

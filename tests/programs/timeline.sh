@@ -72,6 +72,42 @@ expect_status 0
 for name in hotspot_step "'fault'" "'copy to GPU'" "'batch'" "'declared'" "'prefetch'"; do expect_out "$name"; done
 expect cmp timeline.json <("$farfault" timeline run.ffr)
 
+# Pictures: whole SVG files that say what they show, the same bytes twice.
+run "$farfault" report run.ffr --svg pictures
+expect_status 0
+expect_no_err
+"$farfault" report again.ffr --svg pictures-again >/dev/null
+expect diff -r pictures pictures-again
+expect test "$(ls pictures | wc -l)" -eq $((1 + 3 * $(tr , '\n' <<<"$managers" | wc -l)))
+cat >pictures.py <<'END'
+import glob, sys, xml.etree.ElementTree as xml
+for path in sorted(glob.glob(sys.argv[1] + "/*.svg")):
+    root = xml.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    width, height = float(root.get("width")), float(root.get("height"))
+    texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any("hotspot" in t for t in texts) and len(texts) > 8, path
+    for e in root.iter("{http://www.w3.org/2000/svg}rect"):
+        if e.get("width") == "100%": continue
+        x, y, w, h = (float(e.get(k)) for k in ("x", "y", "width", "height"))
+        assert x >= 0 and y >= 0 and w >= 0 and h >= 0 and x + w <= width + 1 and y + h <= height + 1, (path, e.attrib)
+    print(path, " ".join(texts))
+END
+run python3 pictures.py pictures
+expect_status 0
+expect_out "pictures/heat-uvm.svg"
+expect_out "resident, not accessed far-faults"
+expect_out "Simulated time by memory manager"
+run "$farfault" report run.json --svg only
+expect_status 0
+expect_err "run.json: holds no history, so only times.svg was written"
+expect test "$(ls only)" = times.svg
+run "$farfault" report run.ffr --svg run.json
+expect_status 1
+expect_err "run.json: is there, and is no folder"
+run "$farfault" report run.ffr --svg no/folder
+expect_status 1
+
 # No history, no file, a broken one.
 run "$farfault" timeline run.json
 expect_status 2
