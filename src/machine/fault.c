@@ -116,7 +116,7 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
   ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now, end = pager_cleaning(s->pager, address, unit->bytes);
-  if (s->history) record_evicted(s, unit, address, write_back, from);
+  if (s->history) record_evicted(s, unit, address, write_back, s->now); /* as what is resident: its room is free from now on */
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
     end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
