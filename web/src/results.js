@@ -38,9 +38,12 @@ function showChart(points, dimensions, measures) {
     kept: new Map(), // dimension -> the one value (as text) whose points are shown
   };
   if (state.x === state.by) state.by = (across.find(({ key }) => key !== state.x) ?? dimensions.find(({ key }) => key !== state.x))?.key ?? state.x;
+  // Whether the parameter means anything to the point's manager: where it does not, the point is there for comparison whatever is chosen.
+  const used = new Set(points.flatMap((point) => dimensions.filter(({ key }) => point[key] !== null).map(({ key }) => `${key} ${point.memory}`)));
+  const applies = (point, key) => used.has(`${key} ${point.memory}`);
   const controls = byId('sweep-controls');
   const chart = makeSweepChart(byId('sweep-chart'), () => ({ ...state, measure: measures.find(({ key }) => key === state.y),
-    points: points.filter((point) => isDone(point) && [...state.kept].every(([key, value]) => valueText(point[key]) === value)),
+    names: valuesOf(points, state.by), points: points.filter((point) => isDone(point) && [...state.kept].every(([key, value]) => valueText(point[key]) === value || !applies(point, key))),
     describePoint: (point) => dimensions.map(({ key }) => [key, valueText(point[key])]) }));
 
   function change(key) {
@@ -70,7 +73,7 @@ function showChart(points, dimensions, measures) {
       element('label', { class: 'control' }, log, ' logarithmic'));
     const { shared, levels } = chart.redraw();
     byId('sweep-notes').textContent = [
-      measures.find(({ key }) => key === state.y).help, shared ? 'Several points share a place: the line goes through their geometric mean, each dot is a point.' : 'Each dot is a point.',
+      `${state.y}: ${measures.find(({ key }) => key === state.y).help}`, shared ? 'Several points share a place: the line goes through their geometric mean, each dot is a point.' : 'Each dot is a point.',
       levels.length ? `Dashed: ${levels.join(', ')}, for which ${state.x} was not given or means nothing.` : '',
     ].filter(Boolean).map((text) => text.replace(/\.?$/, '.')).join(' ');
   }

@@ -11,8 +11,8 @@ const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond', 'pin', 'arrow'];
 const SPREAD = 0.5; // of the room between two values, over which the series' dots are spread
 
 // The series of a chart: {name, shade, symbol, means: [value or null by x], dots: [[x, value, point]], level: its mean without x, or null}.
-function seriesOf(points, { x, y, by }, xs) {
-  return valuesOf(points, by).map((name, i) => {
+function seriesOf(points, { x, y, by, names }, xs) {
+  return names.map((name, i) => {
     const own = points.filter((point) => point[by] === name && Number.isFinite(point[y]));
     const at = xs.map((value) => own.filter((point) => point[x] === value));
     const without = own.filter((point) => !xs.includes(point[x]));
@@ -22,7 +22,7 @@ function seriesOf(points, { x, y, by }, xs) {
   }).filter(({ dots, level }) => dots.length || level !== null);
 }
 
-/* holder; pick(): {points, x, y, by, logarithmic, measure: {key, format}, describePoint(point): rows for the tip}.
+/* holder; pick(): {points, names: all values of `by`, each with its colour, x, y, by, logarithmic, measure: {key, format}, describePoint(point): rows for the tip}.
  * Returns {redraw}. */
 export function makeSweepChart(holder, pick) {
   let made = null;
