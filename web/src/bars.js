@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per manager: one bar each, split into what the GPU and the link did. The parts never overlap and add up to the run's time:
 // kernels alone, both at once, the link alone, neither.
-import { axisLook, legend, makeChart, nameRoom, plainLabel, tooltip } from './charts.js';
+import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
 import { axisOf, ratio, share, time } from './format.js';
 import { tip } from './page.js';
 import { colour } from './theme.js';
@@ -70,8 +70,8 @@ export function drawBars(holder, runs, onChoose, isChosen) {
       xAxis: { ...look, type: 'value', max: shares ? 1 : scale === 'close' ? close : undefined, name: shares ? 'share of the run\'s time (%)' : `time (${axis.name})`, nameLocation: 'middle', nameGap: 28,
         splitNumber: width < 600 ? 3 : 6, axisLabel: { ...look.axisLabel, formatter: axis.format } },
       yAxis: { ...look, type: 'category', inverse: true, data: runs.map(({ memory }) => memory), triggerEvent: true,
-        axisLabel: plainLabel({ ...look.axisLabel, fontSize: 13, width: room - 12, overflow: 'truncate',
-          color: (name, i) => (isChosen(i) ? colour('accent') : colour('text')) }) },
+        axisLabel: { ...look.axisLabel, fontSize: 13, formatter: (name) => cutMiddle(name, room - 12, 13),
+          color: (name, i) => (isChosen(i) ? colour('accent') : colour('text')) } },
       series: [
         ...used.map((part) => ({ type: 'bar', stack: 'time', name: part.name, barMaxWidth: 22, itemStyle: { color: colour(part.colour), borderColor: colour('card'), borderWidth: 0.5 },
           data: values.map((value) => value[part.key]) })),

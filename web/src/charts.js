@@ -71,15 +71,25 @@ export const axisLook = () => ({
   splitLine: { lineStyle: { color: colour('grid') } },
 });
 
+const pen = document.createElement('canvas').getContext('2d'); // to measure with
+
 // Room for the longest of these names at 13 px, at most a part of the width.
 export function nameRoom(names, width, most = 0.3) {
-  const pen = nameRoom.pen ??= document.createElement('canvas').getContext('2d');
   pen.font = `13px ${FONT}`;
   const wanted = Math.max(...names.map((name) => pen.measureText(name).width), 30) + 14;
   return Math.min(wanted, Math.max(80, width * most));
 }
 
-// Names are drawn, not read as rich text.
-export const plainLabel = (extra) => ({ rich: {}, ...extra });
+// The text as far as `room` pixels go, its middle left out: names often differ only at their ends.
+export function cutMiddle(text, room, size = 12) {
+  pen.font = `${size}px ${FONT}`;
+  if (pen.measureText(text).width <= room) return text;
+  for (let kept = text.length - 1; kept > 3; kept--) {
+    const head = Math.ceil(kept / 2);
+    const cut = `${text.slice(0, head)}…${text.slice(text.length - (kept - head))}`;
+    if (pen.measureText(cut).width <= room) return cut;
+  }
+  return `${text.slice(0, 2)}…`;
+}
 
 export { echarts };

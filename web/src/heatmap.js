@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of memory over time: each allocation is a band, cut into rows of addresses; each cell is a row in a bin of time. It shows what
 // was in GPU memory, with far-faults and evictions upon it, or how often something happened there. Data: `heat` of a run's history.
-import { axisLook, echarts, makeChart } from './charts.js';
+import { axisLook, cutMiddle, echarts, makeChart } from './charts.js';
 import { axisOf, bytes, count, share, time } from './format.js';
 import { element, tip } from './page.js';
 import { colour } from './theme.js';
@@ -192,7 +192,7 @@ export function makeHeatMap(holder, key, notes, zoom) {
     const labels = { type: 'custom', clip: false, silent: true, z: 3, data: bands.map((_, i) => [0, i]), encode: { x: -1, y: -1 }, renderItem: (params, api) => {
       const band = bands[params.dataIndex];
       const [, y] = api.coord([zoom.start, band.top + band.height / 2]);
-      return { type: 'text', style: { x: params.coordSys.x - 8, y, text: band.name, align: 'right', verticalAlign: 'middle', fill: colour('text'), fontSize: 12, width: left - 12, overflow: 'truncate', ellipsis: '…' } };
+      return { type: 'text', style: { x: params.coordSys.x - 8, y, text: cutMiddle(band.name, left - 14), align: 'right', verticalAlign: 'middle', fill: colour('text'), fontSize: 12 } };
     } };
     const cells = { type: 'custom', clip: true, silent: true, data: bands.map((_, i) => [0, i]), encode: { x: -1, y: -1 }, renderItem: (params, api) => bandShapes(bands[params.dataIndex], heat, heat.bins, params, api) };
     return {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run over time: above, lanes with a mark for each kernel, copy, batch and transfer; below, curves of the bins of its history
 // (docs/json.md): far-faults, evictions, how busy the link was, how much was in GPU memory. All share one axis of time.
-import { axisLook, echarts, legend, makeChart, tooltip } from './charts.js';
+import { axisLook, cutMiddle, echarts, legend, makeChart, tooltip } from './charts.js';
 import { axisOf, bytes, count, share, time } from './format.js';
 import { tip } from './page.js';
 import { colour } from './theme.js';
@@ -191,7 +191,7 @@ function figureOptions(run, lanes, plots, zoom, width) {
       axisTick: { show: i === last }, name: i === last ? `time (${axis.name})` : '', nameLocation: 'middle', nameGap: 26 })),
     yAxis: grids.map((_, i) => (i === 0
       ? { ...look, type: 'category', gridIndex: 0, inverse: true, data: lanes.map(({ name }) => name), axisTick: { show: false }, splitLine: { show: true, lineStyle: { color: colour('grid') } },
-        axisLabel: { ...look.axisLabel, width: left - 12, overflow: 'truncate' } }
+        axisLabel: { ...look.axisLabel, formatter: (name) => cutMiddle(name, left - 14) } }
       : { ...look, type: 'value', gridIndex: i, min: 0, max: plots[i - 1].end, interval: plots[i - 1].end / 2, axisLabel: { ...look.axisLabel, formatter: axisFormats[plots[i - 1].kind] } })),
     dataZoom: zoomOptions(zoom, grids.map((_, i) => i), { bottom: 6, height: 22, left, right, showDetail: false, brushSelect: false, borderColor: colour('line'), fillerColor: `${colour('accent')}2e`,
       backgroundColor: colour('page'), handleStyle: { color: colour('card'), borderColor: colour('accent') }, moveHandleStyle: { color: colour('faint') }, dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } },
