@@ -3,10 +3,11 @@
  *
  * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a block
  * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. */
-#include "trace/file.h"
+#include "trace/frame.h"
 
 typedef struct feeder {
   trace_program *program;
+  trace_file *file;
   trace_launch *launch;     /* open; NULL: none */
   trace_chunk *chunk;       /* of the block that is being filled; NULL: none */
   uint64_t block;
@@ -83,6 +84,14 @@ static bool begin_block(feeder *f, uint64_t block) {
   return true;
 }
 
+static void end_warp(feeder *f) {
+  trace_put_exit(&f->writer);
+  f->writing = false;
+  f->warp++;
+  if (f->warp == f->launch->warps_per_block) end_block(f);
+}
+
+/* The record, and what follows it in its warp as far as the frame goes. */
 static bool feed_record(feeder *f, const trace_item *item) {
   if (!f->chunk || item->block != f->block) {
     if (stopped(f) || !begin_block(f, item->block)) return false;
@@ -90,20 +99,18 @@ static bool feed_record(feeder *f, const trace_item *item) {
   if (!f->writing) trace_chunk_writer(f->chunk, f->warp, &f->writer);
   f->writing = true;
   if (trace_word_kind(item->record[0]) == TRACE_EXIT) {
-    trace_put_exit(&f->writer);
-    f->writing = false;
-    f->warp++;
-    if (f->warp == f->launch->warps_per_block) end_block(f);
+    end_warp(f);
     return true;
   }
   uint64_t *room = trace_room(&f->writer, item->words);
   for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
   if (trace_word_kind(item->record[0]) == TRACE_ISSUE) f->step.warp_instructions += trace_issue_count(item->record[0]);
+  if (trace_file_take_warp(f->file, &f->writer, &f->step.warp_instructions)) end_warp(f);
   return true;
 }
 
 ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error) {
-  feeder f = {.program = program, .watch = watch};
+  feeder f = {.file = file, .program = program, .watch = watch};
   trace_item item;
   ff_status status;
   trace_file_rewind(file);

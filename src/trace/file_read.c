@@ -36,6 +36,7 @@ struct trace_file {
   operation_names names;
   uint64_t next_frame;           /* the one behind that at hand */
   bool loaded;                   /* there is one at hand */
+  bool bad;                      /* a record of it was found broken */
   frame_header header;           /* of it */
   uint32_t operations_left, words_left;
   position at;
@@ -341,6 +342,7 @@ static ff_status load_frame(trace_file *f, ff_error *error) {
   operation_names_reset(&f->names);
   f->operations_left = h->operations;
   f->words_left = h->words;
+  f->bad = false;
   f->loaded = true;
   return FF_OK;
 }
@@ -378,12 +380,29 @@ static void end_warp(trace_file *f) {
 }
 
 static ff_status next_record(trace_file *f, trace_item *item, ff_error *error) {
-  uint32_t words = pack_take(f->coder, f->columns, f->record);
+  uint32_t words = f->bad ? 0 : pack_take(f->coder, f->columns, f->record);
   if (!words || words > f->words_left) return broken(f, f->next_frame - 1, "its records", error);
   f->words_left -= words;
   *item = (trace_item){.kind = TRACE_ITEM_RECORD, .launch = &f->launch, .block = f->at.block, .warp = f->at.warp, .words = words, .record = f->record};
   if (trace_word_kind(f->record[0]) == TRACE_EXIT) end_warp(f);
   return FF_OK;
+}
+
+bool trace_file_take_warp(trace_file *f, trace_writer *to, uint64_t *instructions) {
+  while (f->loaded && f->words_left) {
+    uint32_t words = pack_take(f->coder, f->columns, f->record);
+    f->bad = !words || words > f->words_left;
+    if (f->bad) return false;
+    f->words_left -= words;
+    if (trace_word_kind(f->record[0]) == TRACE_EXIT) {
+      end_warp(f);
+      return true;
+    }
+    if (trace_word_kind(f->record[0]) == TRACE_ISSUE) *instructions += trace_issue_count(f->record[0]);
+    uint64_t *room = trace_room(to, words);
+    for (uint32_t i = 0; i < words; i++) room[i] = f->record[i];
+  }
+  return false;
 }
 
 ff_status trace_file_next(trace_file *f, trace_item *item, ff_error *error) {

@@ -40,4 +40,10 @@ void frame_pack(struct ZSTD_CCtx_s *compressor, const pack_bytes columns[PACK_CO
 bool frame_unpack(struct ZSTD_DCtx_s *decompressor, const uint8_t *payload, size_t bytes, pack_bytes *storage,
                   pack_view columns[PACK_COLUMNS]);
 
+/* ---- file_read.c, for file_feed.c ---- */
+
+/* The records that follow of the warp at hand, without its EXIT, straight to the writer; adds the instructions of its ISSUEs.
+ * true: the EXIT came. false: the frame has ended, or is damaged: trace_file_next goes on, or says so. */
+bool trace_file_take_warp(trace_file *file, trace_writer *to, uint64_t *instructions);
+
 #endif

@@ -124,8 +124,8 @@ void pack_coder_warp(pack_coder *c) {
 }
 
 /* A stream with ever new heads: what was learnt is forgotten, by writer and reader in the same place. */
-static void make_room(pack_coder *c) {
-  if (c->heads.count < HEADS_MAX) return;
+static inline void make_room(pack_coder *c) {
+  if (__builtin_expect(c->heads.count < HEADS_MAX, 1)) return;
   uint32_t kernel = c->kernel;
   pack_coder_reset(c);
   pack_coder_kernel(c, kernel);
@@ -290,7 +290,7 @@ void pack_put(pack_coder *c, pack_bytes columns[PACK_COLUMNS], const uint64_t *w
 
 /* ---- reading ---- */
 
-static bool take_byte(pack_view *from, uint8_t *byte) {
+static inline bool take_byte(pack_view *from, uint8_t *byte) {
   if (from->at == from->end) return false;
   *byte = *from->at++;
   return true;
@@ -314,13 +314,21 @@ static bool allowed(uint64_t word) {
   return false;
 }
 
-static bool take_head(pack_coder *c, pack_view *columns, uint32_t *number) {
+/* The head that was expected is what mostly comes. */
+static inline bool take_expected_head(pack_coder *c, pack_view *columns, uint32_t *number) {
+  pack_view *heads = &columns[PACK_HEADS];
+  if (heads->at == heads->end || *heads->at) return false;
+  uint32_t expected = *successor_of(c);
+  if (expected == NOTHING) return false;
+  heads->at++;
+  *number = c->before = expected;
+  return true;
+}
+
+static bool take_other_head(pack_coder *c, pack_view *columns, uint32_t *number) {
   uint64_t coded, word;
-  if (!pack_take_number(&columns[PACK_HEADS], &coded)) return false;
-  if (!coded) {
-    *number = *successor_of(c);
-    if (*number == NOTHING) return false;
-  } else if (coded <= c->heads.count) {
+  if (!pack_take_number(&columns[PACK_HEADS], &coded) || !coded) return false;
+  if (coded <= c->heads.count) {
     *number = (uint32_t)(coded - 1);
     if (c->heads.items[*number].kernel != c->kernel) return false;
   } else {
@@ -332,7 +340,7 @@ static bool take_head(pack_coder *c, pack_view *columns, uint32_t *number) {
   return true;
 }
 
-static bool take_mask(pack_coder *c, pack_view *columns, slot *s) {
+static inline bool take_mask(pack_coder *c, pack_view *columns, slot *s) {
   uint8_t how;
   uint64_t word;
   if (!take_byte(&columns[PACK_MASKS], &how)) return false;
@@ -343,7 +351,7 @@ static bool take_mask(pack_coder *c, pack_view *columns, slot *s) {
   return true;
 }
 
-static bool take_distance(pack_view *columns, pack_column lengths, uint64_t *distance) {
+static inline bool take_distance(pack_view *columns, pack_column lengths, uint64_t *distance) {
   uint8_t bytes, byte;
   *distance = 0;
   if (!take_byte(&columns[lengths], &bytes) || bytes > PACK_PLANES) return false;
@@ -382,7 +390,7 @@ static bool take_lines(pack_coder *c, pack_view *columns, slot *s, uint64_t *lin
 uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *words) {
   uint32_t number;
   make_room(c);
-  if (!take_head(c, columns, &number)) return 0;
+  if (!take_expected_head(c, columns, &number) && !take_other_head(c, columns, &number)) return 0;
   words[0] = c->heads.items[number].word;
   if (trace_word_kind(words[0]) != TRACE_ACCESS) return 1;
   slot *s = &c->slots.items[c->heads.items[number].slot];

@@ -23,6 +23,8 @@ enum { QUIET_MILLISECONDS = 2 };    /* readers that all wait for so long need an
 trace_program *trace_program_create(uint64_t memory_budget) {
   trace_program *program = ff_alloc_aligned(64, sizeof *program);
   program->budget = memory_budget ? memory_budget : DEFAULT_BUDGET;
+  program->ahead = program->budget;
+  program->window = BLOCK_WINDOW;
   pthread_mutex_init(&program->mutex, NULL);
   pthread_cond_init(&program->appended, NULL);
   pthread_cond_init(&program->consumed, NULL);
@@ -66,6 +68,12 @@ void trace_program_free(trace_program *program) {
   pthread_cond_destroy(&program->room);
   pthread_mutex_destroy(&program->mutex);
   free(program);
+}
+
+void trace_program_limit(trace_program *program, uint64_t bytes) {
+  FF_ASSERT(!program->appended_count);
+  program->ahead = bytes;
+  program->window = 1; /* one after the other: nothing is gained by running ahead */
 }
 
 trace_usage trace_program_usage(trace_program *program) {
@@ -150,9 +158,9 @@ void program_signal_room(trace_program *program) {
 /* Whether the block may start now. When all readers wait for operations, none will give memory back before this
  * launch has ended (the host thread that would append one may be the one that runs it): then spilling must do. */
 static bool block_may_start(trace_program *program, const trace_launch *launch, uint64_t block) {
-  if (launch->cooperative || program->memory_bytes < program->budget) return true;
+  if (launch->cooperative || program->memory_bytes < program->ahead) return true;
   uint64_t slowest = launch_slowest(launch);
-  if (slowest == UINT64_MAX || block < slowest + BLOCK_WINDOW) return true;
+  if (slowest == UINT64_MAX || block < slowest + program->window) return true;
   uint64_t active = program->active & ~program->deferred;
   return (program->waiting_op & active) == active;
 }

@@ -156,6 +156,9 @@ typedef struct trace_chunk trace_chunk;
 
 /* memory_budget: bytes of record pages kept in memory before they go to the temporary file (0: 256 MiB). */
 trace_program *trace_program_create(uint64_t memory_budget);
+/* Before the first operation: no block starts while so many bytes lie in memory, unless a reader waits for it. For a stream that
+ * is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for the host's caches. */
+void trace_program_limit(trace_program *program, uint64_t bytes);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
