@@ -74,7 +74,8 @@ static int blue_of(uint64_t accesses, uint64_t most) {
 static const char *fill_of(const history_map *m, uint32_t bin, uint32_t row, uint64_t most) {
   const history_cell *c = &m->cells[bin * m->rows + row];
   if (c->accesses) return blues[blue_of(c->accesses, most)];
-  return m->resident && m->resident[bin * m->rows + row] ? resident_colour : NULL;
+  bool there = c->evicted_bytes || (m->resident && m->resident[bin * m->rows + row]); /* what left in the bin was there before */
+  return there ? resident_colour : NULL;
 }
 
 typedef struct place { const svg_plot *plot; const sim_history *h; double top, row_height; } place;
