@@ -74,9 +74,11 @@ static void one_transfer_over_two_bins_is_split_at_the_edge(void **state) {
   history_spread(h, HISTORY_h2d_bytes, 4096 - 100, 4096 + 300, 1000);
   assert_int_equal(h->series[HISTORY_h2d_bytes][0], 250);
   assert_int_equal(h->series[HISTORY_h2d_bytes][1], 750);
-  history_spread(h, HISTORY_d2h_bytes, 0, 4096, 7); /* ends where the next begins: nothing is in that */
+  history_free(h);
+  h = history_create();
+  history_spread(h, HISTORY_d2h_bytes, 0, 4096, 7); /* ends where the next begins: there is no next */
   assert_int_equal(h->series[HISTORY_d2h_bytes][0], 7);
-  assert_int_equal(h->series[HISTORY_d2h_bytes][1], 0);
+  assert_int_equal(h->bins, 1);
   history_free(h);
 }
 
@@ -345,6 +347,62 @@ static void a_far_fault_is_where_it_belongs(void **state) {
   rig_close(&r);
 }
 
+/* The second allocation is where the first was: what it has there is not the first one's. */
+static void a_freed_allocation_holds_nothing(void **state) {
+  rig r;
+  rig_open(&r, "replay");
+  r.history = true;
+  rig_start(&r);
+  for (int i = 0; i < 2; i++) {
+    rig_alloc(&r, RIG_BASE, 4096, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_one});
+    rig_sync(&r);
+    if (!i) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = RIG_BASE, .id = 1}});
+  }
+  rig_finish(&r);
+  sim_history *h = sim_history_take(r.sim);
+  assert_int_equal(h->maps.count, 2);
+  uint32_t first_freed = (uint32_t)(h->kernels.items[0].end >> (h->shift + HISTORY_MAP_SHIFT)), last = (h->bins - 1) >> HISTORY_MAP_SHIFT;
+  assert_true(first_freed < last);
+  assert_int_equal(h->maps.items[0]->resident[first_freed - 1], 4096);
+  assert_int_equal(h->maps.items[1]->resident[first_freed - 1], 0);
+  assert_int_equal(h->maps.items[0]->resident[last], 0);
+  assert_int_equal(h->maps.items[1]->resident[last], 4096);
+  history_free(h);
+  rig_close(&r);
+}
+
+/* Memory for one unit of two: the second of 64 KiB drives out the first, of which the map has 16 rows. */
+static void read_both(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  rig_load_wait(w, RIG_BASE + 40000 / 128 * 128);
+  rig_load_wait(w, RIG_BASE + 65536 * 17);
+}
+
+static void an_evicted_unit_is_in_all_its_rows(void **state) {
+  rig r;
+  rig_open(&r, "replay");
+  r.history = true;
+  r.unit_bytes = 65536;
+  r.gpu_memory = 16 * 65536;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 65536, TRACE_MEMORY_DEVICE);
+  rig_alloc(&r, RIG_BASE + 65536, 32 * 65536, TRACE_MEMORY_DEVICE);
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = read_both});
+  for (uint64_t i = 0; i < 16; i++) rig_set(&r, RIG_BASE + (1 + i) * 65536, 65536); /* takes all there is */
+  const sim_result *result = rig_finish(&r);
+  sim_history *h = sim_history_take(r.sim);
+  const history_map *m = h->maps.items[0];
+  assert_int_equal(m->rows, 16);
+  assert_int_equal(result->allocations[0].counters.evicted_bytes, 65536);
+  for (uint32_t row = 0; row < 16; row++) {
+    uint64_t evicted = 0;
+    for (uint32_t bin = 0; bin < HISTORY_MAP_BINS; bin++) evicted += m->cells[bin * m->rows + row].evicted_bytes;
+    assert_int_equal(evicted, 4096);
+  }
+  history_free(h);
+  rig_close(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(amounts_are_in_the_bins_of_their_times), cmocka_unit_test(what_takes_time_is_shared_out_over_it),
@@ -353,6 +411,7 @@ int main(void) {
       cmocka_unit_test(a_map_has_at_most_64_rows_of_whole_pages), cmocka_unit_test(there_are_64_maps_and_no_more),
       cmocka_unit_test(a_maps_cells_are_merged_with_the_bins), cmocka_unit_test(the_bins_of_every_manager_add_up_to_its_counters),
       cmocka_unit_test(nothing_is_kept_unless_it_is_asked_for), cmocka_unit_test(a_far_fault_is_where_it_belongs),
+      cmocka_unit_test(a_freed_allocation_holds_nothing), cmocka_unit_test(an_evicted_unit_is_in_all_its_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
