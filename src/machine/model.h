@@ -222,7 +222,8 @@ typedef struct host_link {
 } host_link;
 
 typedef struct kernel {
-  trace_launch *launch;
+  trace_launch *launch;         /* until the last block is over */
+  uint64_t number;              /* the launch's */
   sim_counters *counters;
   uint32_t node;
   uint64_t blocks, next_block, done_blocks;

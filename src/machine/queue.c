@@ -165,7 +165,7 @@ static void launch_ready(sim *s, node *n, ps time) {
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.launch = n->op.launch, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+  *k = (kernel){.launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
   n->kernel = k;

@@ -98,7 +98,7 @@ static uint32_t number_of(const sim *s, const sim_counters *counters) {
 }
 
 void record_kernel(sim *s, const kernel *k) {
-  history_note_kernel(s->history, (history_kernel){.launch = k->launch->id, .begin = k->began, .end = k->ended, .blocks = k->blocks,
+  history_note_kernel(s->history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
                                                    .kernel = number_of(s, k->counters), .stream = s->nodes.items[k->node]->op.stream});
 }
 
