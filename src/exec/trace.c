@@ -6,9 +6,8 @@
  *
  * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
  * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
-#include <string.h>
-
 #include "exec/access.h"
+#include "trace/coalesce.h"
 
 /* ---- issue ---- */
 
@@ -30,8 +29,6 @@ void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory) {
 }
 
 /* ---- accesses ---- */
-
-static uint32_t sector_count(uint32_t sectors) { return (uint32_t)(UINT64_C(0x4332322132212110) >> (4 * sectors)) & 15; }
 
 static trace_access_op operation(const exec_access *a) {
   return a->op == EXEC_OP_LOAD ? TRACE_LOAD : a->op == EXEC_OP_STORE ? TRACE_STORE : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC : TRACE_PREFETCH;
@@ -73,49 +70,17 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
     uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
     uint32_t sectors = sectors_of(address, high, line);
     at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
-    w->sectors += sector_count(sectors);
-  }
-}
-
-#define TABLE 64u /* slots of the small hash table that finds a lane's line among those seen */
-
-typedef struct line_set {
-  uint64_t line[EXEC_LANES];
-  uint32_t lanes[EXEC_LANES], sectors[EXEC_LANES];
-  uint32_t count;
-} line_set;
-
-static void collect(line_set *set, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
-  uint8_t table[TABLE];
-  uint32_t n = 0;
-  uint64_t last = UINT64_MAX;
-  memset(table, 0xff, sizeof table);
-  set->count = 0;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    uint64_t address = value[__builtin_ctz(m)] + add, line = address / TRACE_LINE_BYTES;
-    uint32_t offset = (uint32_t)(address % TRACE_LINE_BYTES);
-    if (line != last) {
-      uint32_t slot = (uint32_t)(line * UINT64_C(0x9E3779B97F4A7C15) >> 58);
-      while ((n = table[slot]) != 0xff && set->line[n] != line) slot = (slot + 1) % TABLE;
-      if (n == 0xff) {
-        n = table[slot] = (uint8_t)set->count++;
-        set->line[n] = line;
-        set->lanes[n] = set->sectors[n] = 0;
-      }
-      last = line;
-    }
-    set->lanes[n]++;
-    set->sectors[n] |= (2u << (offset + bytes - 1) / TRACE_SECTOR_BYTES) - (1u << offset / TRACE_SECTOR_BYTES);
+    w->sectors += trace_sector_count(sectors);
   }
 }
 
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
-  line_set set;
-  collect(&set, value, add, bytes, mask);
+  trace_line_set set;
+  trace_lines_collect(&set, value, add, bytes, mask);
   uint64_t *at = begin_access(w, i, mask, set.count);
   for (uint32_t n = 0; n < set.count; n++) {
     at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
-    w->sectors += sector_count(set.sectors[n]);
+    w->sectors += trace_sector_count(set.sectors[n]);
   }
 }
 
@@ -132,50 +97,17 @@ void core_trace_prefetch(core_warp *w, const exec_instr *i) {
 
 /* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */
 
-/* Rounds in which the lanes of `mask` get their words, each bank serving one word a round to any number of lanes. */
-static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t word_bytes, uint32_t banks) {
-  uint32_t rounds = 0, served[32];
-  while (mask) {
-    uint32_t busy = 0, left = 0;
-    rounds++;
-    for (uint32_t m = mask; m; m &= m - 1) {
-      uint32_t lane = (uint32_t)__builtin_ctz(m), word = offset[lane] / word_bytes, bank = word % banks;
-      if (!(busy >> bank & 1)) busy |= 1u << bank, served[bank] = word;
-      else if (served[bank] != word) left |= 1u << lane;
-    }
-    mask = left;
-  }
-  return rounds;
-}
-
-/* Shared memory has 32 banks of 4 bytes; wider accesses go by half and quarter warps. */
-static uint32_t shared_rounds(const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  uint32_t word = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16, lanes = EXEC_LANES * 4 / word, rounds = 0;
-  for (uint32_t first = 0; first < EXEC_LANES; first += lanes) {
-    uint32_t group = lanes == 32 ? mask : mask & (((1u << lanes) - 1) << first);
-    rounds += bank_rounds(offset, group, word, lanes);
-  }
-  return bytes > 16 ? rounds * (bytes / 16) : rounds;
-}
-
 /* Extra cycles need not wait for the instructions that cost them to be counted: both end up in the same ISSUE. */
 static void add_passes(core_warp *w, uint32_t passes) {
   if (passes > 1) trace_put_issue(w->trace, 0, passes - 1, 0, 0);
 }
 
 void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  add_passes(w, shared_rounds(offset, bytes, mask));
+  add_passes(w, trace_shared_passes(offset, bytes, mask));
 }
 
-/* Local memory lies interleaved by words: lanes at one offset share a row; each other offset is another pass. */
 void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  uint32_t passes = 0, words = bytes > 4 ? bytes / 4 : 1;
-  for (uint32_t left = mask; left; passes++) {
-    uint32_t row = offset[__builtin_ctz(left)] / 4;
-    for (uint32_t m = left; m; m &= m - 1)
-      if (offset[__builtin_ctz(m)] / 4 == row) left &= ~(m & -m);
-  }
-  add_passes(w, passes * words);
+  add_passes(w, trace_local_passes(offset, bytes, mask));
 }
 
 void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask) {
