@@ -1,0 +1,6 @@
+MemcpyHtoD,0x00007f2a40000000,800
+MemcpyHtoD,0x00007f2a40000400,800
+kernel-1.traceg
+MemcpyHtoD,0x00007f2a40200000,8192
+kernel-2.traceg
+MemcpyDtoH,0x00007f2a40600000,512
