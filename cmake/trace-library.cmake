@@ -3,17 +3,16 @@
 # `cmake --install BUILD --component trace` installs it alone.
 set(trace_library_version 1) # raised with FF_TRACE_VERSION
 file(GLOB trace_library_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/trace/*.c)
-list(FILTER trace_library_sources EXCLUDE REGEX "/(stream|chunk|pool|spill|future|file_feed|file_copy)\\.c$") # the stream in memory
 set(trace_library_base memory status text check)
 list(TRANSFORM trace_library_base REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/src/base/\\1.c")
 
 add_library(trace_library_objects OBJECT ${trace_library_sources} ${trace_library_base})
 target_include_directories(trace_library_objects PRIVATE src include)
-target_link_libraries(trace_library_objects PRIVATE PkgConfig::ZSTD PkgConfig::XXHASH)
+target_link_libraries(trace_library_objects PRIVATE PkgConfig::ZSTD PkgConfig::XXHASH Threads::Threads)
 
 add_library(farfault-trace SHARED $<TARGET_OBJECTS:trace_library_objects>)
 set_target_properties(farfault-trace PROPERTIES VERSION ${trace_library_version}.${PROJECT_VERSION} SOVERSION ${trace_library_version} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-target_link_libraries(farfault-trace PRIVATE PkgConfig::ZSTD PkgConfig::XXHASH)
+target_link_libraries(farfault-trace PRIVATE PkgConfig::ZSTD PkgConfig::XXHASH Threads::Threads)
 target_link_options(farfault-trace PRIVATE LINKER:--no-undefined)
 
 set(trace_library_object ${CMAKE_BINARY_DIR}/lib/farfault-trace.o)
