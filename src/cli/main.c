@@ -11,8 +11,9 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/describe.h"
 
-static const cli_command *const commands[] = {
+const cli_command *const cli_commands[] = {
 #define X(name) &cli_##name,
 #include "cli/commands.def"
 #undef X
@@ -63,6 +64,7 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
   children[own].argp = &common;
   whole.children = children;
   whole.help_filter = filter_help;
+  if (cli_describing()) cli_describe_take(&whole);
   argp_err_exit_status = CLI_USAGE;
   int failed = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, input);
   if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
@@ -94,7 +96,7 @@ static void check_stdout(void) {
 static int help(FILE *out) {
   fprintf(out, "Usage: farfault COMMAND [ARGUMENTS]\n"
                "Runs CUDA programs on a virtual GPU and says what their memory would do: no GPU is needed.\n\n");
-  for (const cli_command *const *command = commands; *command; command++)
+  for (const cli_command *const *command = cli_commands; *command; command++)
     fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
   fprintf(out, "\nExample:\n"
                "  nvcc -cudart shared saxpy.cu -o saxpy\n"
@@ -104,8 +106,8 @@ static int help(FILE *out) {
 }
 
 static int unknown(const char *name) {
-  const char *names[sizeof commands / sizeof commands[0]] = {0};
-  for (int i = 0; commands[i]; i++) names[i] = commands[i]->name;
+  const char *names[sizeof cli_commands / sizeof cli_commands[0]] = {0};
+  for (int i = 0; cli_commands[i]; i++) names[i] = cli_commands[i]->name;
   const char *near = cli_closest(name, names);
   if (name[0] == '-')
     return cli_fail(CLI_USAGE, "no option '%s' here: options go behind the command, as in farfault run --memory copy ./saxpy", name);
@@ -122,6 +124,9 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   return command->run(argc, argv);
 }
 
+/* `farfault help --man [COMMAND]`: what the manual pages are made of when farfault is built. */
+static int manual(const char *name) { return name && !cli_command_find(name) ? unknown(name) : cli_manual(name); }
+
 int main(int argc, char **argv) {
   atexit(check_stdout);
   if (argc < 2) {
@@ -136,12 +141,11 @@ int main(int argc, char **argv) {
   }
   bool help_of = !strcmp(name, "help");
   if (help_of && argc < 3) return help(stdout);
+  if (help_of && !strcmp(argv[2], "--man")) return manual(argv[3]);
   if (help_of) name = argv[2];
-  for (const cli_command *const *command = commands; *command; command++)
-    if (!strcmp(name, (*command)->name)) {
-      if (!help_of) return run_command(*command, argc - 1, argv + 1);
-      char *arguments[] = {NULL, "--help", NULL};
-      return run_command(*command, 2, arguments);
-    }
-  return unknown(name);
+  const cli_command *command = cli_command_find(name);
+  if (!command) return unknown(name);
+  if (!help_of) return run_command(command, argc - 1, argv + 1);
+  char *arguments[] = {NULL, "--help", NULL};
+  return run_command(command, 2, arguments);
 }

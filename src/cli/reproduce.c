@@ -46,7 +46,7 @@ typedef struct work {
 static const struct argp_option options[] = {
     {"csv", KEY_CSV, "FILE", 0, "write the rows as CSV: row,paper,ours,ratio", 0},
     {"svg", KEY_SVG, "FILE|FOLDER", 0, "write the picture; in a folder as PAPER.svg", 0},
-    {"size", KEY_SIZE, "SIZE", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
+    {"size", KEY_SIZE, "small|normal|full", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
     {"keep", KEY_KEEP, "FOLDER", 0, "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
     {"json", KEY_KEEP + 1, NULL, 0, "print JSON instead of the table: the rows, and every program's counters", 0},
@@ -375,10 +375,10 @@ static char *help_text(void) {
 
 static int reproduce(int argc, char **argv) {
   arguments a = {.size = REPRO_NORMAL, .jobs = 1};
-  char *text = help_text();
+  static char *text; /* what the tables point to outlives the call */
+  if (!text) text = help_text();
   const struct argp argp = {options, parse, "PAPER", text, NULL, NULL, NULL};
   cli_parse(&argp, argc, argv, &a);
-  free(text);
   int status = reproduce_with(&a);
   free(a.svg);
   return status;

@@ -33,7 +33,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int timeline(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "FILE",
+  static const struct argp argp = {options, parse, "RUN",
                                    "Writes what happened when in a run that `farfault run -o FILE` saved, in the trace event format: open it in "
                                    "ui.perfetto.dev or chrome://tracing. A process per memory manager, with a track per stream (kernels, copies), per "
                                    "direction of the link (each transfer named by its cause) and for batches of far-faults, and counters.\v"

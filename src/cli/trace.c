@@ -372,7 +372,7 @@ static int cut(const arguments *a, trace_file *file) {
 
 static int trace_command(int argc, char **argv) {
   static const struct argp argp = {
-      options, parse, "info|dump|check|cut FILE",
+      options, parse, "info|dump|check|cut TRACE",
       "Looks into recorded programs: `info` says what a trace is of, `dump` lists its operations (with --records every warp's accesses), `check` "
       "reads all of it and says what is damaged, `cut` writes a part of it as a trace of its own.\v"
       "Example:\n  farfault trace info -v app.fft\n  farfault trace dump --records --launch 0 --block 3 app.fft\n"
