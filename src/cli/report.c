@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault report FILE`: the table of a saved run again, and its page. */
+/* `farfault report RUN`: the table of a saved run again, and its page. */
 #include <stdlib.h>
 
 #include "cli/cli.h"

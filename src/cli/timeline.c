@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault timeline FILE`: a saved run's history for chrome://tracing and ui.perfetto.dev. */
+/* `farfault timeline RUN`: a saved run's history for chrome://tracing and ui.perfetto.dev. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
