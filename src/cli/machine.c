@@ -55,18 +55,6 @@ static ff_status check_policy(policy_use use, const char *option, char *text, si
   return status ? ff_fail_at(error, status, option) : FF_OK;
 }
 
-/* Whether a simulation can be made of the choice: what does not fit together is refused before the program runs, too. */
-static ff_status try_simulation(sim_choice *choice, ff_error *error) {
-  trace_program *program = trace_program_create(0);
-  sim *made = NULL;
-  choice->options.future = trace_future_create();
-  ff_status status = sim_create(program, &choice->options, &made, error);
-  sim_free(made);
-  trace_future_free(choice->options.future);
-  trace_program_free(program);
-  return status;
-}
-
 /* Plug-ins behind a manager get absolute paths, as those of options do. `text` is changed in place. */
 static ff_status make_plugins_absolute(char *text, size_t size, ff_error *error) {
   char copy[sizeof((cli_setup *)0)->managers], value[SIM_CHOICE_LENGTH], *rest = copy;
@@ -95,7 +83,7 @@ static ff_status check_manager(cli_setup *setup, char *name, size_t size, const 
   ff_status status = sim_choice_read(name, &setup->choices, spec, choice, error);
   if (!status) status = make_plugins_absolute(name, size, error);
   if (!status) status = sim_choice_read(name, &setup->choices, spec, choice, error);
-  if (!status) status = try_simulation(choice, error);
+  if (!status) status = sim_choice_try(choice, error);
   if (status && strchr(name, '+')) ff_fail_at(error, status, name);
   strcpy(label, choice->label);
   free(choice);

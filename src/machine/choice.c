@@ -302,3 +302,16 @@ ff_status sim_choice_read(const char *text, const sim_choices *given, const mach
   free(whole);
   return status;
 }
+
+ff_status sim_choice_try(sim_choice *choice, ff_error *error) {
+  trace_program *program = trace_program_create(0);
+  trace_future *future = trace_future_create();
+  sim *made = NULL;
+  choice->options.future = future;
+  ff_status status = sim_create(program, &choice->options, &made, error);
+  sim_free(made);
+  choice->options.future = NULL;
+  trace_future_free(future);
+  trace_program_free(program);
+  return status;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vocabulary of machine files as a table (params.def with spec_limits.def), and what reads one value from text.
- * Private to spec*.c. */
+ * For spec*.c, choice.c, and sweep/, which varies values. */
 #ifndef FF_MACHINE_SPEC_TABLE_H
 #define FF_MACHINE_SPEC_TABLE_H
 

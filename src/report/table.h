@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { TABLE_COLUMNS = 16 };
+enum { TABLE_COLUMNS = 128 };
 
 typedef struct table {
   const char *align;         /* one letter per column: l or r; its length is the number of columns, at most TABLE_COLUMNS */

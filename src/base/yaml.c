@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening YAML texts, and messages about places in them: see yaml.h. */
+#include "base/yaml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what libfyaml is given ---- */
+
+/* The length of the UTF-8 character at `at`, 0 if it is none or a control character that no text has. */
+static size_t character_length(const unsigned char *at, size_t left) {
+  if (*at == '\n' || *at == '\t' || *at == '\r' || (*at >= 32 && *at < 127)) return 1;
+  size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
+  if (*at < 0xc2 || *at > 0xf4 || length > left) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+static ff_status check_text(const ff_yaml *y, const char *kind) {
+  uint32_t line = 1, column = 1;
+  for (size_t at = 0, length; at < y->size; at += length) {
+    length = character_length((const unsigned char *)y->text + at, y->size - at);
+    if (!length) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
+    if (y->text[at] == '%' && column == 1) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
+    column += (uint32_t)length;
+    if (y->text[at] == '\n') {
+      line++;
+      column = 1;
+    }
+  }
+  return FF_OK;
+}
+
+/* The first error that libfyaml collected, as ours. */
+static ff_status fail_parse(const ff_yaml *y) {
+  void *at = NULL;
+  struct fy_diag_error *first = fy_diag_errors_iterate(y->diag, &at);
+  if (!first) return ff_fail(y->error, FF_PARSE, "%s: is not YAML", y->file);
+  uint32_t line = first->line > 0 ? (uint32_t)first->line : 1, column = first->column > 0 ? (uint32_t)first->column : 0;
+  return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not YAML: %s", first->msg);
+}
+
+static ff_status load(ff_yaml *y) {
+  if (fy_parser_set_string(y->parser, y->text, y->size) == 0) y->document = fy_parse_load_document(y->parser);
+  if (!y->document) return fy_diag_got_error(y->diag) ? fail_parse(y) : ff_fail(y->error, FF_PARSE, "%s: is empty", y->file);
+  struct fy_document *second = fy_parse_load_document(y->parser);
+  if (second) fy_parse_document_destroy(y->parser, second);
+  if (fy_diag_got_error(y->diag)) return fail_parse(y);
+  return second ? ff_fail(y->error, FF_PARSE, "%s: holds more than one document", y->file) : FF_OK;
+}
+
+ff_status ff_yaml_open(const char *file, const char *text, size_t size, const char *kind, ff_yaml *yaml, ff_error *error) {
+  *yaml = (ff_yaml){.file = file, .text = text, .size = size, .error = error};
+  if (check_text(yaml, kind)) return FF_PARSE;
+  yaml->diag = fy_diag_create(&(struct fy_diag_cfg){.level = FYET_ERROR, .module_mask = ~0u});
+  fy_diag_set_collect_errors(yaml->diag, true);
+  struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_ALLOW_DUPLICATE_KEYS, .diag = yaml->diag};
+  yaml->parser = fy_parser_create(&config);
+  ff_status status = load(yaml);
+  if (status) ff_yaml_close(yaml);
+  return status;
+}
+
+struct fy_node *ff_yaml_root(const ff_yaml *yaml) { return fy_document_root(yaml->document); }
+
+void ff_yaml_close(ff_yaml *yaml) {
+  if (yaml->document) fy_parse_document_destroy(yaml->parser, yaml->document);
+  if (yaml->parser) fy_parser_destroy(yaml->parser);
+  if (yaml->diag) fy_diag_destroy(yaml->diag);
+  yaml->document = NULL;
+  yaml->parser = NULL;
+  yaml->diag = NULL;
+}
+
+/* ---- nodes ---- */
+
+bool ff_yaml_scalar(struct fy_node *node, char *buffer) {
+  if (!node || !fy_node_is_scalar(node) || fy_node_is_alias(node)) return false;
+  size_t length = 0;
+  const char *text = fy_node_get_scalar(node, &length);
+  if (!text || length > FF_YAML_SCALAR || memchr(text, 0, length)) return false;
+  memcpy(buffer, text, length);
+  buffer[length] = '\0';
+  return true;
+}
+
+void ff_yaml_place(struct fy_node *node, uint32_t *line, uint32_t *column) {
+  const struct fy_mark *mark = NULL;
+  struct fy_token *token = node ? fy_node_get_scalar_token(node) : NULL;
+  if (token) mark = fy_token_start_mark(token);
+  *line = mark ? (uint32_t)mark->line + 1 : 1;
+  *column = mark ? (uint32_t)mark->column + 1 : 0;
+}
+
+ff_status ff_yaml_fail(const ff_yaml *yaml, struct fy_node *node, const char *format, ...) {
+  uint32_t line, column;
+  ff_error about;
+  va_list args;
+  va_start(args, format);
+  ff_vfail(&about, FF_PARSE, format, args);
+  va_end(args);
+  ff_yaml_place(node, &line, &column);
+  return ff_fail_in_text(yaml->error, FF_PARSE, yaml->file, yaml->text, yaml->size, line, column, "%s", about.message);
+}

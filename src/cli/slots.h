@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Child processes whose output is kept in memory: what a sweep's points run in. Nothing of them is left on the disk, and none
+ * outlives us, however we end. */
+#ifndef FF_CLI_SLOTS_H
+#define FF_CLI_SLOTS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SLOT_OUTPUT "/dev/fd/3" /* the file that a child writes its result to */
+
+typedef struct slot {
+  pid_t process;   /* 0: free */
+  uint32_t task;   /* the caller's */
+  int output, log; /* descriptors of memory files */
+  double begun;    /* seconds of the monotonic clock */
+} slot;
+
+typedef struct slot_end { /* slot_end_free */
+  uint32_t task;
+  int status;       /* as a shell has it */
+  double seconds;   /* it took */
+  char *output;     /* owned, ends in a NUL; NULL: nothing was written, or too much */
+  size_t output_size;
+  char *log;        /* the last lines of what it said, owned */
+} slot_end;
+
+typedef struct slots {
+  slot *items;
+  uint32_t count, running;
+  sigset_t mask; /* that children start with */
+} slots;
+
+double slots_now(void);
+void slots_start(slots *s, uint32_t count, const sigset_t *mask);
+/* Starts `argv` in a free slot: argv[0] is its path, stdin is empty. A child that cannot be started ends at once with
+ * CLI_NOT_EXECUTABLE and a line in its log. */
+void slots_run(slots *s, uint32_t task, char **argv);
+/* One that has ended since; false: none has. */
+bool slots_reap(slots *s, slot_end *end);
+void slot_end_free(slot_end *end);
+/* Kills what runs, and frees all. */
+void slots_stop(slots *s);
+
+#endif

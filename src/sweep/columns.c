@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sweep/columns.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const taken[] = {
+#define X(name, sql) #name,
+    SWEEP_FIXED(X) SWEEP_DERIVED(X)
+#undef X
+#define X(name, unit, help) #name,
+#include "machine/counters.def"
+#undef X
+    NULL};
+
+bool sweep_column_taken(const char *name) {
+  for (const char *const *each = taken; *each; each++)
+    if (!strcmp(*each, name)) return true;
+  return false;
+}
