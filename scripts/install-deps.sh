@@ -2,14 +2,17 @@
 # Installs the Debian packages that farfault builds and tests itself with, if any is missing. Needs root (or sudo) and the
 # network only when something is missing.
 #   compiling    gcc libc6-dev make cmake ninja-build pkg-config re2c
-#   libraries    libzstd-dev liblz4-dev (fat binaries, traces), libxxhash-dev (traces), liblzma-dev zlib1g-dev (compressed traces of others), libfyaml-dev (machine files), libjansson-dev (JSON)
+#   libraries    libzstd-dev liblz4-dev (fat binaries, traces), libxxhash-dev (traces), liblzma-dev zlib1g-dev (compressed traces of others), libfyaml-dev (machine files), libjansson-dev (JSON),
+#                libsqlite3-dev (results of sweeps)
+#   cluster      libopenmpi-dev openmpi-bin (sweeps by mpirun; farfault builds without)
 #   workloads    clang compiles their kernels to PTX
 #   report       nodejs npm bundle the page of `farfault report --html` (any npm that is there already will do)
-#   tests        chromium (that page), libcmocka-dev, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage)
+#   tests        chromium (that page), libcmocka-dev, sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage)
 set -euo pipefail
 packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
-          libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev
-          clang libclang-rt-dev llvm libcmocka-dev python3 chromium)
+          libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
+          libopenmpi-dev openmpi-bin
+          clang libclang-rt-dev llvm libcmocka-dev sqlite3 python3 chromium)
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "farfault: this is not Debian: what these packages hold has to be there already: ${packages[*]}" >&2

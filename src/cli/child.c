@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,7 +74,8 @@ static void watched_signals(sigset_t *set) {
 static _Noreturn void become_program(const run_child *child, const sigset_t *mask, int report) {
   set_environment(child);
   sigprocmask(SIG_SETMASK, mask, NULL);
-  if (child->body) {
+  if (child->body) { /* a part of us, which nobody wants without us */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(report);
     exit(child->body(child->context));
   }

@@ -3,11 +3,12 @@
  *
  * What always holds: a child is killed when this process ends, even by SIGKILL (PR_SET_PDEATHSIG; its own children are its
  * concern); descriptors 0 to 3 are all that it gets; a result of more than OUTPUT_LIMIT bytes is none. */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* memfd_create, nftw */
 #include "cli/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,29 @@ double slots_now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-void slots_start(slots *s, uint32_t count, const sigset_t *mask) {
-  *s = (slots){.items = ff_alloc(count * sizeof *s->items), .count = count, .mask = *mask};
+/* ---- the folder ---- */
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where) { return remove(path); }
+
+static void remove_all(const char *folder) { nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS); }
+
+/* A new folder of that name that is ours alone, or NULL: then the children use the common one. */
+static char *make_folder(const char *name) {
+  const char *base = getenv("TMPDIR");
+  struct stat info;
+  ff_text path = {0};
+  ff_text_add(&path, "%s/farfault-sweep-%s", base && *base == '/' ? base : "/tmp", name);
+  if (lstat(path.chars, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid()) remove_all(path.chars);
+  if (mkdir(path.chars, 0700) == 0) return path.chars;
+  free(path.chars);
+  return NULL;
 }
+
+void slots_start(slots *s, uint32_t count, const sigset_t *mask, const char *name) {
+  *s = (slots){.items = ff_alloc(count * sizeof *s->items), .count = count, .mask = *mask, .folder = make_folder(name)};
+}
+
+/* ---- children ---- */
 
 /* A memory file whose number is none of those that a child gets. */
 static int memory_file(const char *name) {
@@ -51,6 +72,7 @@ static _Noreturn void become(const slots *s, const slot *slot, char **argv, pid_
   dup2(slot->log, STDOUT_FILENO);
   dup2(slot->log, STDERR_FILENO);
   dup2(slot->output, STDERR_FILENO + 1);
+  if (s->folder) setenv("TMPDIR", s->folder, 1);
   sigprocmask(SIG_SETMASK, &s->mask, NULL);
   execve(argv[0], argv, environ);
   dprintf(STDERR_FILENO, "%s: cannot be executed: %s\n", argv[0], strerror(errno));
@@ -121,6 +143,8 @@ void slots_stop(slots *s) {
     if (slot->process && slot->output >= 0) close(slot->output);
     if (slot->process && slot->log >= 0) close(slot->log);
   }
+  if (s->folder) remove_all(s->folder);
+  free(s->folder);
   free(s->items);
   *s = (slots){0};
 }

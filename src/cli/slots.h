@@ -32,17 +32,20 @@ typedef struct slots {
   slot *items;
   uint32_t count, running;
   sigset_t mask; /* that children start with */
+  char *folder;  /* their TMPDIR, owned; NULL: ours */
 } slots;
 
 double slots_now(void);
-void slots_start(slots *s, uint32_t count, const sigset_t *mask);
+/* `name`: of a folder for the children's temporary files, the same for each sweep of a database at a rank, so that the next one
+ * removes what one that was killed has left. */
+void slots_start(slots *s, uint32_t count, const sigset_t *mask, const char *name);
 /* Starts `argv` in a free slot: argv[0] is its path, stdin is empty. A child that cannot be started ends at once with
  * CLI_NOT_EXECUTABLE and a line in its log. */
 void slots_run(slots *s, uint32_t task, char **argv);
 /* One that has ended since; false: none has. */
 bool slots_reap(slots *s, slot_end *end);
 void slot_end_free(slot_end *end);
-/* Kills what runs, and frees all. */
+/* Kills what runs, removes the folder, and frees all. */
 void slots_stop(slots *s);
 
 #endif

@@ -159,7 +159,7 @@ static int conclude(const arguments *a, const sweep_work *work, int signal) {
 
 static int run_points(const arguments *a, const sweep_plan *plan, const sweep_cluster *cluster, bool *lost) {
   char *program = own_program();
-  sweep_work work = {.plan = plan, .cluster = cluster, .program = program, .at_once = at_once(a, cluster), .lost = lost};
+  sweep_work work = {.plan = plan, .cluster = cluster, .program = program, .at_once = at_once(a, cluster), .lost = lost, .output = a->output};
   ff_error error;
   int status;
   if (sweep_database_open(a->output, plan, &work.database, &error)) status = cli_fail(error.status == FF_IO ? CLI_FAILED : CLI_BAD_FILE, "%s", error.message);
@@ -231,7 +231,7 @@ static int sweep(int argc, char **argv) {
   int status = CLI_FAILED;
   if (sweep_cluster_join(&cluster)) {
     char *program = own_program();
-    status = cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), program) : sweep_in(&a, &cluster);
+    status = cluster.rank ? sweep_rank_work(&cluster, at_once(&a, &cluster), program, a.output) : sweep_in(&a, &cluster);
     free(program);
   }
   free(a.output);

@@ -19,7 +19,9 @@ bool sweep_cluster_join(sweep_cluster *cluster);
 /* Seconds of silence after which a rank counts as lost. */
 double sweep_cluster_patience(void);
 /* The work of a rank other than 0; returns the exit status. */
-int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program);
+int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program, const char *database);
+/* What the temporary files of a rank's children are known by: the database, and the rank; the caller frees it. */
+char *sweep_folder_name(const char *database, int rank);
 /* Rank 0 lets the others go (and waits a little for their leave). `lost`: some are gone already. */
 void sweep_cluster_dismiss(const sweep_cluster *cluster, const bool *lost);
 
@@ -28,7 +30,7 @@ typedef struct sweep_work {
   sweep_database *database;
   const sweep_cluster *cluster;
   const char *program;     /* that runs a point: this executable */
-  const char *title;       /* the database's name, for the progress line */
+  const char *output;      /* the database's path */
   uint32_t at_once;        /* points at a time in this process */
   uint32_t there;          /* points that were finished already: filled */
   uint32_t run;            /* points that were run now: filled */

@@ -54,6 +54,23 @@ static void send(const sweep_cluster *cluster, int to, const sweep_message *mess
   free(bytes.chars);
 }
 
+/* The database may not be there yet: its folder is. */
+char *sweep_folder_name(const char *database, int rank) {
+  char *folder = ff_strdup(database), *slash = strrchr(folder, '/'), digits[SWEEP_KEY];
+  if (slash) slash[slash == folder] = '\0';
+  char *real = realpath(slash ? folder : ".", NULL);
+  sweep_hash hash;
+  ff_text name = {0};
+  sweep_hash_start(&hash);
+  sweep_hash_text(&hash, real ? real : folder);
+  sweep_hash_text(&hash, strrchr(database, '/') ? strrchr(database, '/') + 1 : database);
+  sweep_hash_end(&hash, digits);
+  ff_text_add(&name, "%.16s-%d", digits, rank);
+  free(folder);
+  free(real);
+  return name.chars;
+}
+
 /* ---- a rank that is told what to run ---- */
 
 typedef struct working {
@@ -109,14 +126,16 @@ static void report(working *w) {
   send(w->cluster, 0, &(sweep_message){.kind = SWEEP_ALIVE});
 }
 
-int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program) {
+int sweep_rank_work(const sweep_cluster *cluster, uint32_t at_once, const char *program, const char *database) {
   working w = {.cluster = cluster, .program = program, .heard = slots_now(), .patience = 20 * sweep_cluster_patience()};
   const struct timespec poll = {.tv_nsec = 3 * 1000 * 1000};
   sigset_t children, old;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
   sigprocmask(SIG_BLOCK, &children, &old);
-  slots_start(&w.slots, at_once, &old);
+  char *folder = sweep_folder_name(database, cluster->rank);
+  slots_start(&w.slots, at_once, &old, folder);
+  free(folder);
   say_ready(&w, at_once);
   while (!w.left && slots_now() - w.heard < w.patience) {
     int from;

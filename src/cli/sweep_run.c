@@ -55,12 +55,12 @@ static void put(running *r, uint32_t task, const sweep_outcome *outcome) {
 }
 
 /* A child's end, here or at another rank: its JSON is the truth, if there is one of one simulation that ran to its end. */
-static void take(running *r, const slot_end *end, const char *host) {
+static void take(running *r, const slot_end *end, uint32_t rank, const char *host) {
   if (!handout_done(&r->handout, end->task)) return;
   report_run run = {0};
   ff_error error = {0};
   ff_text why = {0};
-  sweep_outcome outcome = {.host = host, .seconds = end->seconds};
+  sweep_outcome outcome = {.host = host, .rank = rank, .seconds = end->seconds};
   bool read = !end->status && end->output && !report_json_read("its result", end->output, end->output_size, &run, &error);
   if (read && run.result_count == 1 && (run.results[0].complete || run.results[0].error[0])) outcome.result = &run.results[0];
   else if (read) ff_text_add(&why, "farfault sim left a result of %u simulations, or an incomplete one", run.result_count);
@@ -87,7 +87,7 @@ static void start_here(running *r) {
 static void reap_here(running *r) {
   slot_end end;
   while (slots_reap(&r->slots, &end)) {
-    take(r, &end, r->host);
+    take(r, &end, 0, r->host);
     slot_end_free(&end);
   }
 }
@@ -137,7 +137,7 @@ static void hear(running *r, int from, const char *bytes, size_t size) {
   if (m.kind != SWEEP_DONE || m.task >= r->handout.task_count) return;
   slot_end end = {.task = m.task, .status = m.status, .seconds = m.seconds, .log = (char *)m.texts[0],
                   .output = m.sizes[1] ? (char *)m.texts[1] : NULL, .output_size = m.sizes[1]};
-  take(r, &end, r->hosts[from]);
+  take(r, &end, (uint32_t)from, r->hosts[from]);
 }
 
 static void find_lost(running *r) {
@@ -228,7 +228,9 @@ int sweep_run(sweep_work *work) {
   sigprocmask(SIG_BLOCK, &r.watched, &r.old);
   gethostname(r.host, sizeof r.host - 1);
   find_tasks(&r);
-  slots_start(&r.slots, work->at_once, &r.old);
+  char *folder = sweep_folder_name(work->output, 0);
+  slots_start(&r.slots, work->at_once, &r.old, folder);
+  free(folder);
   r.hosts = ff_alloc((size_t)work->cluster->count * sizeof *r.hosts);
   handout_join(&r.handout, 0, work->at_once, r.begun);
   loop(&r);

@@ -62,7 +62,7 @@ static ff_status prepare_all(sweep_database *d, ff_error *error) {
   if (!status) status = prepare_insert(d, "allocations", "point,allocation,name,id,address,bytes,managed,pinned", &d->allocation, error);
   if (!status) status = prepare(d, "SELECT 1 FROM points WHERE key = ? AND state <> 'failed'", &d->finished, error);
   if (!status) status = prepare(d, "DELETE FROM points WHERE key = ? OR point = ?", &d->remove, error);
-  if (!status) status = prepare(d, "INSERT INTO timing(point, seconds, host, ended) VALUES(?, ?, ?, ?)", &d->timing, error);
+  if (!status) status = prepare(d, "INSERT INTO timing(point, seconds, rank, host, ended) VALUES(?, ?, ?, ?, ?)", &d->timing, error);
   return status;
 }
 
@@ -256,6 +256,7 @@ static ff_status put_timing(sweep_database *d, uint32_t number, const sweep_outc
   int at = 0;
   bind_number(d->timing, &at, number);
   sqlite3_bind_double(d->timing, ++at, outcome->seconds);
+  bind_number(d->timing, &at, outcome->rank);
   bind_text(d->timing, &at, outcome->host);
   bind_text(d->timing, &at, ended);
   return step(d, d->timing, error);

@@ -18,6 +18,7 @@ typedef struct sweep_outcome { /* of a point; texts are borrowed */
   const sim_result *result; /* NULL: there is none */
   const char *error;        /* then why */
   const char *host;         /* where it ran */
+  uint32_t rank;            /* and at which rank of mpirun's; 0: the one that has the database */
   double seconds;           /* how long */
 } sweep_outcome;
 

@@ -3,6 +3,7 @@
  * a message shows its place, and then every point as a whole. */
 #include "sweep/plan.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "policy/manager.h"
 #include "sweep/columns.h"
 #include "sweep/private.h"
+#include "trace/file.h"
 
 enum { MACHINE_LIMIT = 1 << 20 };
 
@@ -22,25 +24,25 @@ char *sweep_path_in(const char *folder, const char *path) {
   return whole.chars;
 }
 
+static ff_status read_trace(sweep_trace *trace, ff_error *why) {
+  trace_file *file;
+  ff_status status = trace_file_open(trace->path, &file, why);
+  if (status) return status;
+  const trace_file_info *info = trace_file_information(file);
+  if (!info->whole) status = ff_fail(why, FF_PARSE, "%s: is incomplete or damaged (farfault trace check says how)", trace->path);
+  snprintf(trace->checksum, sizeof trace->checksum, "%016" PRIx64, info->checksum);
+  trace_file_close(file);
+  return status;
+}
+
 static ff_status add_trace(planning *p, const study_value *value) {
   for (size_t i = 0; i < p->plan->traces.count; i++)
     if (!strcmp(p->plan->traces.items[i]->name, value->text)) return FF_OK;
-  char *path = sweep_path_in(p->plan->folder, value->text), *data;
-  size_t size;
-  ff_error why;
-  if (ff_file_read(path, 0, &data, &size, &why)) {
-    free(path);
-    return sweep_fail_value(p, value, why.message);
-  }
   sweep_trace *trace = ff_alloc(sizeof *trace);
-  sweep_hash hash;
-  *trace = (sweep_trace){.name = value->text, .path = path};
-  sweep_hash_start(&hash);
-  sweep_hash_bytes(&hash, data, size);
-  sweep_hash_end(&hash, trace->checksum);
-  free(data);
   FF_PUSH(&p->plan->traces, trace);
-  return FF_OK;
+  *trace = (sweep_trace){.name = value->text, .path = sweep_path_in(p->plan->folder, value->text)};
+  ff_error why;
+  return read_trace(trace, &why) ? sweep_fail_value(p, value, why.message) : FF_OK;
 }
 
 /* A machine by its name, or the path of its file. */

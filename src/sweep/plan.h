@@ -18,7 +18,7 @@ enum { SWEEP_POINTS = 10000 /* at most, if nothing else is said */, SWEEP_KEY = 
 typedef struct sweep_trace {
   const char *name; /* as the study has it */
   char *path;       /* owned; absolute */
-  char checksum[33];
+  char checksum[17]; /* of its contents */
 } sweep_trace;
 
 typedef struct sweep_machine {

@@ -51,7 +51,7 @@ static ff_status make_tables(sqlite3 *db, const char *path, ff_error *error) {
                     "address INTEGER, bytes INTEGER, managed INTEGER, pinned INTEGER", owner);
   add_counters(&sql);
   ff_text_add(&sql, ", PRIMARY KEY(point, allocation)) WITHOUT ROWID;");
-  ff_text_add(&sql, "CREATE TABLE timing(point INTEGER PRIMARY KEY REFERENCES points(point) ON UPDATE CASCADE ON DELETE CASCADE, seconds REAL, host TEXT, ended TEXT);");
+  ff_text_add(&sql, "CREATE TABLE timing(point INTEGER PRIMARY KEY REFERENCES points(point) ON UPDATE CASCADE ON DELETE CASCADE, seconds REAL, rank INTEGER, host TEXT, ended TEXT);");
   ff_text_add(&sql, "CREATE VIEW machines_of_points AS SELECT p.point, m.name AS machine, m.hash AS machine_hash, m.text FROM points p "
                     "JOIN machines m ON m.hash = p.machine_hash AND m.name = p.machine;");
   ff_status status = schema_run(db, path, sql.chars, error);
