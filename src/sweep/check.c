@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policies.h"
 #include "sweep/private.h"
 
 enum { PLUGIN_LIMIT = 64 << 20 };
@@ -22,6 +23,15 @@ static ff_status check_set(const spec_param *param, const char *text, const mach
   return spec_value_parse(param, text, &changed, why);
 }
 
+static ff_status check_policy(const planning *p, int axis, const char *text, ff_error *why) {
+  char *whole = sweep_whole_policy(p->plan, text);
+  ff_policy_instance instance = {0};
+  ff_status status = policy_open(axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH ? POLICY_PREFETCH : POLICY_EVICT, whole ? whole : text, &instance, why);
+  policy_close(&instance);
+  free(whole);
+  return status;
+}
+
 static ff_status check_memory(planning *p, const char *text, const machine_spec *machine, ff_error *why) {
   static const sim_choices none;
   if (strpbrk(text, ", \t")) return ff_fail(why, FF_INVALID, "'%s' is not one manager: write a list [a, b]", text);
@@ -29,13 +39,14 @@ static ff_status check_memory(planning *p, const char *text, const machine_spec 
   char *whole = sweep_whole_memory(p->plan, text);
   ff_status status = sim_choice_read(whole, &none, machine, p->choice, why);
   free(whole);
-  return status;
+  return status ? status : sim_choice_try(p->choice, why);
 }
 
 static ff_status check_value(planning *p, int axis, const study_value *value, const machine_spec *machine) {
   ff_error why;
   ff_status status = FF_OK;
   if (axis == AXIS_MEMORY) status = check_memory(p, value->text, machine, &why);
+  else if (sweep_is_policy(axis)) status = check_policy(p, axis, value->text, &why);
   else if (axis >= AXIS_CHOICE) status = sim_choice_check((sim_choice_id)(axis - AXIS_CHOICE), value->text, machine, &why);
   else if (axis >= AXIS_SET) status = check_set(&spec_params[axis - AXIS_SET], value->text, machine, &why);
   if (!status) return FF_OK;
