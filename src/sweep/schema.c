@@ -111,7 +111,7 @@ static char *view_text(sqlite3 *db) {
   SWEEP_DERIVED(X)
 #undef X
   for (const char *const *each = counters; *each; each++) ff_text_add(&sql, ", p.\"%s\"", *each);
-  ff_text_add(&sql, " FROM points p");
+  ff_text_add(&sql, " FROM points p ORDER BY p.point");
   return sql.chars;
 }
 

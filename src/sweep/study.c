@@ -54,10 +54,11 @@ static ff_status add_value(reader *r, struct fy_node *key, struct fy_node *node,
   char text[FF_YAML_SCALAR + 1];
   if (!ff_yaml_scalar(node, text))
     return ff_yaml_fail(&r->yaml, node && fy_node_is_scalar(node) ? node : key, "'%s' is one value, or a list of them: [a, b]", name);
-  if (!text[0] || strpbrk(text, "\n\r")) return ff_yaml_fail(&r->yaml, node, "this value of '%s' is empty, or more than a line", name);
-  if (axis->values.count == VALUE_LIMIT) return ff_yaml_fail(&r->yaml, node, "'%s' has more than %d values", name, VALUE_LIMIT);
-  study_value value = {.text = ff_strdup(text)};
+  study_value value = {0};
   ff_yaml_place(node, &value.line, &value.column);
+  if (!text[0] || strpbrk(text, "\n\r")) return ff_yaml_fail(&r->yaml, value.column ? node : key, "this value of '%s' is empty, or more than a line", name);
+  if (axis->values.count == VALUE_LIMIT) return ff_yaml_fail(&r->yaml, node, "'%s' has more than %d values", name, VALUE_LIMIT);
+  value.text = ff_strdup(text);
   FF_PUSH(&axis->values, value);
   return FF_OK;
 }
