@@ -45,7 +45,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 }
 
 static int results(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "FILE",
+  static const struct argp argp = {options, parse, "DATABASE",
                                    "Prints the points of a database that `farfault sweep` wrote: what varies, and what it led to.\v"
                                    "Example:\n  farfault results saxpy.db --where \"machine = 'h200' and ratio < 1\"\n"
                                    "  farfault results saxpy.db --columns point,memory,gpu_memory,time_us,faults --csv\n\n"

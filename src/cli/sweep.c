@@ -28,7 +28,7 @@ typedef struct arguments {
 } arguments;
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "the database (default: the study's name with .db); one that is there goes on", 0},
+    {"output", 'o', "DATABASE", 0, "the database (default: the study's name with .db); one that is there goes on", 0},
     {"jobs", 'j', "N", 0, "points at once in this process (default: one per core; under mpirun 1 per rank)", 0},
     {"dry-run", KEY_DRY_RUN, NULL, 0, "check everything and print the points, without running them; with -v their commands", 0},
     {"limit", KEY_LIMIT, "N", 0, "refuse a study of more than N points (default: 10000)", 0},
@@ -214,7 +214,7 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, argu
 }
 
 static int sweep(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "STUDY.yaml",
+  static const struct argp argp = {options, parse, "STUDY",
                                    "Simulates every point of a study - traces x machines x memory managers x parameters - and puts the results into a database "
                                    "(SQLite). A sweep that was interrupted goes on where it was.\v"
                                    "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"

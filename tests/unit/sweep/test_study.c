@@ -69,7 +69,7 @@ static void mistakes(void **state) {
       {"trace:\n", "s.yaml:1:1: this value of 'trace' is empty"},
       {"trace: ''\n", "s.yaml:1:9: this value of 'trace' is empty"},
       {"x: &x a\ntrace: *x\n", "s.yaml:1:1: unknown key 'x'"},
-      {"trace: &x a\nmachine: *x\n", "s.yaml:2:10: 'machine' is one value, or a list of them"},
+      {"trace: &x a\nmachine: *x\n", "s.yaml:2:11: 'machine' is one value, or a list of them"},
       {"grids: []\n", "s.yaml:1:1: 'grids' is a list"},
       {"grids: {}\n", "s.yaml:1:1: 'grids' is a list"},
       {"grids: [a]\n", "s.yaml:1:9: each of the grids is a set of keys"},
