@@ -15,8 +15,7 @@ void cli_copy_option(char *to, size_t size, const char *value, const char *name,
   strcpy(to, value);
 }
 
-/* Adds the value to the comma-separated list of an option that may be repeated. */
-static void add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state) {
+void cli_add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state) {
   size_t used = strlen(to);
   if (!*value) cli_refuse(state, "--%s is empty", name);
   if (used + strlen(value) + 2 > size) cli_refuse(state, "--%s is longer than %zu characters", name, size - 1);
@@ -62,12 +61,12 @@ static error_t parse_simulated(int key, char *value, struct argp_state *state) {
     return 0;
   }
   switch (key) {
-  case 'm': add_option(setup->managers, sizeof setup->managers, value, "memory", state); return 0;
+  case 'm': cli_add_option(setup->managers, sizeof setup->managers, value, "memory", state); return 0;
   case 'M':
     cli_copy_option(setup->machine, sizeof setup->machine, value, "machine", state);
     setup->machine_chosen = true;
     return 0;
-  case KEY_SET: add_option(setup->choices.set, sizeof setup->choices.set, value, "set", state); return 0;
+  case KEY_SET: cli_add_option(setup->choices.set, sizeof setup->choices.set, value, "set", state); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }

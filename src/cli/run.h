@@ -93,6 +93,11 @@ typedef struct run_executed { char max_instructions[32], threads[32]; } run_exec
 /* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
 extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;
 void cli_copy_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
+/* Adds the value to the comma-separated list of an option that may be repeated. */
+void cli_add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
+/* sim.c: without --machine it is the one that the recorded program found, if that is still there. */
+struct trace_file_info;
+void cli_choose_machine(cli_setup *setup, const struct trace_file_info *info);
 
 typedef struct run_job { /* a program and what is wanted of it; the setup has been checked */
   char **argv;

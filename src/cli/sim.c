@@ -72,8 +72,7 @@ static int simulate(const run_job *job, trace_file *file) {
   return status;
 }
 
-/* Without --machine it is the one that the program found, if that is still there. */
-static void choose_machine(cli_setup *setup, const trace_file_info *info) {
+void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
   machine_spec spec;
   ff_error error;
   const char *machine = info->about.machine;
@@ -102,7 +101,7 @@ static int sim_command(int argc, char **argv) {
   trace_file *file;
   ff_error error;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
-  choose_machine(&a.setup, trace_file_information(file));
+  cli_choose_machine(&a.setup, trace_file_information(file));
   int status = CLI_DONE;
   if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "farfault/policy.h"
+#include "machine/hints.h"
 #include "machine/spec_table.h"
 #include "policy/manager.h"
 
@@ -180,6 +181,7 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
     return ff_fail(error, FF_INVALID, "'%s' is neither 'serial' nor 'overlapped'", text);
   case SIM_CHOICE_WATERMARK: return sim_watermark_read(text, &marks, error);
   case SIM_CHOICE_PAGE: return sim_page_read(text, &bytes, error);
+  case SIM_CHOICE_ADVISE: return sim_hints_read(text, &(sim_hints){0}, error);
   case SIM_CHOICE_LINK: {
     ff_status status = link_settings(text, set, sizeof set, error);
     return status ? status : check_settings(set, machine, error);
@@ -200,7 +202,8 @@ static ff_status add_text(char *to, size_t size, const char *separator, const ch
 
 /* How the table shows "NAME=VALUE": of a plug-in's path only the end. */
 static ff_status add_label(sim_choice *c, const char *name, const char *value, ff_error *error) {
-  const char *slash = strrchr(value, '/');
+  bool policy = !strcmp(name, sim_choice_infos[SIM_CHOICE_PREFETCH].name) || !strcmp(name, sim_choice_infos[SIM_CHOICE_EVICT].name);
+  const char *slash = policy ? strrchr(value, '/') : NULL;
   char shown[SIM_LABEL_LENGTH];
   snprintf(shown, sizeof shown, "%s=%s", name, slash ? slash + 1 : value);
   return add_text(c->label, sizeof c->label, "+", shown, error);
@@ -277,7 +280,7 @@ static ff_status make_options(reading *r) {
   const sim_choices *c = &choice->choices;
   sim_options *o = &choice->options;
   *o = (sim_options){.spec = r->machine, .manager = choice->manager, .label = choice->label, .set = c->set,
-                     .faults = text_or_null(c, SIM_CHOICE_FAULTS), .page = text_or_null(c, SIM_CHOICE_PAGE),
+                     .faults = text_or_null(c, SIM_CHOICE_FAULTS), .page = text_or_null(c, SIM_CHOICE_PAGE), .advise = text_or_null(c, SIM_CHOICE_ADVISE),
                      .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH), .evict = text_or_null(c, SIM_CHOICE_EVICT),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error)) return r->error->status;

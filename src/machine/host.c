@@ -29,6 +29,8 @@ static void spend(sim *s, ps cost) {
   run_until(s, s->host);
 }
 
+void host_spend_call(sim *s) { spend(s, s->t.api); }
+
 static void wait_until(sim *s, ps time) {
   if (time <= s->host) return;
   s->counters.host_wait_ps += time - s->host;
@@ -100,13 +102,14 @@ static void allocate(sim *s, const trace_op *op) {
              "manager that moves pages", s->manager->name, op->alloc.name, wanted, there);
     return;
   }
-  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, op->alloc.memory, counters_of_allocation(s, op));
+  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
   if (!index || !counted) return;
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
   s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
   s->mapped += bytes;
   s->mapped_raw += op->alloc.bytes;
   if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;
+  hints_allocated(s, op);
 }
 
 /* As cudaFree, it waits for the device. */
@@ -117,6 +120,7 @@ static void release(sim *s, const trace_op *op) {
   if (!index) return;
   pager_allocation a = s->pager->allocations.items[index];
   record_released(s, a.owner, s->host);
+  hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
   if (!lives_on_gpu(a.kind)) return;
   s->mapped -= memory_for(s, a.address, a.bytes);
@@ -197,6 +201,15 @@ static void touch(sim *s, const trace_op *op) {
   if (s->failed || !op->touch.bytes) return; /* of nothing: says only that touches are recorded */
   if (!is_paged(s)) wait_for_device(s);
   wait_until(s, transfer_touch(s, op, s->host));
+  hints_touched(s, op);
+}
+
+static void prefetch_hinted(sim *s, const trace_op *launch) {
+  trace_op prefetch;
+  while (!s->failed && hints_launch(s, launch, &prefetch)) {
+    spend(s, s->t.api);
+    enqueue(s, &prefetch);
+  }
 }
 
 void host_process(sim *s, const trace_op *op) {
@@ -206,8 +219,10 @@ void host_process(sim *s, const trace_op *op) {
   case TRACE_OP_COPY:
     spend(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
     enqueue(s, op);
+    hints_touched(s, op);
     break;
   case TRACE_OP_LAUNCH:
+    prefetch_hinted(s, op);
     spend(s, s->t.launch_call);
     enqueue(s, op);
     break;

@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "machine/hints.h"
 #include "machine/sim.h"
 #include "paging/pager.h"
 #include "policy/policies.h"
@@ -269,6 +270,11 @@ typedef struct question { uint64_t sequence; struct question *next; } question; 
 
 enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096, SEGMENTS_AHEAD = 8 };
 
+typedef struct hinted {         /* an allocation that is to be prefetched */
+  uint64_t address, bytes;
+  bool away;                    /* it has not come since the host had it last */
+} hinted;
+
 struct sim {
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
@@ -336,6 +342,8 @@ struct sim {
   node *kept_back[SEGMENTS_AHEAD]; /* segments, one stream: the last ones that the host made, a ring */
   uint32_t next_kept_back;
   sim_counters *segment_kernel; /* segments: for which something is fetched now; NULL: nothing is */
+  sim_hints hints;              /* given from outside; and what of them is prefetched and alive */
+  FF_VEC(hinted) prefetched;
   bool touches_recorded;        /* the program says when the host touches managed memory */
   uint64_t mapped, mapped_raw;  /* bytes of device and managed memory: in whole pages (or blocks, if it is handed out so), and as asked for */
   bool failed;
@@ -445,7 +453,16 @@ ps segments_resident(sim *s, node *n, ps time);          /* its turn: when all t
 void segments_idle(sim *s);                              /* the link may have nothing to do: fetches for queued launches */
 ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first); /* for segment_kernel */
 
+/* hints.c: does nothing without hints from outside */
+trace_memory_kind hints_memory(const sim *s, const trace_op *op); /* what the allocation counts as */
+void hints_allocated(sim *s, const trace_op *op);  /* it is mapped */
+void hints_released(sim *s, uint64_t address);
+void hints_touched(sim *s, const trace_op *op);    /* a copy, or a touch of the host's */
+/* What is to be prefetched before the launch: one operation after the other, until false. */
+bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch);
+
 /* host.c */
+void host_spend_call(sim *s);                      /* the cost of a CUDA call that does not wait */
 void host_process(sim *s, const trace_op *op);
 void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -25,6 +25,7 @@ void segments_declare(sim *s, node *n) {
   for (uint32_t i = 0; i < n->op.launch->use_count; i++) {
     uint32_t index = pager_allocation_at(s->pager, n->op.launch->uses[i].address);
     if (!index || !can_move(&s->pager->allocations.items[index])) continue;
+    if (sim_hints_undeclare(&s->hints, s->allocations.items[s->pager->allocations.items[index].owner]->id, n->op.launch->kernel_index)) continue;
     FF_PUSH(&n->uses, index);
     pager_declare(s->pager, index, true);
   }

@@ -94,6 +94,7 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
     s->page_fixed = strcmp(options->page, "auto") != 0;
   }
+  if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints, error);
   return status ? status : check_spec(s->spec, error);
 }
 
@@ -245,7 +246,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items};
+                    s->positions.items, s->prefetched.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);
