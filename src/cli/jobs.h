@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of `farfault run` as child processes, some at a time: what a study needs (jobs.c). */
+/* Runs of `farfault run` and `farfault sim` as child processes, some at a time: what a study needs (jobs.c). */
 #ifndef FF_CLI_JOBS_H
 #define FF_CLI_JOBS_H
 

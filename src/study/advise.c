@@ -230,10 +230,26 @@ static void add_manager(advise_study *study, const char *format, ...) {
   FF_PUSH(&study->managers, ff_strdup(text));
 }
 
+/* What is large, and used sparsely, stays in host memory: with less memory that may help where with all of it it did not. */
+static void add_pinned(advise_study *study) {
+  ff_text text = {0};
+  uint32_t count = 0;
+  ff_text_add(&text, "%s+advise=", study->paged);
+  for (size_t i = 0; i < study->settings.count; i++) {
+    const advise_setting *s = study->settings.items[i];
+    bool pins = s->stage == ADVISE_HINTS && s->hint == SIM_HINT_PIN && s->allocation && s->allocation->bytes >= study->facts.footprint / ADVISE_LARGE;
+    if (pins && count < ADVISE_TOGETHER_MAX && text.length + 20 < ADVISE_TEXT_MAX)
+      ff_text_add(&text, "%s%" PRIu32 ":pin", count++ ? "/" : "", s->allocation->id);
+  }
+  if (count) add_manager(study, "%s", text.chars);
+  free(text.chars);
+}
+
 static void choose_managers(advise_study *study) {
   add_manager(study, "%s", study->baseline);
   add_manager(study, "%s", study->paged);
   if (study->together) add_manager(study, "%s", study->together);
+  add_pinned(study);
   add_manager(study, "auto");
   if (study->quick) {
     advise_skip(study, "other evictors and segments with less memory, and 90, 60, 35 and 25 %% of it (--quick)");

@@ -19,6 +19,7 @@
 #define ADVISE_HELPS 0.0025 /* a hint that gains less is not tried together with others */
 #define ADVISE_SPARSE 2     /* pin, cpu: kernels ask for fewer than so many bytes for each that moves */
 #define ADVISE_DENSE 0.5    /* prefetch: kernels touch at least this share of the pages */
+#define ADVISE_LARGE 16      /* an allocation of at least such a part of all memory is large */
 #define ADVISE_NEAR 1.10    /* of the reference: time with less memory is about the same */
 #define ADVISE_VIABLE 2.0   /* of the reference: it is viable */
 #define ADVISE_LOST 4.0     /* of the reference: nothing smaller is simulated */

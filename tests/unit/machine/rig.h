@@ -31,7 +31,7 @@ typedef struct rig {
   machine_spec spec;
   const char *manager;
   uint64_t gpu_memory, unit_bytes;
-  const char *prefetch, *evict, *page, *faults;
+  const char *prefetch, *evict, *page, *faults, *advise;
   bool write_back_overlaps, history;
   watermarks watermarks;
   double gpu_memory_share;
@@ -79,7 +79,7 @@ static inline void rig_open(rig *r, const char *manager) {
 static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
-  sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict, .page = r->page, .faults = r->faults,
+  sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict, .page = r->page, .faults = r->faults, .advise = r->advise,
                          .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps, .history = r->history,
                          .watermarks = r->watermarks, .watermarks_chosen = r->watermarks.low > 0,
                          .gpu_memory_share = r->gpu_memory_share, .future = r->future = trace_future_create()};

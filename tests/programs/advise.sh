@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# farfault advise: what it refuses; programs of which the answer is known; that its numbers are those of the commands it prints;
+# the same bytes twice; interruption. $3: the folder of the workloads.
+source "$(dirname "$0")/common.sh"
+workloads=$3
+
+record() { # FILE PROGRAM...
+  run "$farfault" record --machine gtx480 -o "$1" -- "$workloads/$2" "${@:3}"
+  expect_status 0
+}
+
+run "$farfault" advise
+expect_status 64
+expect_err "which trace?"
+run "$farfault" advise a.fft b.fft
+expect_status 64
+run "$farfault" advise ""
+expect_status 64
+run "$farfault" advise nowhere.fft
+expect_status 2
+expect_err "nowhere.fft"
+echo "no trace" >text
+run "$farfault" advise text
+expect_status 2
+run "$farfault" advise --help
+expect_status 0
+expect_out "farfault advise saxpy.fft --gpu-memory 8G --quick -o advice.md"
+
+# One streaming kernel: each byte is used once, so to reach it over the link is better than to move it.
+record pin.fft vectoradd 100000
+run "$farfault" advise pin.fft --machine nonsense
+expect_status 64
+run "$farfault" advise pin.fft --baseline uvn
+expect_status 64
+expect_err "did you mean 'uvm'?"
+run "$farfault" advise pin.fft --baseline copy,uvm
+expect_status 64
+expect_err "is not one manager"
+run "$farfault" advise pin.fft --gpu-memory x
+expect_status 64
+run "$farfault" advise pin.fft -o nowhere/advice.md
+expect_status 1
+expect_no_out
+run "$farfault" advise pin.fft -o pin.fft
+expect_status 64
+run "$farfault" advise pin.fft -o advice.md
+expect_status 0
+expect_no_err
+expect cmp out advice.md
+expect_out "# Advice for $workloads/vectoradd 100000 on gtx480"
+expect_out "Now, with copy:"
+expect_out "uvm with hints on several allocations:"
+for id in 1 2 3; do expect grep -Eq "^### [0-9]+\. .*[:/]$id:pin|^### [0-9]+\. .* $id:pin" out; done
+expect grep -Eq '^### [0-9]+\. Pin allocation [123] \(`cuMemAlloc #[123]`, 390.62 KiB\) in host memory' out
+# Every command that it prints can be run, and gives the time that stands in the table above it.
+command=$(grep -m1 '^    farfault sim' out)
+eval "run \"\$farfault\" ${command#*farfault}"
+expect_status 0
+expect test -n "$command"
+while read -r memory time; do
+  expect grep -qF "$time" <(grep -E "^    $memory " advice.md)
+done < <(awk 'NR > 2 && $3 ~ /^[mnu]?s$/ { print $1, $2, $3 }' out)
+run "$farfault" advise pin.fft
+expect cmp out advice.md
+
+# The same as JSON, and with less work.
+run "$farfault" advise pin.fft --quick --json
+expect_status 0
+expect_out '"baseline": "copy"'
+expect_out '"paged": "uvm"'
+expect_out '"memory": "uvm+advise=3:pin"'
+expect_out '(--quick)'
+expect test "$(grep -c '"stage": "capacity"' out)" -lt 20
+
+# Points that are read whole by every launch: they are to come at once; with managed memory and that hint alone its copies stay faster.
+record prefetch.fft kmeans 16384 8 8 2
+run "$farfault" advise prefetch.fft --quick --baseline uvm
+expect_status 0
+expect_out "Now, with uvm:"
+expect grep -Eq '^### 1\. uvm with hints on several allocations: 1:prefetch' out
+expect grep -Eq '^### [0-9]+\. Prefetch allocation 1 ' out
+expect grep -q 'far-faults, which waited .* become 0\.' out
+run "$farfault" advise prefetch.fft --quick
+expect_status 0
+expect grep -Eq '^466 us -> 393 us \(15\.7 % less\)\. .* That is 1\.08 times copy\.$' out
+
+# Scattered reads of 6 MiB in blocks of 2 MiB: what was evicted is missed at once. Few of them: pinned, they are viable with less memory.
+record scattered.fft stringmatch 60000 200 20
+run "$farfault" advise scattered.fft --quick
+expect_status 0
+expect_out "Less memory than that is not viable with what can be had today"
+expect_out "A driver that paged so would get further: with auto"
+expect_out "- uvm with less than 75 % of the memory: there it takes"
+expect test "$(grep -c '^- uvm with less than 75 %' out)" -eq 1
+record few.fft stringmatch 60000 16 20
+run "$farfault" advise few.fft --quick --baseline uvm --gpu-memory 5M
+expect_status 0
+expect grep -Eq '^### [0-9]+\. Pin allocation 1 \(`cuMemAlloc #1`, 2\.97 MiB\) in host memory .*: 9[0-9]\.[0-9] % less time$' out
+expect_out "some of it again and again"
+expect_out "Less memory is viable"
+expect_out "--gpu-memory 5M"
+
+# Copies that do not fit.
+record large.fft vectoradd 500000
+run "$farfault" advise large.fft --quick --gpu-memory 4M
+expect_status 0
+expect_out "copy cannot run here: copy: with cuMemAlloc #3 the program has"
+expect_out "copy cannot run with this memory, so the program would have to use managed memory"
+expect grep -Eq '^    copy +cannot run ' out
+
+# Broken and cut traces.
+head -c 3000 scattered.fft >cut.fft
+run "$farfault" advise cut.fft
+expect_status 2
+expect_err "farfault trace cut --repair"
+expect_no_out
+size=$(stat -c %s scattered.fft)
+cp scattered.fft broken.fft
+printf '\377\377\377\377' | dd of=broken.fft bs=1 seek=$((size / 2)) conv=notrunc status=none
+run "$farfault" advise broken.fft
+expect_status 2
+expect_no_out
+
+# Stopped: it says so, and writes no file.
+record long.fft stringmatch 60000 2000 20
+"$farfault" advise long.fft -o stopped.md >out 2>err </dev/null &
+process=$!
+shown="farfault advise, stopped"
+sleep 1
+kill -TERM $process
+wait $process
+status=$?
+expect_status 143
+expect_err "incomplete: "
+expect test ! -e stopped.md
+finish
