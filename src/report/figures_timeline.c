@@ -17,7 +17,11 @@ enum { WIDTH = 1000, LEFT = 110, RIGHT = 20, TOP = 40, LANE = 24, GAP = 6, STRIP
 
 /* Kernels in shades of one hue, what the link carries in colours that can be told apart. */
 static const char *const kernel_shades[SHADES] = {"#1f2d50", "#4a6491", "#8da2c8", "#c3cfe4", "#666666"};
-static const char *const cause_colours[HISTORY_CAUSE_COUNT] = {"#56b4e9", "#117733", "#cc79a7", "#f0e442", "#d55e00", "#e69f00", "#009e73", "#0072b2", "#999999"};
+static const char *const cause_colours[] = {
+    [HISTORY_CAUSE_COPY] = "#56b4e9", [HISTORY_CAUSE_HINT] = "#117733", [HISTORY_CAUSE_MANAGED] = "#cc79a7", [HISTORY_CAUSE_TOUCH] = "#f0e442",
+    [HISTORY_CAUSE_FAULT] = "#d55e00", [HISTORY_CAUSE_PREFETCH] = "#e69f00", [HISTORY_CAUSE_DECLARED] = "#009e73", [HISTORY_CAUSE_WRITE_BACK] = "#0072b2",
+    [HISTORY_CAUSE_CLEAN] = "#882255", [HISTORY_CAUSE_REMOTE] = "#999999"};
+_Static_assert(sizeof cause_colours / sizeof *cause_colours == HISTORY_CAUSE_COUNT, "a colour for each cause");
 static const char *const copy_colour = "#a9d8f5", *const batch_colour = "#8a5a83", *const resident_colour = "#9fc5a8", *const fault_colour = "#d55e00";
 
 typedef struct lane { /* being drawn */

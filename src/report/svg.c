@@ -21,8 +21,10 @@ static void add_escaped(ff_text *out, const char *text) {
 }
 
 void svg_begin(double width, double height, const char *title, ff_text *out) {
-  ff_text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" fill=\"#222\">\n", width,
+  ff_text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" fill=\"#222\" role=\"img\" aria-label=\"", width,
               height, width, height);
+  add_escaped(out, title);
+  ff_text_add(out, "\">\n");
   ff_text_add(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
   svg_text(out, width / 2, 22, "text-anchor=\"middle\" font-size=\"14\"", title);
 }
