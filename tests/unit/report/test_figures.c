@@ -82,6 +82,22 @@ static void marks_are_where_the_time_says(void **state) {
   report_free(&run);
 }
 
+static void every_cause_has_a_colour(void **state) {
+  report_run run = sample("uvm", "copy");
+  ff_text picture = {0};
+  for (uint32_t cause = 0; cause < HISTORY_CAUSE_COUNT; cause++)
+    history_note_transfer(run.results[0].history, (history_transfer){.begin = (60 + cause) * US, .end = (60 + cause) * US + 1, .bytes = 1, .pieces = 1, .cause = cause});
+  figure_timeline(&run, &run.results[0], &picture);
+  for (uint32_t cause = 0; cause < HISTORY_CAUSE_COUNT; cause++) {
+    char name[64];
+    snprintf(name, sizeof name, ">%s</text>", history_cause_names[cause]);
+    assert_non_null(strstr(picture.chars, name));
+  }
+  assert_null(strstr(picture.chars, "(null)"));
+  free(picture.chars);
+  report_free(&run);
+}
+
 static void pictures_have_names_of_their_own(void **state) {
   char folder[] = "/tmp/farfault-test-XXXXXX";
   report_run run = sample("uvm+evict=lru:64K", "uvm+evict=lru/64K");
@@ -118,7 +134,7 @@ static void nothing_to_draw_is_drawn_empty(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_are_escaped), cmocka_unit_test(marks_are_where_the_time_says), cmocka_unit_test(pictures_have_names_of_their_own),
+      cmocka_unit_test(names_are_escaped), cmocka_unit_test(marks_are_where_the_time_says), cmocka_unit_test(every_cause_has_a_colour), cmocka_unit_test(pictures_have_names_of_their_own),
       cmocka_unit_test(nothing_to_draw_is_drawn_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
