@@ -10,7 +10,7 @@ trap 'rm -rf "$trace"' EXIT
 field() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$trace/info.json"; }
 echo '| workload | accesses | lines each | trace, bytes | bytes per access | bytes per line | records in memory, bytes per access |'
 echo '|---|---|---|---|---|---|---|'
-sed 1d "$(dirname "$0")/../workloads/workloads.tsv" | while IFS=$'\t' read -r name arguments _; do
+sed 1d "$(dirname "$0")/../workloads/workloads.tsv" | while IFS=$'\t' read -r name _ arguments _; do
   [[ $# -eq 0 || " $* " == *" $name "* ]] || continue
   # shellcheck disable=SC2086 # words
   "$build/bin/farfault" record -o "$trace/x.fft" "$build/workloads/$name" $arguments >/dev/null 2>&1 </dev/null

@@ -58,7 +58,7 @@ static const char *header_line(kernel_header *h, const char *line) {
   else if (starts(line, "-shmem =")) h->shared_bytes = (uint32_t)number;
   else if (starts(line, "-nregs")) h->registers = (uint32_t)number;
   else if (starts(line, "-enable lineinfo")) h->format.lines = number;
-  else h->format.places = number < 3;
+  else h->format = (sass_format){.places = number < 3, .lines = h->format.lines, .values = number > 5};
   return NULL;
 }
 

@@ -192,13 +192,13 @@ static const char *take_memory(const char **line, sass_instr *instr) {
   }
 }
 
-static const char *take_end(const char **line, sass_instr *instr) {
+static const char *take_end(const char **line, const sass_format *format, sass_instr *instr) {
   token t = next_token(line);
   int64_t value;
   if (!t.length) return NULL;
   if (number_of(t, 10, &instr->immediate)) t = next_token(line);
   else if (signed_of(t, &value)) t = next_token(line);
-  return t.length ? "more than the instruction has" : NULL;
+  return t.length && !format->values ? "more than the instruction has" : NULL;
 }
 
 /* ---- the line ---- */
@@ -218,5 +218,5 @@ const char *sass_parse(const char *line, const sass_format *format, sass_instr *
   wrong = take_registers(&line, &instr->sources, instr->source);
   if (wrong || instr->kind == SASS_BULK) return wrong;
   wrong = take_memory(&line, instr);
-  return wrong ? wrong : take_end(&line, instr);
+  return wrong ? wrong : take_end(&line, format, instr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One instruction line of an Accel-Sim trace (NVIDIA's machine code, SASS), and what it means for memory and units.
  *
- *   [x y z warp] [line] PC mask destinations [Rn ...] opcode sources [Rn ...] width [mode addresses] [immediate]
+ *   [x y z warp] [line] PC mask destinations [Rn ...] opcode sources [Rn ...] width [mode addresses] [immediate [...]]
  *
  * Hexadecimal: PC, mask, addresses (with or without 0x). Modes: 0 an address per active lane; 1 the first one's and a stride, for active
  * lanes without a gap; 2 the first one's, then for each further active lane the distance from the one before. */
@@ -38,8 +38,8 @@ typedef struct sass_instr {
   uint64_t immediate;         /* 0: none was there */
 } sass_instr;
 
-/* How the lines begin, by the trace's header. */
-typedef struct sass_format { bool places, lines; } sass_format;
+/* By the trace's header: what stands in front of an instruction (block and warp; a source line), and whether values may stand behind it. */
+typedef struct sass_format { bool places, lines, values; } sass_format;
 
 /* NULL: read; else what is wrong with it. */
 const char *sass_parse(const char *line, const sass_format *format, sass_instr *instr);

@@ -73,6 +73,9 @@ static void test_addresses(void **state) {
   static const sass_format both = {.places = true, .lines = true};
   assert_null(sass_parse("1 2 3 4 55 0010 1 0 EXIT 0 0", &both, &i));
   assert_int_equal(i.pc, 0x10);
+  static const sass_format values = {.values = true}; /* tracer version 6 */
+  assert_null(sass_parse("0020 ffffffff 1 R4 LDG.E 1 R2 4 1 0x7f00 4 3 0 Val 1 2 3", &values, &i));
+  assert_true(i.immediate == 3 && i.address[31] == 0x7f00 + 124);
   static const sass_format plain;
   static const char *const broken[] = {
       "", " ", "0", "0 1", "0 1 0", "0 1 0 NOP", "0 1 0 NOP 0", "0 1 0 NOP 0 4", "0 1 0 NOP 0 4 0", "0 1 0 NOP 0 4 1 0x0", "0 1 0 NOP 0 4 9 0",
