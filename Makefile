@@ -1,8 +1,10 @@
 # The two commands: `make demo` and `make test`. Both install what is missing (Debian packages), build into build/.
+# `make install PREFIX=/opt/farfault` (DESTDIR= too) installs, `make package` makes a Debian package in build/.
 BUILD ?= build
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 
-.PHONY: all demo test bench deps clean
+.PHONY: all demo test bench deps install package clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
 
@@ -17,6 +19,12 @@ demo: all
 
 test: all
 	@scripts/test.sh $(BUILD)
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+package: all
+	cmake --build $(BUILD) --target package
 
 bench: all
 	@scripts/bench.sh $(BUILD)

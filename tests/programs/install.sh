@@ -35,4 +35,40 @@ if [[ -x $work/place\ with\ spaces/lib/farfault/workloads/vectoradd ]]; then
   expect_out "PASSED"
   expect_err "on h200"
 fi
+
+# Manual pages of every command and completion, as this farfault prints them; documents; the licence.
+share="$work/place with spaces/share"
+run "$installed" --help
+for command in $(sed -n 's/^  \([a-z]*\)  .*/\1/p' out); do
+  run "$installed" help --man "$command"
+  expect cmp -s out "$share/man/man1/farfault-$command.1"
+done
+expect test -s "$share/man/man1/farfault.1"
+for pair in bash:bash-completion/completions/farfault zsh:zsh/site-functions/_farfault fish:fish/vendor_completions.d/farfault.fish; do
+  run "$installed" completion "${pair%%:*}"
+  expect cmp -s out "$share/${pair#*:}"
+done
+for file in README.md LICENSE usage.md policies.md results/README.md; do expect test -s "$share/doc/farfault/$file"; done
+
+# A plug-in is compiled with what pkg-config says, against what is installed, and works there. It is the one of docs/policies.md.
+mv "$work/place with spaces" "$work/moved"
+export PKG_CONFIG_PATH=$work/moved/lib/pkgconfig
+run pkg-config --modversion farfault
+expect_out "$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")"
+sed -n '/^```c$/,/^```$/p' "$source/docs/policies.md" | sed -n '/next: the N pages/,/^```$/p' | sed '$d' >next.c
+# shellcheck disable=SC2046 # several words
+run "${CC:-cc}" -O2 -shared -fPIC $(pkg-config --cflags farfault) next.c -o next.so
+expect_status 0
+if [[ -x $work/moved/lib/farfault/workloads/vectoradd ]]; then
+  run "$work/moved/bin/farfault" run --memory replay --prefetch ./next.so:64 "$work/moved/lib/farfault/workloads/vectoradd" 1000
+  expect_status 0
+  expect_err "on h200"
+fi
+
+# DESTDIR stands before the prefix, as packagers want it.
+DESTDIR=$work/stage run cmake --install "$3" --prefix /opt/farfault
+expect_status 0
+expect test -x "$work/stage/opt/farfault/bin/farfault" -a -s "$work/stage/opt/farfault/share/man/man1/farfault.1"
+run "$work/stage/opt/farfault/bin/farfault" list machines
+expect_out "$(realpath "$work/stage")/opt/farfault/share"
 finish

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The Debian package: made by cpack, looked into, unpacked somewhere, and its farfault runs an installed program from there. $3: the build folder.
+source "$(dirname "$0")/common.sh"
+for needed in cpack dpkg-deb dpkg-shlibdeps gzip; do
+  command -v $needed >/dev/null || { echo "no $needed here: no Debian package to test"; echo "1 passed, 0 failed"; exit 0; }
+done
+
+run cpack --config "$3/CPackConfig.cmake" -G DEB -B "$work/made"
+expect_status 0
+version=$(sed -n 's/^project(farfault VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+package=$(echo "$work"/made/farfault_"$version"_*.deb)
+expect test -f "$package"
+
+run dpkg-deb -I "$package"
+expect_status 0
+for field in "Package: farfault" "Version: $version" "Section: science" "Maintainer: " "Description: where every page" \
+  "libfyaml0 (" "libjansson4 (" "libzstd1 (" "libc6 ("; do expect_out "$field"; done
+expect test "$(grep -c 'libcuda\|libfarfault' out)" -eq 0 # what it brings itself is no dependency
+
+run dpkg-deb -c "$package"
+expect_status 0
+for file in bin/farfault lib/farfault/libfarfault-gpu.so lib/farfault/libcudart.so.12 lib/farfault/libcuda.so.1 include/farfault/policy.h \
+  lib/pkgconfig/farfault.pc share/farfault/machines/h200.yaml share/farfault/workloads.tsv share/man/man1/farfault.1.gz share/man/man1/farfault-run.1.gz \
+  share/bash-completion/completions/farfault share/zsh/site-functions/_farfault share/fish/vendor_completions.d/farfault.fish \
+  share/doc/farfault/usage.md share/doc/farfault/copyright share/doc/farfault/changelog.gz; do expect_out " ./usr/$file"; done
+expect test "$(grep -c ' \./usr/' out)" -eq "$(grep -vc ' \./$' out)" # nothing elsewhere
+expect test "$(awk '{print $2}' out | sort -u)" = root/root
+expect test -z "$(awk '$1 ~ /^-/ && $1 ~ /w..$|w....$/' out)" # only root writes
+if command -v lintian >/dev/null; then
+  run lintian --fail-on error "$package"
+  expect_status 0
+fi
+
+dpkg-deb -x "$package" "$work/root"
+installed=$work/root/usr/bin/farfault
+expect test "$(zcat "$work/root/usr/share/doc/farfault/changelog.gz" | head -1)" = "farfault ($version) unstable; urgency=medium"
+run "$installed" list machines
+expect_out "$(realpath "$work/root")/usr/share/farfault/machines/v100.yaml"
+if [[ -x $work/root/usr/lib/farfault/workloads/vectoradd ]]; then
+  run "$installed" run --memory copy,uvm "$work/root/usr/lib/farfault/workloads/vectoradd" 10000
+  expect_status 0
+  expect_out PASSED
+  expect_err "on h200"
+  expect_err "uvm "
+fi
+if command -v man >/dev/null && man --version >/dev/null 2>&1; then
+  run man --warnings -M "$work/root/usr/share/man" farfault-sim
+  expect_status 0
+  expect_no_err
+  expect_out "farfault sim"
+fi
+finish
