@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault report RUN`: the table of a saved run again, and its page. */
+/* `farfault report RUN`: the table of a saved run again, and its page; of a sweep's database see report_sweep.c. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "report/figures.h"
 #include "report/html.h"
 
@@ -40,18 +41,17 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->file = value;
     return 0;
   case ARGP_KEY_END:
-    if (!a->file) cli_refuse(state, "which file? (one that `farfault run -o FILE` wrote)");
+    if (!a->file) cli_refuse(state, "which file? (one that `farfault run -o FILE` or `farfault sweep` wrote)");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
 
-/* Writes the page of the run whose JSON is `text`. */
-static int write_page(const arguments *a, const char *text, size_t size) {
+int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
   ff_error error;
   char *page = cli_find_beside((const char *const[]){"../share/farfault/report.html", NULL});
   if (!page) return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
-  ff_status status = report_html_file(page, "run", a->file, text, size, a->html, &error);
+  ff_status status = report_html_file(page, kind, file, json, size, html, &error);
   free(page);
   return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
 }
@@ -66,11 +66,15 @@ static int write_pictures(const arguments *a, const report_run *run) {
 
 static int report(int argc, char **argv) {
   static const struct argp argp = {options, parse, "RUN",
-                                   "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved.\v"
+                                   "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
                                    "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
+  if (report_sweep_is(a.file)) {
+    if (a.svg) return cli_fail(CLI_USAGE, "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)", a.file);
+    return report_sweep(a.file, a.csv, a.html);
+  }
   report_run run;
   ff_error error;
   char *text;
@@ -85,7 +89,7 @@ static int report(int argc, char **argv) {
   int status = cli_print(&table);
   report_csv_write(&run, true, &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  if (a.html && write_page(&a, text, size)) status = CLI_FAILED;
+  if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
   free(text);
   free(table.chars);
@@ -94,4 +98,4 @@ static int report(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_report = {"report", "print the table of a saved run again", report};
+const cli_command cli_report = {"report", "show a saved run, or the results of a sweep: table, page, pictures", report};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a sweep: the chart of any number over any parameter with the right points and means, the table of points with its filters,
 // what is said of points without a result and of those that the page does not hold.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { column, expect, farfault, finish, hasColour, open, work } from './common.mjs';
+import { column, expect, farfault, finish, hasColour, open, run, work, workloads } from './common.mjs';
 
 const HOSTILE = '<img src=x onerror="window.hurt = 1">';
 const template = readFileSync(join(dirname(farfault), '../share/farfault/report.html'), 'utf8');
@@ -33,7 +33,7 @@ const chart = (what) => one.getAttribute('#sweep-chart', `data-${what}`);
 expect('the run\'s page is hidden', await one.isVisible('#run-page'), false);
 expect('the subtitle', (await one.textContent('#subtitle')).startsWith('9 points: 2 recorded programs on 1 machine'));
 expect('what the page does not hold', (await one.textContent('#sweep-warnings')).includes('has 12000 points; this page holds the first 9'));
-expect('what has no result', (await one.textContent('#sweep-warnings')).includes('1 point has no result'));
+expect('what has no result', (await one.textContent('#sweep-warnings')).includes('1 point failed'));
 
 // ---- the chart ----
 expect('it starts with the ratio over the parameter', [await one.inputValue('[data-choice=show]'), await one.inputValue('[data-choice=over]'), await one.inputValue('[data-choice="a line per"]')], ['ratio', 'gpu_memory', 'memory']);
@@ -89,4 +89,16 @@ expect('elements made of names', await one.evaluate(() => document.querySelector
 expect('trouble', one.trouble, []);
 const none = await page('none.db', { points: [], total: 0 });
 expect('an empty sweep', [await none.isVisible('#sweep-figure'), (await none.textContent('#sweep-table')).includes('There are no points.'), none.trouble], [false, true, []]);
+
+// ---- as farfault writes it ----
+if (existsSync(join(workloads, 'vectoradd'))) {
+  writeFileSync(join(work, 'own.yaml'), 'trace: own.fft\nmachine: gtx480\nmemory: [copy, uvm]\ngpu-memory: [50%, 100%]\n');
+  run('record', '-o', 'own.fft', '--', join(workloads, 'vectoradd'), '2000');
+  run('sweep', 'own.yaml', '-o', 'own.db');
+  run('report', 'own.db', '--html', 'own.html');
+  const own = await open('own.html');
+  expect('points of a real sweep', (await column(own, '#sweep-table', 'memory')).sort(), ['copy', 'copy', 'uvm', 'uvm']);
+  expect('its chart', [await own.getAttribute('#sweep-chart', 'data-values'), await hasColour(own, '#sweep-chart', 's2')], ['50%|100%', true]);
+  expect('trouble in it', own.trouble, []);
+}
 await finish();

@@ -5,7 +5,7 @@ import { byUnit, isNumber, ratio, share, time } from './format.js';
 
 const FIXED = ['point', 'state', 'error', 'version', 'trace', 'trace_checksum', 'machine', 'machine_hash', 'memory'];
 const DERIVED = [
-  ['ratio', 'time over that of copy at the same parameters', ratio],
+  ['ratio', 'time over that of copy on the same machine, with the same parameters other than the size of GPU memory and those of paging', ratio],
   ['time_us', 'simulated time from the first operation to the end of the last', (value) => time(value * 1e6)],
   ['kernel_us', 'time during which at least one kernel ran', (value) => time(value * 1e6)],
   ['transfer_us', 'time during which the link carried data', (value) => time(value * 1e6)],

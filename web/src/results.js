@@ -11,12 +11,14 @@ const SHOWN_MEASURES = ['ratio', 'time_us', 'faults', 'refaults', 'h2d_bytes', '
 const many = (number, one, more) => `${number} ${number === 1 ? one : more}`;
 
 function showSummary(points, dimensions, total) {
-  const failed = points.filter((point) => !isDone(point));
+  const refused = points.filter(({ state }) => state === 'refused').length;
+  const failed = points.filter((point) => !isDone(point)).length - refused;
   byId('sweep-summary').replaceChildren(...dimensions.map(({ name, values }) => [element('dt', {}, name),
     element('dd', {}, values.slice(0, 24).flatMap((value, i) => [i ? ', ' : '', code(valueText(value))]), values.length > 24 ? ` and ${values.length - 24} more` : '')]).flat());
   const warnings = [];
   if (total > points.length) warnings.push(`The database has ${total} points; this page holds the first ${points.length}. \`farfault results\` with --where and --csv gives the others.`);
-  if (failed.length) warnings.push(`${many(failed.length, 'point has', 'points have')} no result: the columns state and error of the table say why.`);
+  if (refused) warnings.push(`${many(refused, 'point was', 'points were')} refused: the manager cannot run the program there (the column error of the table says why).`);
+  if (failed) warnings.push(`${many(failed, 'point', 'points')} failed (the column error of the table says why); the next sweep into this file tries again.`);
   byId('sweep-warnings').replaceChildren(...warnings.map((text) => element('p', { class: 'warning' }, text)));
 }
 
@@ -27,12 +29,15 @@ function selectOf(label, choices, chosen, onChange) {
   return element('label', { class: 'control' }, `${label} `, select);
 }
 
+// The dimension with the most values.
+const most = (dimensions) => dimensions.reduce((best, one) => (best && best.values.length >= one.values.length ? best : one), undefined);
+
 function showChart(points, dimensions, measures) {
   const varying = dimensions.filter(({ values }) => values.length > 1);
   const across = varying.length ? varying : dimensions;
   const state = {
     y: measures.find(({ key }) => key === 'ratio')?.key ?? measures[0].key,
-    x: (across.find(({ parameter }) => parameter) ?? across.find(({ key }) => key !== 'memory') ?? across[0]).key,
+    x: (most(across.filter(({ parameter }) => parameter)) ?? most(across.filter(({ key }) => key !== 'memory')) ?? across[0]).key,
     by: 'memory',
     logarithmic: false,
     kept: new Map(), // dimension -> the one value (as text) whose points are shown
@@ -85,9 +90,9 @@ function showTable(points, dimensions, measures) {
   const columns = [
     { key: 'point', title: 'point', help: 'its number in the study', value: (row) => row.point },
     ...dimensions.map(({ key, values }) => ({ ...text(key), text: !values.every((value) => typeof value === 'number'), hidden: values.length < 2 && key !== 'memory' })),
-    ...measures.map(({ key, help, format }) => ({ key, title: key, help, format, hidden: !SHOWN_MEASURES.includes(key), value: (row) => (isDone(row) ? row[key] : null) })),
     { ...text('state'), hidden: points.every(isDone) },
     { ...text('error'), hidden: points.every(({ error }) => !error) },
+    ...measures.map(({ key, help, format }) => ({ key, title: key, help, format, hidden: !SHOWN_MEASURES.includes(key), value: (row) => (isDone(row) ? row[key] : null) })),
   ];
   makeTable(byId('sweep-table'), columns, { rows: points, filter: 'filter: uvm, ratio<1.2, state=failed ...', empty: 'There are no points.' });
 }
