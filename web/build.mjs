@@ -44,7 +44,9 @@ async function licences(packages) {
     const about = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     texts.push(`==== ${name} ${about.version} (${about.license}) ====`);
     const inner = await readdir(join(folder, 'licenses')).catch(() => []);
-    const files = [...(await readdir(folder)), ...inner.map((file) => `licenses/${file}`)].filter((file) => /^(licenses\/)?(LICENSE|NOTICE)(\.\w+|-\w+)?$/.test(file)).sort();
+    const files = [...(await readdir(folder)), ...inner.map((file) => `licenses/${file}`)]
+      .filter((file) => /^(licenses\/)?(LICENSE|NOTICE)(\.\w+|-\w+)?$/.test(file))
+      .sort();
     for (const file of files) texts.push((await readFile(join(folder, file), 'utf8')).trim());
     if (!files.length) throw new Error(`${name}: has no licence text`);
   }
@@ -64,7 +66,11 @@ if (/<\/script/i.test(script.text)) throw new Error('the bundle holds the end of
 const hash = createHash('sha256').update(script.text).digest('base64');
 const escapeHtml = (text) => text.replace(/[&<>]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[c]);
 let html = await readFile(join(here, 'page.html'), 'utf8');
-html = fill(html, 'policy', `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'`);
+html = fill(
+  html,
+  'policy',
+  `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'`,
+);
 html = fill(html, 'style', style.text);
 html = fill(html, 'licences', escapeHtml(await licences(script.packages)));
 html = fill(html, 'script', script.text);

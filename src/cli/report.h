@@ -11,7 +11,8 @@ int report_page(const char *kind, const char *file, const char *json, size_t siz
 
 /* Whether the file begins as databases of SQLite do. False also for one that cannot be read. */
 bool report_sweep_is(const char *path);
-/* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not). Returns the exit status. */
+/* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not). Returns the
+ * exit status. */
 int report_sweep(const char *file, const char *csv, const char *html);
 
 #endif

@@ -18,7 +18,8 @@ bool report_sweep_is(const char *path) {
   char found[sizeof magic] = {0};
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
-  bool same = pread(fd, found, sizeof found, 0) == (ssize_t)sizeof found && !memcmp(found, magic, sizeof magic); /* pread: a pipe loses nothing */
+  /* pread: a pipe loses nothing */
+  bool same = pread(fd, found, sizeof found, 0) == (ssize_t)sizeof found && !memcmp(found, magic, sizeof magic);
   close(fd);
   return same;
 }
@@ -45,14 +46,16 @@ static ff_status page_data(const char *file, ff_text *json, ff_error *error) {
   status = sweep_results_read(file, &(sweep_query){.where = first}, SWEEP_JSON, json, error);
   ff_text_add(json, "}");
   if (!status && total > PAGE_POINTS)
-    cli_fail(CLI_DONE, "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv` gives the others)", PAGE_POINTS, (unsigned long long)total);
+    cli_fail(CLI_DONE, "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv` gives the others)",
+             PAGE_POINTS, (unsigned long long)total);
   return status;
 }
 
 static int write_page(const char *file, const char *html) {
   ff_text json = {0};
   ff_error error;
-  int status = page_data(file, &json, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message) : report_page("results", file, json.chars, json.length, html);
+  int status = page_data(file, &json, &error) ? cli_fail(CLI_BAD_FILE, "%s", error.message)
+                                              : report_page("results", file, json.chars, json.length, html);
   free(json.chars);
   return status;
 }

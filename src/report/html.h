@@ -18,9 +18,9 @@
 /* Adds `json` (valid JSON) to *out such that it may stand in an HTML element `script`. */
 void report_html_embed(const char *json, size_t size, ff_text *out);
 
-/* The page `page` (its whole text) with the data {"kind": kind, "file": file, "counters": [names, units, meanings], kind: json} in its
- * place, added to *out. `kind` is a plain word; of the path `file` the reader sees the name; `json` must be valid JSON. FF_PARSE with `page_name` in
- * the message: the page has no place for data, or several. */
+/* The page `page` (its whole text) with the data {"kind": kind, "file": file, "counters": [[name, unit, meaning], ...], kind: json} in
+ * its place, added to *out. `kind` is a plain word; of the path `file` the reader sees the name; `json` must be valid JSON. FF_PARSE
+ * with `page_name` in the message: the page has no place for data, or several. */
 ff_status report_html_write(const char *page_name, const char *page, size_t page_size, const char *kind, const char *file,
                             const char *json, size_t size, ff_text *out, ff_error *error);
 

@@ -45,43 +45,60 @@ export async function open(file, options = {}) {
   const url = pathToFileURL(join(work, file)).href;
   page.on('console', (message) => !/willReadFrequently/.test(message.text()) && page.trouble.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => page.trouble.push(`error: ${error.message}`));
-  page.on('dialog', (dialog) => { page.trouble.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on('request', (request) => { if (request.url() !== url) page.trouble.push(`request: ${request.url().slice(0, 100)}`); });
+  page.on('dialog', (dialog) => {
+    page.trouble.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (request.url() !== url) page.trouble.push(`request: ${request.url().slice(0, 100)}`);
+  });
   await page.goto(url);
   return page;
 }
 
 // Waits until something that comes by itself (a message of the browser) is there, at most 20 s.
 export async function until(there) {
-  for (let i = 0; i < 400 && !there(); i++) await new Promise((done) => { setTimeout(done, 50); });
+  for (let i = 0; i < 400 && !there(); i++)
+    await new Promise((done) => {
+      setTimeout(done, 50);
+    });
 }
 
 // How many different colours the canvases of a figure have: one or two if nothing was drawn.
-export const colours = (page, figure) => page.evaluate((selector) => {
-  const found = new Set();
-  for (const canvas of document.querySelectorAll(`${selector} canvas`)) {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
-  }
-  return found.size;
-}, figure);
+export const colours = (page, figure) =>
+  page.evaluate((selector) => {
+    const found = new Set();
+    for (const canvas of document.querySelectorAll(`${selector} canvas`)) {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) found.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+    }
+    return found.size;
+  }, figure);
 
 // Whether some pixel of a figure has the colour of the style's variable.
-export const hasColour = (page, figure, name) => page.evaluate(([selector, variable]) => {
-  const hex = getComputedStyle(document.documentElement).getPropertyValue(`--${variable}`).trim();
-  const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  for (const canvas of document.querySelectorAll(`${selector} canvas`)) {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255 && wanted.every((c, k) => data[i + k] === c)) return true;
-  }
-  return false;
-}, [figure, name]);
+export const hasColour = (page, figure, name) =>
+  page.evaluate(
+    ([selector, variable]) => {
+      const hex = getComputedStyle(document.documentElement).getPropertyValue(`--${variable}`).trim();
+      const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+      for (const canvas of document.querySelectorAll(`${selector} canvas`)) {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255 && wanted.every((c, k) => data[i + k] === c)) return true;
+      }
+      return false;
+    },
+    [figure, name],
+  );
 
 // The texts of a table's column, by the data-key of its title.
-export const column = (page, table, key) => page.evaluate(([holder, wanted]) => {
-  const at = [...document.querySelectorAll(`${holder} thead th`)].findIndex((title) => title.dataset.key === wanted);
-  return [...document.querySelectorAll(`${holder} tbody tr`)].map((row) => row.children[at].textContent);
-}, [table, key]);
+export const column = (page, table, key) =>
+  page.evaluate(
+    ([holder, wanted]) => {
+      const at = [...document.querySelectorAll(`${holder} thead th`)].findIndex((title) => title.dataset.key === wanted);
+      return [...document.querySelectorAll(`${holder} tbody tr`)].map((row) => row.children[at].textContent);
+    },
+    [table, key],
+  );
 
 export async function finish() {
   await browser.close();

@@ -10,14 +10,58 @@ const HOSTILE_ALLOCATION = '</script><img src=x onerror="window.hurt = 4">'; // 
 
 // A run of three managers with numbers that this test knows.
 function sample() {
-  const allocation = (name, id, bytes, more) => ({ name, id, address: 0x200000000000 + id * 0x1000000, bytes, managed: id > 1, pinned: false, accesses: 10 * id, ...more });
-  const manager = (memory, ms, more) => ({ memory, machine: 'gtx480', complete: true, time_us: ms * 1e3, ratio: ms / 2, link_utilisation: 0.5, tlb_miss_rate: 0.25,
-    time_ps: ms * 1e9, kernel_ps: ms * 6e8, transfer_ps: 8e8, overlap_ps: 2e8, launches: 4, faults: 0, h2d_bytes: 1 << 20, d2h_bytes: 1 << 19, ...more,
-    kernels: [{ name: 'saxpy', launches: 1, time_ps: 2e8, faults: 7 * ms }, { name: HOSTILE, launches: 3, time_ps: 9e8 }, { name: 'gemm', launches: 2, time_ps: 5e8, faults: 2000 }],
-    allocations: [allocation('x', 1, 4096, {}), allocation(HOSTILE_ALLOCATION, 2, 1 << 21, { refaults: 3 }), allocation('z', 3, 1 << 20, {})] });
-  return { schema: 1, version: '0.1.0', command: './app --name "<b>bold</b>"', complete: true, notes: [`a note with ${HOSTILE}`],
-    runs: [manager('copy', 2), manager('demand', 16, { faults: 2930 }), manager(`replay+<i>x</i>`, 4, { faults: 2929 }), { ...manager('big', 1), error: 'it does not fit' }],
-    host: { wall_s: 0.4, cpu_s: 0.7, peak_rss_bytes: 84000000, thread_instructions: 1000 } };
+  const allocation = (name, id, bytes, more) => ({
+    name,
+    id,
+    address: 0x200000000000 + id * 0x1000000,
+    bytes,
+    managed: id > 1,
+    pinned: false,
+    accesses: 10 * id,
+    ...more,
+  });
+  const manager = (memory, ms, more) => ({
+    memory,
+    machine: 'gtx480',
+    complete: true,
+    time_us: ms * 1e3,
+    ratio: ms / 2,
+    link_utilisation: 0.5,
+    tlb_miss_rate: 0.25,
+    time_ps: ms * 1e9,
+    kernel_ps: ms * 6e8,
+    transfer_ps: 8e8,
+    overlap_ps: 2e8,
+    launches: 4,
+    faults: 0,
+    h2d_bytes: 1 << 20,
+    d2h_bytes: 1 << 19,
+    ...more,
+    kernels: [
+      { name: 'saxpy', launches: 1, time_ps: 2e8, faults: 7 * ms },
+      { name: HOSTILE, launches: 3, time_ps: 9e8 },
+      { name: 'gemm', launches: 2, time_ps: 5e8, faults: 2000 },
+    ],
+    allocations: [
+      allocation('x', 1, 4096, {}),
+      allocation(HOSTILE_ALLOCATION, 2, 1 << 21, { refaults: 3 }),
+      allocation('z', 3, 1 << 20, {}),
+    ],
+  });
+  return {
+    schema: 1,
+    version: '0.1.0',
+    command: './app --name "<b>bold</b>"',
+    complete: true,
+    notes: [`a note with ${HOSTILE}`],
+    runs: [
+      manager('copy', 2),
+      manager('demand', 16, { faults: 2930 }),
+      manager(`replay+<i>x</i>`, 4, { faults: 2929 }),
+      { ...manager('big', 1), error: 'it does not fit' },
+    ],
+    host: { wall_s: 0.4, cpu_s: 0.7, peak_rss_bytes: 84000000, thread_instructions: 1000 },
+  };
 }
 
 writeFileSync(join(work, 'run.json'), JSON.stringify(sample()));
@@ -31,14 +75,22 @@ expect('elements made of names', await page.evaluate(() => document.querySelecto
 expect('scripts', await page.evaluate(() => document.scripts.length), 2);
 expect('the note', await page.textContent('#notes'), `a note with ${HOSTILE}`);
 expect('the failure line', await page.isVisible('#failure'), false);
-expect('only the page\'s own script may run', await page.evaluate(() => {
-  const script = document.createElement('script');
-  script.textContent = 'window.hurt = 3';
-  document.body.append(script);
-  return window.hurt ?? 'not hurt';
-}), 'not hurt');
+expect(
+  "only the page's own script may run",
+  await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'window.hurt = 3';
+    document.body.append(script);
+    return window.hurt ?? 'not hurt';
+  }),
+  'not hurt',
+);
 await until(() => page.trouble.length > 0);
-expect('the browser\'s word about that', page.trouble.splice(0).map((what) => /violates.*Content Security Policy/.test(what)), [true]);
+expect(
+  "the browser's word about that",
+  page.trouble.splice(0).map((what) => /violates.*Content Security Policy/.test(what)),
+  [true],
+);
 await page.evaluate(() => document.querySelector('body > script:last-child').remove());
 
 // ---- the bars ----
@@ -47,19 +99,19 @@ for (const part of ['kernel', 'both', 'in', 'rest']) expect(`the bars' ${part}`,
 const canvas = await page.locator('#bars canvas').first().boundingBox();
 await page.mouse.move(canvas.x + 260, canvas.y + 40 + 32 * 2 + 12);
 await page.waitForSelector('#bars .tip');
-expect('the bar\'s tip', (await page.textContent('#bars .tip')).includes('replay+<i>x</i>'));
+expect("the bar's tip", (await page.textContent('#bars .tip')).includes('replay+<i>x</i>'));
 expect('elements made by the tip', await page.evaluate(() => document.querySelectorAll('.tip strong i').length), 0);
 await page.click('[data-scale=share]');
 expect('the pressed button', await page.getAttribute('[data-scale=share]', 'aria-pressed'), 'true');
 
 // ---- the selector ----
 const choices = await page.locator('#manager option').allTextContents();
-expect('the selector\'s managers', choices, ['copy', 'demand', 'replay+<i>x</i>', 'big']);
+expect("the selector's managers", choices, ['copy', 'demand', 'replay+<i>x</i>', 'big']);
 expect('what it starts with', await page.inputValue('#manager'), '1');
 expect('far-faults under demand', (await column(page, '#kernel-table', 'faults')).sort(), ['0', '112', '2000']);
 await page.selectOption('#manager', '2');
 expect('far-faults under replay', (await column(page, '#kernel-table', 'faults')).sort(), ['0', '2000', '28']);
-expect('the headings\' manager', await page.textContent('#kernels h2'), 'Kernels under replay+<i>x</i>');
+expect("the headings' manager", await page.textContent('#kernels h2'), 'Kernels under replay+<i>x</i>');
 await page.click('#manager-table tbody tr:nth-child(1)');
 expect('a row chooses its manager', await page.inputValue('#manager'), '0');
 await page.selectOption('#manager', '3');
@@ -95,20 +147,24 @@ const light = await page.evaluate(() => getComputedStyle(document.body).backgrou
 await page.click('#theme');
 expect('the dark theme', await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
 expect('its background', (await page.evaluate(() => getComputedStyle(document.body).backgroundColor)) !== light);
-expect('the bars\' colour in it', await hasColour(page, '#bars', 'kernel'));
+expect("the bars' colour in it", await hasColour(page, '#bars', 'kernel'));
 await page.setViewportSize({ width: 400, height: 800 });
 expect('the page is as wide as the window', await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
 expect('trouble', page.trouble, []);
 expect('hurt', await page.evaluate(() => window.hurt ?? 'not hurt'), 'not hurt');
 const dark = await open('run.html', { colorScheme: 'dark' });
-expect('dark by the system\'s choice', await dark.evaluate(() => document.documentElement.dataset.theme), 'dark');
+expect("dark by the system's choice", await dark.evaluate(() => document.documentElement.dataset.theme), 'dark');
 expect('the bars in it', (await colours(dark, '#bars')) > 5);
 expect('trouble in it', dark.trouble, []);
 
 // ---- a run as farfault writes it, and one without managers ----
 run('report', join(source, 'tests/unit/report/golden/sample.json'), '--html', 'golden.html');
 const golden = await open('golden.html');
-expect('managers of the golden run', await golden.locator('#manager option').count(), JSON.parse(readFileSync(join(source, 'tests/unit/report/golden/sample.json'))).runs.length);
+expect(
+  'managers of the golden run',
+  await golden.locator('#manager option').count(),
+  JSON.parse(readFileSync(join(source, 'tests/unit/report/golden/sample.json'))).runs.length,
+);
 expect('trouble in it', golden.trouble, []);
 writeFileSync(join(work, 'none.json'), JSON.stringify({ ...sample(), runs: [] }));
 run('report', 'none.json', '--html', 'none.html');

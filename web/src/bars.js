@@ -24,14 +24,24 @@ function partsOf(run) {
 
 function barTip(run, parts) {
   if (run.error) return tip(run.memory, [], `could not run the program: ${run.error}`);
-  const rows = PARTS.filter(({ key }) => parts[key] !== undefined)
-    .map((part) => [part.name, `${time(parts[part.key])} (${share(parts[part.key] / run.time_ps)})`, colour(part.colour)]);
-  return tip(run.memory, [['time', time(run.time_ps)], ['ratio to copy', ratio(run.ratio)], ...rows], 'Click: show this manager in the figures below.');
+  const rows = PARTS.filter(({ key }) => parts[key] !== undefined).map((part) => [
+    part.name,
+    `${time(parts[part.key])} (${share(parts[part.key] / run.time_ps)})`,
+    colour(part.colour),
+  ]);
+  return tip(
+    run.memory,
+    [['time', time(run.time_ps)], ['ratio to copy', ratio(run.ratio)], ...rows],
+    'Click: show this manager in the figures below.',
+  );
 }
 
 // Where a close-up of the shorter bars ends, if longer ones dwarf them: a bit above the longest of the shorter half. Infinity: they do not.
 function closeUp(runs) {
-  const times = runs.filter((run) => !run.error && run.time_ps).map((run) => run.time_ps).sort((a, b) => a - b);
+  const times = runs
+    .filter((run) => !run.error && run.time_ps)
+    .map((run) => run.time_ps)
+    .sort((a, b) => a - b);
   const end = 1.5 * (times[Math.floor(times.length / 2)] ?? 0);
   return times[times.length - 1] > 3 * end ? end : Infinity;
 }
@@ -45,44 +55,87 @@ export function drawBars(holder, runs, onChoose, isChosen) {
   const close = closeUp(runs);
   let scale = 'time';
   const largest = Math.max(1, ...runs.map((run, i) => (parts[i].kernel === undefined ? 0 : run.time_ps)));
-  const valuesOf = (i) => { // what is beyond a close-up's end is cut off
+  const valuesOf = (i) => {
+    // what is beyond a close-up's end is cut off
     let left = scale === 'close' ? close : Infinity;
-    return Object.fromEntries(used.map(({ key }) => {
-      const shown = Math.min(left, parts[i][key] ?? 0);
-      left -= shown;
-      return [key, shown / (scale === 'share' ? runs[i].time_ps || 1 : 1)];
-    }));
+    return Object.fromEntries(
+      used.map(({ key }) => {
+        const shown = Math.min(left, parts[i][key] ?? 0);
+        left -= shown;
+        return [key, shown / (scale === 'share' ? runs[i].time_ps || 1 : 1)];
+      }),
+    );
   };
   const endLabel = ({ dataIndex: i }) => {
     if (runs[i].error) return 'could not run';
     return `${scale === 'close' && runs[i].time_ps > close ? '▸ ' : ''}${time(runs[i].time_ps)}  ${ratio(runs[i].ratio)}`;
   };
   const options = (width) => {
-    const room = nameRoom(runs.map(({ memory }) => memory), width);
+    const room = nameRoom(
+      runs.map(({ memory }) => memory),
+      width,
+    );
     const shares = scale === 'share';
     const values = runs.map((_, i) => valuesOf(i));
-    const axis = shares ? { name: '%', format: (v) => String(Math.round(v * 100)) } : axisOf(Math.min(largest, scale === 'close' ? close : Infinity), 'time');
+    const axis = shares
+      ? { name: '%', format: (v) => String(Math.round(v * 100)) }
+      : axisOf(Math.min(largest, scale === 'close' ? close : Infinity), 'time');
     const look = axisLook();
     return {
-      tooltip: tooltip({ trigger: 'axis', axisPointer: { type: 'shadow' }, formatter: (list) => barTip(runs[list[0].dataIndex], parts[list[0].dataIndex]) }),
+      tooltip: tooltip({
+        trigger: 'axis',
+        axisPointer: { type: 'shadow' },
+        formatter: (list) => barTip(runs[list[0].dataIndex], parts[list[0].dataIndex]),
+      }),
       legend: legend({ top: 0, left: 0, data: used.map(({ name }) => name) }),
       grid: { left: room, right: width < 600 ? 112 : 130, top: width < 600 ? 72 : 40, bottom: 44, outerBoundsMode: 'none' },
-      xAxis: { ...look, type: 'value', max: shares ? 1 : scale === 'close' ? close : undefined, name: shares ? 'share of the run\'s time (%)' : `time (${axis.name})`, nameLocation: 'middle', nameGap: 28,
-        splitNumber: width < 600 ? 3 : 6, axisLabel: { ...look.axisLabel, formatter: axis.format } },
-      yAxis: { ...look, type: 'category', inverse: true, data: runs.map(({ memory }) => memory), triggerEvent: true,
-        axisLabel: { ...look.axisLabel, fontSize: 13, formatter: (name) => cutMiddle(name, room - 12, 13),
-          color: (name, i) => (isChosen(i) ? colour('accent') : colour('text')) } },
+      xAxis: {
+        ...look,
+        type: 'value',
+        max: shares ? 1 : scale === 'close' ? close : undefined,
+        name: shares ? "share of the run's time (%)" : `time (${axis.name})`,
+        nameLocation: 'middle',
+        nameGap: 28,
+        splitNumber: width < 600 ? 3 : 6,
+        axisLabel: { ...look.axisLabel, formatter: axis.format },
+      },
+      yAxis: {
+        ...look,
+        type: 'category',
+        inverse: true,
+        data: runs.map(({ memory }) => memory),
+        triggerEvent: true,
+        axisLabel: {
+          ...look.axisLabel,
+          fontSize: 13,
+          formatter: (name) => cutMiddle(name, room - 12, 13),
+          color: (name, i) => (isChosen(i) ? colour('accent') : colour('text')),
+        },
+      },
       series: [
-        ...used.map((part) => ({ type: 'bar', stack: 'time', name: part.name, barMaxWidth: 22, itemStyle: { color: colour(part.colour), borderColor: colour('card'), borderWidth: 0.5 },
-          data: values.map((value) => value[part.key]) })),
-        { type: 'bar', stack: 'time', name: 'total', data: runs.map(() => 0), silent: true,
-          label: { show: true, position: 'right', color: colour('text'), fontSize: 12, formatter: endLabel } },
+        ...used.map((part) => ({
+          type: 'bar',
+          stack: 'time',
+          name: part.name,
+          barMaxWidth: 22,
+          itemStyle: { color: colour(part.colour), borderColor: colour('card'), borderWidth: 0.5 },
+          data: values.map((value) => value[part.key]),
+        })),
+        {
+          type: 'bar',
+          stack: 'time',
+          name: 'total',
+          data: runs.map(() => 0),
+          silent: true,
+          label: { show: true, position: 'right', color: colour('text'), fontSize: 12, formatter: endLabel },
+        },
       ],
     };
   };
   const made = makeChart(holder, options, (width) => runs.length * 32 + (width < 600 ? 120 : 88));
   holder.dataset.marks = String(used.length * runs.filter((_, i) => parts[i].kernel !== undefined).length);
-  made.chart.getZr().on('click', (event) => { // anywhere in a bar's row, its name too
+  made.chart.getZr().on('click', (event) => {
+    // anywhere in a bar's row, its name too
     const [, row] = made.chart.convertFromPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY]) ?? [];
     if (row >= 0 && row < runs.length) onChoose(Math.round(row));
   });

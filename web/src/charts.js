@@ -7,8 +7,19 @@ import * as echarts from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { colour, whenChanged } from './theme.js';
 
-echarts.use([BarChart, CustomChart, LineChart, ScatterChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent,
-  TitleComponent, TooltipComponent, CanvasRenderer]);
+echarts.use([
+  BarChart,
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  DataZoomComponent,
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TitleComponent,
+  TooltipComponent,
+  CanvasRenderer,
+]);
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 const drawn = new Set();

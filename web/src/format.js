@@ -2,9 +2,27 @@
 // Numbers for people, as the command line writes them: three significant digits, times in units of thousand from ps to s, bytes in
 // units of 1024. A number that is not there is "-".
 
-const TIMES = [['ps', 1], ['ns', 1e3], ['us', 1e6], ['ms', 1e9], ['s', 1e12]];
-const SIZES = [['B', 1], ['KiB', 2 ** 10], ['MiB', 2 ** 20], ['GiB', 2 ** 30], ['TiB', 2 ** 40]];
-const COUNTS = [['', 1], ['k', 1e3], ['M', 1e6], ['G', 1e9], ['T', 1e12]];
+const TIMES = [
+  ['ps', 1],
+  ['ns', 1e3],
+  ['us', 1e6],
+  ['ms', 1e9],
+  ['s', 1e12],
+];
+const SIZES = [
+  ['B', 1],
+  ['KiB', 2 ** 10],
+  ['MiB', 2 ** 20],
+  ['GiB', 2 ** 30],
+  ['TiB', 2 ** 40],
+];
+const COUNTS = [
+  ['', 1],
+  ['k', 1e3],
+  ['M', 1e6],
+  ['G', 1e9],
+  ['T', 1e12],
+];
 
 export const isNumber = (value) => typeof value === 'number' && Number.isFinite(value);
 

@@ -8,21 +8,48 @@ import { colour } from './theme.js';
 import { margins } from './timeline.js';
 import { followZoom, zoomOptions } from './zoom.js';
 
-const LEVELS = 16;  // of a colour
-const BANDS = 12;   // allocations that are shown before all are asked for
-const GAP = 8;      // pixels between bands
-const PLOT = 380;   // pixels that the bands may take together, if that leaves each enough
+const LEVELS = 16; // of a colour
+const BANDS = 12; // allocations that are shown before all are asked for
+const GAP = 8; // pixels between bands
+const PLOT = 380; // pixels that the bands may take together, if that leaves each enough
 
 export const VIEWS = [
-  { key: 'pages', name: 'pages on the GPU', explain: 'A band is an allocation, from its first byte (top) to its last; a cell is a stretch of its addresses during a stretch of time, its blue the stronger the more of it is in GPU memory. '
-    + 'Cells with far-faults and with evictions have their colour.',
-  look: 'Look for bands that fill, empty and fill again (thrashing), for diagonal fronts of far-faults (a kernel that walks through an array: a prefetcher could run ahead of it), and for pages that are there long before or after they are used.' },
-  { key: 'accesses', name: 'accesses', list: 'accesses', shade: 'kernel', unit: 'warp accesses', explain: 'How often kernels touched each part of each allocation (logarithmic: each shade is a multiple of the one before).',
-    look: 'Look for parts that are read again and again, and for allocations that only one kernel needs.' },
-  { key: 'faults', name: 'far-faults', list: 'faults', shade: 'fault', unit: 'far-faults', explain: 'How many far-faults were served in each part of each allocation (logarithmic).',
-    look: 'Look for rows that fault more than once: their pages were thrown out, or taken back by the CPU, while they were still wanted.' },
-  { key: 'evicted', name: 'evictions', list: 'evicted_bytes', shade: 'evict', unit: 'evicted', bytes: true, explain: 'What had to leave GPU memory to make room, by where it lay (logarithmic).',
-    look: 'Look for evictions right before far-faults in the same row: the wrong pages went.' },
+  {
+    key: 'pages',
+    name: 'pages on the GPU',
+    explain:
+      'A band is an allocation, from its first byte (top) to its last; a cell is a stretch of its addresses during a stretch of time, its blue the stronger the more of it is in GPU memory. ' +
+      'Cells with far-faults and with evictions have their colour.',
+    look: 'Look for bands that fill, empty and fill again (thrashing), for diagonal fronts of far-faults (a kernel that walks through an array: a prefetcher could run ahead of it), and for pages that are there long before or after they are used.',
+  },
+  {
+    key: 'accesses',
+    name: 'accesses',
+    list: 'accesses',
+    shade: 'kernel',
+    unit: 'warp accesses',
+    explain: 'How often kernels touched each part of each allocation (logarithmic: each shade is a multiple of the one before).',
+    look: 'Look for parts that are read again and again, and for allocations that only one kernel needs.',
+  },
+  {
+    key: 'faults',
+    name: 'far-faults',
+    list: 'faults',
+    shade: 'fault',
+    unit: 'far-faults',
+    explain: 'How many far-faults were served in each part of each allocation (logarithmic).',
+    look: 'Look for rows that fault more than once: their pages were thrown out, or taken back by the CPU, while they were still wanted.',
+  },
+  {
+    key: 'evicted',
+    name: 'evictions',
+    list: 'evicted_bytes',
+    shade: 'evict',
+    unit: 'evicted',
+    bytes: true,
+    explain: 'What had to leave GPU memory to make room, by where it lay (logarithmic).',
+    look: 'Look for evictions right before far-faults in the same row: the wrong pages went.',
+  },
 ];
 
 /* ---- cells ---- */
@@ -41,7 +68,8 @@ function gridOf(map, bins, list) {
 function residentGrid(map, bins) {
   const grid = new Float64Array(map.rows * bins).fill(-1);
   const list = map.resident_bytes;
-  for (let i = 0; list && i + 2 < list.length; i += 3) if (list[i] < bins && list[i + 1] < map.rows) grid[list[i + 1] * bins + list[i]] = list[i + 2];
+  for (let i = 0; list && i + 2 < list.length; i += 3)
+    if (list[i] < bins && list[i + 1] < map.rows) grid[list[i + 1] * bins + list[i]] = list[i + 2];
   for (let row = 0; row < map.rows; row++) {
     let level = 0;
     for (let at = row * bins; at < (row + 1) * bins; at++) {
@@ -77,7 +105,8 @@ const Cells = echarts.graphic.extendShape({
   shape: { rectangles: [], x: 0, y: 0, bin: 1, row: 1 },
   buildPath(pen, { rectangles, x, y, bin, row }) {
     const thin = row < 3 ? 0 : 0.5; // a line between cells, where there is room for one
-    for (const [first, length, at] of rectangles) pen.rect(x + first * bin, y + at * row, Math.max(0.7, length * bin - (bin < 6 ? 0 : 0.5)), Math.max(0.7, row - thin));
+    for (const [first, length, at] of rectangles)
+      pen.rect(x + first * bin, y + at * row, Math.max(0.7, length * bin - (bin < 6 ? 0 : 0.5)), Math.max(0.7, row - thin));
   },
 });
 echarts.graphic.registerShape('cells', Cells);
@@ -108,7 +137,13 @@ function layout(bands) {
 function bandsOf(run, all) {
   const { maps } = run.history.heat;
   const name = (map) => run.allocations?.find(({ id }) => id === map.allocation)?.name ?? `allocation ${map.allocation}`;
-  const shown = all || maps.length <= BANDS ? maps : [...maps].sort((a, b) => b.bytes - a.bytes).slice(0, BANDS).sort((a, b) => a.allocation - b.allocation);
+  const shown =
+    all || maps.length <= BANDS
+      ? maps
+      : [...maps]
+          .sort((a, b) => b.bytes - a.bytes)
+          .slice(0, BANDS)
+          .sort((a, b) => a.allocation - b.allocation);
   return shown.map((map) => ({ map, name: name(map) }));
 }
 
@@ -125,7 +160,10 @@ function layersOf(band, view, bins, most) {
   band.evicted = gridOf(map, bins, map.evicted_bytes);
   const at = (grid) => (row, bin) => (grid[row * bins + bin] ? LEVELS : 0);
   return [
-    { shade: 'kernel', runs: runsByLevel(map, bins, (row, bin) => Math.ceil((LEVELS * 0.6 * band.resident[row * bins + bin]) / rowBytes(map, row))) },
+    {
+      shade: 'kernel',
+      runs: runsByLevel(map, bins, (row, bin) => Math.ceil((LEVELS * 0.6 * band.resident[row * bins + bin]) / rowBytes(map, row))),
+    },
     { shade: 'evict', runs: runsByLevel(map, bins, at(band.evicted)) },
     { shade: 'fault', runs: runsByLevel(map, bins, at(band.faults)) },
   ];
@@ -145,10 +183,31 @@ function bandShapes(band, heat, bins, params, api) {
   const plot = params.coordSys;
   const scale = { x: left, y: top, bin: (right - left) / bins, row: (bottom - top) / band.map.rows };
   const [plotEnd] = api.coord([band.end, 0]);
-  const clipPath = { type: 'rect', shape: { x: plot.x, y: top, width: Math.max(0, Math.min(plot.x + plot.width, plotEnd) - plot.x), height: bottom - top } };
-  const cells = band.layers.flatMap(({ shade, runs }) => [...runs].map(([level, rectangles]) => ({ type: 'cells', shape: { rectangles, ...scale }, style: { fill: mixed(shade, level) }, silent: true })));
-  return { type: 'group', silent: true, children: [{ type: 'rect', shape: { x: plot.x, y: top, width: plot.width, height: bottom - top }, style: { fill: colour('absent') }, silent: true },
-    { type: 'group', clipPath, children: cells }] };
+  const clipPath = {
+    type: 'rect',
+    shape: { x: plot.x, y: top, width: Math.max(0, Math.min(plot.x + plot.width, plotEnd) - plot.x), height: bottom - top },
+  };
+  const cells = band.layers.flatMap(({ shade, runs }) =>
+    [...runs].map(([level, rectangles]) => ({
+      type: 'cells',
+      shape: { rectangles, ...scale },
+      style: { fill: mixed(shade, level) },
+      silent: true,
+    })),
+  );
+  return {
+    type: 'group',
+    silent: true,
+    children: [
+      {
+        type: 'rect',
+        shape: { x: plot.x, y: top, width: plot.width, height: bottom - top },
+        style: { fill: colour('absent') },
+        silent: true,
+      },
+      { type: 'group', clipPath, children: cells },
+    ],
+  };
 }
 
 const legendEntry = (shade, level, text) => {
@@ -159,16 +218,29 @@ const legendEntry = (shade, level, text) => {
 
 // marked: [colour, name] of what the view of pages marks.
 function keyOf(view, most, marked) {
-  if (view.key === 'pages') return [legendEntry('absent', 0, 'not on the GPU'), legendEntry('kernel', LEVELS * 0.3, 'half of it'), legendEntry('kernel', LEVELS * 0.6, 'all of it on the GPU'), ...marked.map(([shade, text]) => legendEntry(shade, LEVELS, text))];
+  if (view.key === 'pages')
+    return [
+      legendEntry('absent', 0, 'not on the GPU'),
+      legendEntry('kernel', LEVELS * 0.3, 'half of it'),
+      legendEntry('kernel', LEVELS * 0.6, 'all of it on the GPU'),
+      ...marked.map(([shade, text]) => legendEntry(shade, LEVELS, text)),
+    ];
   const text = (value) => (view.bytes ? bytes(value) : `${count(value)} ${view.unit}`);
   const half = Math.round(Math.expm1(Math.log1p(most) / 2));
-  return [legendEntry('absent', 0, 'none'), ...(half > 1 && half < most ? [legendEntry(view.shade, LEVELS / 2, text(half))] : []), legendEntry(view.shade, LEVELS, `${text(most)} (most in a cell)`)];
+  return [
+    legendEntry('absent', 0, 'none'),
+    ...(half > 1 && half < most ? [legendEntry(view.shade, LEVELS / 2, text(half))] : []),
+    legendEntry(view.shade, LEVELS, `${text(most)} (most in a cell)`),
+  ];
 }
 
 function cellTip(band, view, heat, bin, row) {
   const { map } = band;
   const at = row * heat.bins + bin;
-  const rows = [['time', `${time(bin * heat.bin_ps)} to ${time((bin + 1) * heat.bin_ps)}`], ['bytes', `from ${bytes(row * map.row_bytes)}, ${bytes(rowBytes(map, row))}`]];
+  const rows = [
+    ['time', `${time(bin * heat.bin_ps)} to ${time((bin + 1) * heat.bin_ps)}`],
+    ['bytes', `from ${bytes(row * map.row_bytes)}, ${bytes(rowBytes(map, row))}`],
+  ];
   if (view.key === 'pages') {
     rows.push(['on the GPU', share(band.resident[at] / rowBytes(map, row)), mixed('kernel', LEVELS * 0.6)]);
     if (band.faults[at]) rows.push(['far-faults', count(band.faults[at]), colour('fault')]);
@@ -189,16 +261,52 @@ export function makeHeatMap(holder, key, notes, zoom) {
     const look = axisLook();
     const axis = axisOf(zoom.whole, 'time');
     const { heat } = run.history;
-    const labels = { type: 'custom', clip: false, silent: true, z: 3, data: bands.map((_, i) => [0, i]), encode: { x: -1, y: -1 }, renderItem: (params, api) => {
-      const band = bands[params.dataIndex];
-      const [, y] = api.coord([zoom.start, band.top + band.height / 2]);
-      return { type: 'text', style: { x: params.coordSys.x - 8, y, text: cutMiddle(band.name, left - 14), align: 'right', verticalAlign: 'middle', fill: colour('text'), fontSize: 12 } };
-    } };
-    const cells = { type: 'custom', clip: true, silent: true, data: bands.map((_, i) => [0, i]), encode: { x: -1, y: -1 }, renderItem: (params, api) => bandShapes(bands[params.dataIndex], heat, heat.bins, params, api) };
+    const labels = {
+      type: 'custom',
+      clip: false,
+      silent: true,
+      z: 3,
+      data: bands.map((_, i) => [0, i]),
+      encode: { x: -1, y: -1 },
+      renderItem: (params, api) => {
+        const band = bands[params.dataIndex];
+        const [, y] = api.coord([zoom.start, band.top + band.height / 2]);
+        return {
+          type: 'text',
+          style: {
+            x: params.coordSys.x - 8,
+            y,
+            text: cutMiddle(band.name, left - 14),
+            align: 'right',
+            verticalAlign: 'middle',
+            fill: colour('text'),
+            fontSize: 12,
+          },
+        };
+      },
+    };
+    const cells = {
+      type: 'custom',
+      clip: true,
+      silent: true,
+      data: bands.map((_, i) => [0, i]),
+      encode: { x: -1, y: -1 },
+      renderItem: (params, api) => bandShapes(bands[params.dataIndex], heat, heat.bins, params, api),
+    };
     return {
       grid: { left, right, top: 4, height, outerBoundsMode: 'none' },
-      xAxis: { ...look, type: 'value', min: 0, max: zoom.whole, splitNumber: width < 600 ? 3 : 8, splitLine: { show: false }, name: `time (${axis.name})`, nameLocation: 'middle', nameGap: 26,
-        axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, hideOverlap: true, formatter: axis.format } },
+      xAxis: {
+        ...look,
+        type: 'value',
+        min: 0,
+        max: zoom.whole,
+        splitNumber: width < 600 ? 3 : 8,
+        splitLine: { show: false },
+        name: `time (${axis.name})`,
+        nameLocation: 'middle',
+        nameGap: 26,
+        axisLabel: { ...look.axisLabel, showMinLabel: false, showMaxLabel: false, hideOverlap: true, formatter: axis.format },
+      },
       yAxis: { type: 'value', min: 0, max: height, inverse: true, show: false },
       dataZoom: zoomOptions(zoom, [0], null),
       series: [cells, labels],
@@ -207,7 +315,9 @@ export function makeHeatMap(holder, key, notes, zoom) {
 
   function showHover(event) {
     const { heat } = run.history;
-    const at = made.chart.containPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY]) ? made.chart.convertFromPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY]) : null;
+    const at = made.chart.containPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY])
+      ? made.chart.convertFromPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY])
+      : null;
     const band = at && bands.find(({ top, height: h }) => at[1] >= top && at[1] < top + h);
     const bin = at && Math.floor(at[0] / heat.bin_ps);
     hover.hidden = !band || bin < 0 || bin >= heat.bins;
@@ -238,21 +348,45 @@ export function makeHeatMap(holder, key, notes, zoom) {
     made = makeChart(holder, options, () => height + 52);
     holder.append(hover);
     made.chart.getZr().on('mousemove', showHover);
-    made.chart.getZr().on('globalout', () => { hover.hidden = true; });
+    made.chart.getZr().on('globalout', () => {
+      hover.hidden = true;
+    });
     followZoom(made, zoom);
     return undefined;
   }
 
   function showKey(most) {
     const some = (list) => bands.some(({ map }) => map[list]?.length);
-    key.replaceChildren(...keyOf(view, most, [...(some('faults') ? [['fault', 'far-fault']] : []), ...(some('evicted_bytes') ? [['evict', 'eviction']] : [])]));
+    key.replaceChildren(
+      ...keyOf(view, most, [
+        ...(some('faults') ? [['fault', 'far-fault']] : []),
+        ...(some('evicted_bytes') ? [['evict', 'eviction']] : []),
+      ]),
+    );
   }
 
   function sayWhatIsLeft(heat) {
     const hidden = heat.maps.length - bands.length;
     notes.replaceChildren(`A cell is ${time(heat.bin_ps)} wide. `);
-    if (heat.left_out) notes.append(`The file has the maps of the first ${heat.maps.length} allocations that were used, and none of ${count(heat.left_out)} more. `);
-    if (hidden > 0) notes.append(`The ${BANDS} largest allocations of ${heat.maps.length} are shown. `, element('button', { type: 'button', onclick: () => { all = true; draw(); } }, 'show all'));
+    if (heat.left_out)
+      notes.append(
+        `The file has the maps of the first ${heat.maps.length} allocations that were used, and none of ${count(heat.left_out)} more. `,
+      );
+    if (hidden > 0)
+      notes.append(
+        `The ${BANDS} largest allocations of ${heat.maps.length} are shown. `,
+        element(
+          'button',
+          {
+            type: 'button',
+            onclick: () => {
+              all = true;
+              draw();
+            },
+          },
+          'show all',
+        ),
+      );
   }
 
   return {

@@ -14,7 +14,11 @@ export function makeHistory() {
   let run = null;
   let wanted = VIEWS[0].key;
 
-  for (const [id, factor] of [['zoom-in', 2], ['zoom-out', 0.5]]) byId(id).addEventListener('click', () => zoom.scale(factor));
+  for (const [id, factor] of [
+    ['zoom-in', 2],
+    ['zoom-out', 0.5],
+  ])
+    byId(id).addEventListener('click', () => zoom.scale(factor));
   byId('zoom-whole').addEventListener('click', () => zoom.set(0, zoom.whole));
   whenChanged(map.redrawKey);
 
@@ -23,7 +27,23 @@ export function makeHistory() {
     byId('pages').hidden = !views.length;
     if (!views.length) return;
     const view = views.find(({ key }) => key === wanted) ?? views[0];
-    byId('map-choices').replaceChildren(...views.map(({ key, name }) => element('button', { type: 'button', 'data-view': key, 'aria-pressed': String(key === view.key), onclick: () => { wanted = key; showMap(); } }, name)));
+    byId('map-choices').replaceChildren(
+      ...views.map(({ key, name }) =>
+        element(
+          'button',
+          {
+            type: 'button',
+            'data-view': key,
+            'aria-pressed': String(key === view.key),
+            onclick: () => {
+              wanted = key;
+              showMap();
+            },
+          },
+          name,
+        ),
+      ),
+    );
     byId('pages-explain').replaceChildren(`${view.explain} `, element('span', { class: 'look' }, view.look));
     map.show(run, view);
   }

@@ -17,12 +17,19 @@ export const byId = (id) => document.getElementById(id);
 
 // What a pointer shows over a mark: a title and rows of [name, value] or [name, value, colour].
 export function tip(title, rows, note) {
-  return element('div', { class: 'tip' },
+  return element(
+    'div',
+    { class: 'tip' },
     element('strong', {}, title),
-    element('table', {}, rows.map(([name, value, colour]) => {
-      const mark = element('i');
-      if (colour) mark.style.background = colour;
-      return element('tr', {}, element('td', {}, colour ? mark : null, name), element('td', {}, value));
-    })),
-    note ? element('p', {}, note) : null);
+    element(
+      'table',
+      {},
+      rows.map(([name, value, colour]) => {
+        const mark = element('i');
+        if (colour) mark.style.background = colour;
+        return element('tr', {}, element('td', {}, colour ? mark : null, name), element('td', {}, value));
+      }),
+    ),
+    note ? element('p', {}, note) : null,
+  );
 }

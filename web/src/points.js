@@ -5,12 +5,16 @@ import { byUnit, isNumber, ratio, share, time } from './format.js';
 
 const FIXED = ['point', 'state', 'error', 'version', 'trace', 'trace_checksum', 'machine', 'machine_hash', 'memory'];
 const DERIVED = [
-  ['ratio', 'time over that of copy on the same machine, with the same parameters other than the size of GPU memory and those of paging', ratio],
+  [
+    'ratio',
+    'time over that of copy on the same machine, with the same parameters other than the size of GPU memory and those of paging',
+    ratio,
+  ],
   ['time_us', 'simulated time from the first operation to the end of the last', (value) => time(value * 1e6)],
   ['kernel_us', 'time during which at least one kernel ran', (value) => time(value * 1e6)],
   ['transfer_us', 'time during which the link carried data', (value) => time(value * 1e6)],
-  ['link_utilisation', 'the busier direction\'s share of the time', share],
-  ['tlb_miss_rate', 'share of the translations that the SM\'s TLB did not hold', share],
+  ['link_utilisation', "the busier direction's share of the time", share],
+  ['tlb_miss_rate', "share of the translations that the SM's TLB did not hold", share],
 ];
 
 const sizes = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
@@ -34,11 +38,14 @@ export function describe(points, counters) {
   const known = new Set([...FIXED, ...DERIVED.map(([key]) => key), ...counters.map(([key]) => key)]);
   const columns = Object.keys(points[0] ?? {});
   const parameters = columns.filter((key) => !known.has(key) && points.some((point) => point[key] !== null));
-  const dimensions = ['trace', 'machine', 'memory', ...parameters].filter((key) => columns.includes(key))
+  const dimensions = ['trace', 'machine', 'memory', ...parameters]
+    .filter((key) => columns.includes(key))
     .map((key) => ({ key, name: key, values: valuesOf(points, key), parameter: parameters.includes(key) }));
   const some = (key) => points.some((point) => isNumber(point[key]) && point[key] !== 0);
-  const measures = [...DERIVED.map(([key, help, format]) => ({ key, help, format })), ...counters.map(([key, unit, help]) => ({ key, help, format: byUnit(unit) }))]
-    .filter(({ key }) => some(key));
+  const measures = [
+    ...DERIVED.map(([key, help, format]) => ({ key, help, format })),
+    ...counters.map(([key, unit, help]) => ({ key, help, format: byUnit(unit) })),
+  ].filter(({ key }) => some(key));
   return { dimensions, measures };
 }
 

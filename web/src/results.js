@@ -6,25 +6,59 @@ import { makeSweepChart } from './sweepchart.js';
 import { makeTable } from './table.js';
 
 const code = (text) => element('code', {}, text);
-const SHOWN_MEASURES = ['ratio', 'time_us', 'faults', 'refaults', 'h2d_bytes', 'd2h_bytes', 'evicted_bytes', 'link_utilisation', 'tlb_miss_rate'];
+const SHOWN_MEASURES = [
+  'ratio',
+  'time_us',
+  'faults',
+  'refaults',
+  'h2d_bytes',
+  'd2h_bytes',
+  'evicted_bytes',
+  'link_utilisation',
+  'tlb_miss_rate',
+];
 
 const many = (number, one, more) => `${number} ${number === 1 ? one : more}`;
 
 function showSummary(points, dimensions, total) {
   const refused = points.filter(({ state }) => state === 'refused').length;
   const failed = points.filter((point) => !isDone(point)).length - refused;
-  byId('sweep-summary').replaceChildren(...dimensions.map(({ name, values }) => [element('dt', {}, name),
-    element('dd', {}, values.slice(0, 24).flatMap((value, i) => [i ? ', ' : '', code(valueText(value))]), values.length > 24 ? ` and ${values.length - 24} more` : '')]).flat());
+  byId('sweep-summary').replaceChildren(
+    ...dimensions
+      .map(({ name, values }) => [
+        element('dt', {}, name),
+        element(
+          'dd',
+          {},
+          values.slice(0, 24).flatMap((value, i) => [i ? ', ' : '', code(valueText(value))]),
+          values.length > 24 ? ` and ${values.length - 24} more` : '',
+        ),
+      ])
+      .flat(),
+  );
   const warnings = [];
-  if (total > points.length) warnings.push(`The database has ${total} points; this page holds the first ${points.length}. \`farfault results\` with --where and --csv gives the others.`);
-  if (refused) warnings.push(`${many(refused, 'point was', 'points were')} refused: the manager cannot run the program there (the column error of the table says why).`);
-  if (failed) warnings.push(`${many(failed, 'point', 'points')} failed (the column error of the table says why); the next sweep into this file tries again.`);
+  if (total > points.length)
+    warnings.push(
+      `The database has ${total} points; this page holds the first ${points.length}. \`farfault results\` with --where and --csv gives the others.`,
+    );
+  if (refused)
+    warnings.push(
+      `${many(refused, 'point was', 'points were')} refused: the manager cannot run the program there (the column error of the table says why).`,
+    );
+  if (failed)
+    warnings.push(
+      `${many(failed, 'point', 'points')} failed (the column error of the table says why); the next sweep into this file tries again.`,
+    );
   byId('sweep-warnings').replaceChildren(...warnings.map((text) => element('p', { class: 'warning' }, text)));
 }
 
 // A labelled <select>; choices: [[value, text]].
 function selectOf(label, choices, chosen, onChange) {
-  const select = element('select', { 'data-choice': label }, choices.map(([value, text]) => element('option', { value, selected: value === chosen }, text)));
+  const select = element(
+    'select',
+    { 'data-choice': label },
+    choices.map(([value, text]) => element('option', { value, selected: value === chosen }, text)),
+  );
   select.addEventListener('change', () => onChange(select.value));
   return element('label', { class: 'control' }, `${label} `, select);
 }
@@ -42,14 +76,23 @@ function showChart(points, dimensions, measures) {
     logarithmic: false,
     kept: new Map(), // dimension -> the one value (as text) whose points are shown
   };
-  if (state.x === state.by) state.by = (across.find(({ key }) => key !== state.x) ?? dimensions.find(({ key }) => key !== state.x))?.key ?? state.x;
+  if (state.x === state.by)
+    state.by = (across.find(({ key }) => key !== state.x) ?? dimensions.find(({ key }) => key !== state.x))?.key ?? state.x;
   // Whether the parameter means anything to the point's manager: where it does not, the point is there for comparison whatever is chosen.
-  const used = new Set(points.flatMap((point) => dimensions.filter(({ key }) => point[key] !== null).map(({ key }) => `${key} ${point.memory}`)));
+  const used = new Set(
+    points.flatMap((point) => dimensions.filter(({ key }) => point[key] !== null).map(({ key }) => `${key} ${point.memory}`)),
+  );
   const applies = (point, key) => used.has(`${key} ${point.memory}`);
   const controls = byId('sweep-controls');
-  const chart = makeSweepChart(byId('sweep-chart'), () => ({ ...state, measure: measures.find(({ key }) => key === state.y),
-    names: valuesOf(points, state.by), points: points.filter((point) => isDone(point) && [...state.kept].every(([key, value]) => valueText(point[key]) === value || !applies(point, key))),
-    describePoint: (point) => dimensions.map(({ key }) => [key, valueText(point[key])]) }));
+  const chart = makeSweepChart(byId('sweep-chart'), () => ({
+    ...state,
+    measure: measures.find(({ key }) => key === state.y),
+    names: valuesOf(points, state.by),
+    points: points.filter(
+      (point) => isDone(point) && [...state.kept].every(([key, value]) => valueText(point[key]) === value || !applies(point, key)),
+    ),
+    describePoint: (point) => dimensions.map(({ key }) => [key, valueText(point[key])]),
+  }));
 
   function change(key) {
     return (value) => {
@@ -67,20 +110,42 @@ function showChart(points, dimensions, measures) {
     const log = element('input', { type: 'checkbox', checked: state.logarithmic });
     log.addEventListener('change', () => change('logarithmic')(log.checked));
     controls.replaceChildren(
-      selectOf('show', measures.map(({ key }) => [key, key]), state.y, change('y')),
+      selectOf(
+        'show',
+        measures.map(({ key }) => [key, key]),
+        state.y,
+        change('y'),
+      ),
       selectOf('over', names, state.x, change('x')),
-      selectOf('a line per', dimensions.map(({ key }) => [key, key]), state.by, change('by')),
-      ...rest.map(({ key, values }) => selectOf(`only ${key}`, [['', 'all'], ...values.map((value) => [valueText(value), valueText(value)])], state.kept.get(key) ?? '', (value) => {
-        if (value) state.kept.set(key, value);
-        else state.kept.delete(key);
-        draw();
-      })),
-      element('label', { class: 'control' }, log, ' logarithmic'));
+      selectOf(
+        'a line per',
+        dimensions.map(({ key }) => [key, key]),
+        state.by,
+        change('by'),
+      ),
+      ...rest.map(({ key, values }) =>
+        selectOf(
+          `only ${key}`,
+          [['', 'all'], ...values.map((value) => [valueText(value), valueText(value)])],
+          state.kept.get(key) ?? '',
+          (value) => {
+            if (value) state.kept.set(key, value);
+            else state.kept.delete(key);
+            draw();
+          },
+        ),
+      ),
+      element('label', { class: 'control' }, log, ' logarithmic'),
+    );
     const { shared, levels } = chart.redraw();
     byId('sweep-notes').textContent = [
-      `${state.y}: ${measures.find(({ key }) => key === state.y).help}`, shared ? 'Several points share a place: the line goes through their geometric mean, each dot is a point.' : 'Each dot is a point.',
+      `${state.y}: ${measures.find(({ key }) => key === state.y).help}`,
+      shared ? 'Several points share a place: the line goes through their geometric mean, each dot is a point.' : 'Each dot is a point.',
       levels.length ? `Dashed: ${levels.join(', ')}, for which ${state.x} was not given or means nothing.` : '',
-    ].filter(Boolean).map((text) => text.replace(/\.?$/, '.')).join(' ');
+    ]
+      .filter(Boolean)
+      .map((text) => text.replace(/\.?$/, '.'))
+      .join(' ');
   }
   draw();
 }
@@ -89,12 +154,27 @@ function showTable(points, dimensions, measures) {
   const text = (key, title) => ({ key, title: title ?? key, text: true, value: (row) => row[key] });
   const columns = [
     { key: 'point', title: 'point', help: 'its number in the study', value: (row) => row.point },
-    ...dimensions.map(({ key, values }) => ({ ...text(key), text: !values.every((value) => typeof value === 'number'), hidden: values.length < 2 && key !== 'memory' })),
+    ...dimensions.map(({ key, values }) => ({
+      ...text(key),
+      text: !values.every((value) => typeof value === 'number'),
+      hidden: values.length < 2 && key !== 'memory',
+    })),
     { ...text('state'), hidden: points.every(isDone) },
     { ...text('error'), hidden: points.every(({ error }) => !error) },
-    ...measures.map(({ key, help, format }) => ({ key, title: key, help, format, hidden: !SHOWN_MEASURES.includes(key), value: (row) => (isDone(row) ? row[key] : null) })),
+    ...measures.map(({ key, help, format }) => ({
+      key,
+      title: key,
+      help,
+      format,
+      hidden: !SHOWN_MEASURES.includes(key),
+      value: (row) => (isDone(row) ? row[key] : null),
+    })),
   ];
-  makeTable(byId('sweep-table'), columns, { rows: points, filter: 'filter: uvm, ratio<1.2, state=failed ...', empty: 'There are no points.' });
+  makeTable(byId('sweep-table'), columns, {
+    rows: points,
+    filter: 'filter: uvm, ratio<1.2, state=failed ...',
+    empty: 'There are no points.',
+  });
 }
 
 export function showResults(data) {
@@ -105,7 +185,8 @@ export function showResults(data) {
   byId('results-page').hidden = false;
   const traces = valuesOf(points, 'trace').length;
   const machines = valuesOf(points, 'machine').length;
-  byId('subtitle').textContent = `${many(points.length, 'point', 'points')}: ${many(traces, 'recorded program', 'recorded programs')} on ${many(machines, 'machine', 'machines')}, simulated under ${many(valuesOf(points, 'memory').length, 'memory manager', 'memory managers')}`;
+  byId('subtitle').textContent =
+    `${many(points.length, 'point', 'points')}: ${many(traces, 'recorded program', 'recorded programs')} on ${many(machines, 'machine', 'machines')}, simulated under ${many(valuesOf(points, 'memory').length, 'memory manager', 'memory managers')}`;
   const { dimensions, measures } = describe(points, data.counters);
   showSummary(points, dimensions, total);
   byId('sweep-figure').hidden = !measures.length || !dimensions.length;

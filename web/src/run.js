@@ -15,7 +15,9 @@ const hasTime = (run) => !run.error && run.time_ps > 0;
 
 /* ---- In short ---- */
 
-function listItem(...content) { return element('li', {}, ...content); }
+function listItem(...content) {
+  return element('li', {}, ...content);
+}
 
 // What a reader would say about the run after a look at its bars.
 function verdict(runs) {
@@ -24,25 +26,68 @@ function verdict(runs) {
   const ideal = runs.find((run) => isIdeal(run) && hasTime(run));
   const lines = [];
   if (base && hasTime(base)) {
-    lines.push(listItem('With its own copies (', code(base.memory), ') the program takes ', strong(time(base.time_ps)), '; during ',
-      share(base.kernel_ps / base.time_ps), ' of it a kernel runs.'));
+    lines.push(
+      listItem(
+        'With its own copies (',
+        code(base.memory),
+        ') the program takes ',
+        strong(time(base.time_ps)),
+        '; during ',
+        share(base.kernel_ps / base.time_ps),
+        ' of it a kernel runs.',
+      ),
+    );
   }
   const [best] = others;
   const worst = others[others.length - 1];
   if (best) {
-    lines.push(listItem(`The fastest ${base && hasTime(base) ? 'other ' : ''}manager is `, code(best.memory), ': ', strong(time(best.time_ps)), best.ratio > 0 ? ` (${ratio(best.ratio)})` : '', '.'));
+    lines.push(
+      listItem(
+        `The fastest ${base && hasTime(base) ? 'other ' : ''}manager is `,
+        code(best.memory),
+        ': ',
+        strong(time(best.time_ps)),
+        best.ratio > 0 ? ` (${ratio(best.ratio)})` : '',
+        '.',
+      ),
+    );
   }
   if (worst && worst !== best) {
-    lines.push(listItem('The slowest is ', code(worst.memory), ': ', strong(time(worst.time_ps)), worst.ratio > 0 ? ` (${ratio(worst.ratio)})` : '',
-      worst.faults ? `, with ${count(worst.faults)} far-faults` : '', worst.evicted_bytes ? ` and ${bytes(worst.evicted_bytes)} evicted` : '', '.'));
+    lines.push(
+      listItem(
+        'The slowest is ',
+        code(worst.memory),
+        ': ',
+        strong(time(worst.time_ps)),
+        worst.ratio > 0 ? ` (${ratio(worst.ratio)})` : '',
+        worst.faults ? `, with ${count(worst.faults)} far-faults` : '',
+        worst.evicted_bytes ? ` and ${bytes(worst.evicted_bytes)} evicted` : '',
+        '.',
+      ),
+    );
   }
-  if (ideal) lines.push(listItem('Nothing can be faster than ', code(ideal.memory), ', where all data is on the GPU from the start: ', strong(time(ideal.time_ps)), '.'));
+  if (ideal)
+    lines.push(
+      listItem(
+        'Nothing can be faster than ',
+        code(ideal.memory),
+        ', where all data is on the GPU from the start: ',
+        strong(time(ideal.time_ps)),
+        '.',
+      ),
+    );
   for (const run of runs.filter(({ error }) => error)) lines.push(listItem(code(run.memory), ' could not run the program: ', run.error));
   return lines;
 }
 
 function tile(name, value, note) {
-  return element('div', { class: 'tile' }, element('span', { class: 'tile-name' }, name), element('span', { class: 'tile-value' }, value), element('span', { class: 'tile-note' }, note));
+  return element(
+    'div',
+    { class: 'tile' },
+    element('span', { class: 'tile-name' }, name),
+    element('span', { class: 'tile-value' }, value),
+    element('span', { class: 'tile-note' }, note),
+  );
 }
 
 function tiles(runs) {
@@ -59,7 +104,8 @@ function tiles(runs) {
 
 function warnings(run) {
   const found = [];
-  if (run.complete === false) found.push('The program did not end by itself, or its simulations did not: the numbers cover what was done until then.');
+  if (run.complete === false)
+    found.push('The program did not end by itself, or its simulations did not: the numbers cover what was done until then.');
   if (!run.runs.length) found.push('No memory manager was simulated (--memory none): there are no times to show.');
   return found.map((text) => element('p', { class: 'warning' }, text));
 }
@@ -68,8 +114,16 @@ function warnings(run) {
 
 // Columns of every counter that some row has, but those that are there already; hidden until chosen.
 function counterColumns(counters, rows, except) {
-  return counters.filter(([name]) => !except.includes(name) && rows.some((row) => row[name]))
-    .map(([name, unit, meaning]) => ({ key: name, title: name, help: meaning, hidden: true, value: (row) => row[name] ?? 0, format: byUnit(unit) }));
+  return counters
+    .filter(([name]) => !except.includes(name) && rows.some((row) => row[name]))
+    .map(([name, unit, meaning]) => ({
+      key: name,
+      title: name,
+      help: meaning,
+      hidden: true,
+      value: (row) => row[name] ?? 0,
+      format: byUnit(unit),
+    }));
 }
 
 // The named counters as columns with titles of their own.
@@ -82,38 +136,110 @@ function pick(counters, list) {
 
 function managerColumns(counters, runs) {
   const result = (value) => (row) => (row.error ? null : value(row));
-  const some = pick(counters, [['time_ps', 'time'], ['kernel_ps', 'kernels'], ['transfer_ps', 'transfers'], ['faults', 'far-faults'], ['h2d_bytes', 'to GPU'], ['d2h_bytes', 'to CPU'],
-    ['evicted_bytes', 'evicted']]);
+  const some = pick(counters, [
+    ['time_ps', 'time'],
+    ['kernel_ps', 'kernels'],
+    ['transfer_ps', 'transfers'],
+    ['faults', 'far-faults'],
+    ['h2d_bytes', 'to GPU'],
+    ['d2h_bytes', 'to CPU'],
+    ['evicted_bytes', 'evicted'],
+  ]);
   const derived = [
-    { key: 'ratio', title: 'ratio', help: 'time over that of copy (without copy: of the first manager)', value: (row) => row.ratio || null, format: ratio },
-    { key: 'link_utilisation', title: 'link used', help: 'the busier direction\'s share of the time', value: (row) => row.link_utilisation, format: share },
-    { key: 'tlb_miss_rate', title: 'TLB miss', help: 'share of the translations that the SM\'s TLB did not hold', value: (row) => row.tlb_miss_rate, format: share },
+    {
+      key: 'ratio',
+      title: 'ratio',
+      help: 'time over that of copy (without copy: of the first manager)',
+      value: (row) => row.ratio || null,
+      format: ratio,
+    },
+    {
+      key: 'link_utilisation',
+      title: 'link used',
+      help: "the busier direction's share of the time",
+      value: (row) => row.link_utilisation,
+      format: share,
+    },
+    {
+      key: 'tlb_miss_rate',
+      title: 'TLB miss',
+      help: "share of the translations that the SM's TLB did not hold",
+      value: (row) => row.tlb_miss_rate,
+      format: share,
+    },
   ];
   some.splice(1, 0, derived[0]);
-  const columns = [...some, ...derived.slice(1), ...counterColumns(counters, runs, some.map(({ key }) => key))];
+  const columns = [
+    ...some,
+    ...derived.slice(1),
+    ...counterColumns(
+      counters,
+      runs,
+      some.map(({ key }) => key),
+    ),
+  ];
   for (const column of columns) column.value = result(column.value);
   return [{ key: 'memory', title: 'memory', help: 'the memory manager', text: true, value: ({ memory }) => memory }, ...columns];
 }
 
 function kernelColumns(counters, rows) {
-  const some = pick(counters, [['launches', 'launches'], ['time_ps', 'time'], ['faults', 'far-faults'], ['fault_wait_ps', 'waiting for pages'], ['prefetched_bytes', 'prefetched'],
-    ['refaults', 'refaults'], ['sectors', 'sectors'], ['dram_read_bytes', 'DRAM read']]);
-  return [{ key: 'name', title: 'kernel', text: true, value: ({ name }) => name }, ...some, ...counterColumns(counters, rows, some.map(({ key }) => key))];
+  const some = pick(counters, [
+    ['launches', 'launches'],
+    ['time_ps', 'time'],
+    ['faults', 'far-faults'],
+    ['fault_wait_ps', 'waiting for pages'],
+    ['prefetched_bytes', 'prefetched'],
+    ['refaults', 'refaults'],
+    ['sectors', 'sectors'],
+    ['dram_read_bytes', 'DRAM read'],
+  ]);
+  return [
+    { key: 'name', title: 'kernel', text: true, value: ({ name }) => name },
+    ...some,
+    ...counterColumns(
+      counters,
+      rows,
+      some.map(({ key }) => key),
+    ),
+  ];
 }
 
 const kindOf = ({ managed, pinned }) => (managed ? 'managed' : pinned ? 'pinned' : 'device');
 
 function allocationColumns(counters, rows) {
-  const some = pick(counters, [['accesses', 'accesses'], ['faults', 'far-faults'], ['refaults', 'refaults'], ['h2d_bytes', 'to GPU'], ['d2h_bytes', 'to CPU'], ['evicted_bytes', 'evicted'],
-    ['prefetched_unused_bytes', 'prefetched in vain']]);
+  const some = pick(counters, [
+    ['accesses', 'accesses'],
+    ['faults', 'far-faults'],
+    ['refaults', 'refaults'],
+    ['h2d_bytes', 'to GPU'],
+    ['d2h_bytes', 'to CPU'],
+    ['evicted_bytes', 'evicted'],
+    ['prefetched_unused_bytes', 'prefetched in vain'],
+  ]);
   return [
     { key: 'name', title: 'allocation', text: true, value: ({ name }) => name },
-    { key: 'kind', title: 'kind', help: 'device: cudaMalloc; managed: cudaMallocManaged; pinned: memory of the CPU', text: true, value: kindOf },
+    {
+      key: 'kind',
+      title: 'kind',
+      help: 'device: cudaMalloc; managed: cudaMallocManaged; pinned: memory of the CPU',
+      text: true,
+      value: kindOf,
+    },
     { key: 'bytes', title: 'size', help: 'bytes allocated', value: (row) => row.bytes, format: bytes },
     ...some.slice(0, 5),
-    { key: 'travels', title: 'moved / size', help: 'bytes moved in both directions over the allocation\'s size', value: (row) => (row.bytes ? ((row.h2d_bytes ?? 0) + (row.d2h_bytes ?? 0)) / row.bytes : null), format: ratio0 },
+    {
+      key: 'travels',
+      title: 'moved / size',
+      help: "bytes moved in both directions over the allocation's size",
+      value: (row) => (row.bytes ? ((row.h2d_bytes ?? 0) + (row.d2h_bytes ?? 0)) / row.bytes : null),
+      format: ratio0,
+    },
     ...some.slice(5),
-    ...counterColumns(counters, rows, some.map(({ key }) => key)),
+    ...counterColumns(
+      counters,
+      rows,
+      some.map(({ key }) => key),
+    ),
   ];
 }
 
@@ -122,15 +248,26 @@ const ratio0 = (value) => (isNumber(value) ? `${value.toFixed(2)}x` : '-');
 function counterTable(counters, runs) {
   const columns = [
     { key: 'name', title: 'counter', text: true, value: ([name]) => name },
-    ...runs.map((run, i) => ({ key: `run${i}`, title: run.memory, help: `under ${run.memory}`, value: ([name]) => (run.error ? null : run[name] ?? null) })),
+    ...runs.map((run, i) => ({
+      key: `run${i}`,
+      title: run.memory,
+      help: `under ${run.memory}`,
+      value: ([name]) => (run.error ? null : (run[name] ?? null)),
+    })),
     { key: 'meaning', title: 'meaning', text: true, value: ([, , meaning]) => meaning },
   ];
-  makeTable(byId('counter-table'), columns, { rows: counters, filter: 'filter: tlb, dram, bytes ...', cell: ([, unit], value) => byUnit(unit)(value) });
+  makeTable(byId('counter-table'), columns, {
+    rows: counters,
+    filter: 'filter: tlb, dram, bytes ...',
+    cell: ([, unit], value) => byUnit(unit)(value),
+  });
 }
 
 /* ---- This run ---- */
 
-function fact(name, ...value) { return [element('dt', {}, name), element('dd', {}, ...value)]; }
+function fact(name, ...value) {
+  return [element('dt', {}, name), element('dd', {}, ...value)];
+}
 
 function facts(data) {
   const { run } = data;
@@ -141,8 +278,13 @@ function facts(data) {
     machines.length ? fact('machine', code(machines.join(', ')), ' (the values and where they are from: machines/NAME.yaml)') : [],
     run.runs.length ? fact('managers', code(run.runs.map(({ memory }) => memory).join(','))) : [],
     fact('farfault', `version ${run.version ?? 'unknown'}, from the file `, code(data.file)),
-    host?.wall_s ? fact('took', `${host.wall_s.toFixed(2)} s of real time and ${host.cpu_s.toFixed(2)} s of the CPU's, ${bytes(host.peak_rss_bytes)} of memory, to execute ${count(host.thread_instructions)} thread instructions and simulate `
-      + `${run.runs.length} ${run.runs.length === 1 ? 'manager' : 'managers'}; nothing else on this page depends on the computer that it ran on`) : [],
+    host?.wall_s
+      ? fact(
+          'took',
+          `${host.wall_s.toFixed(2)} s of real time and ${host.cpu_s.toFixed(2)} s of the CPU's, ${bytes(host.peak_rss_bytes)} of memory, to execute ${count(host.thread_instructions)} thread instructions and simulate ` +
+            `${run.runs.length} ${run.runs.length === 1 ? 'manager' : 'managers'}; nothing else on this page depends on the computer that it ran on`,
+        )
+      : [],
   ].flat();
 }
 
@@ -155,7 +297,9 @@ export function showRun(data) {
   byId('title').textContent = run.command ?? data.file;
   document.title = `${run.command ?? data.file} - farfault`;
   const machines = [...new Set(runs.map(({ machine }) => machine))].join(', ');
-  byId('subtitle').textContent = runs.length ? `on the simulated GPU ${machines}, under ${runs.length} memory ${runs.length === 1 ? 'manager' : 'managers'}` : 'without a memory manager';
+  byId('subtitle').textContent = runs.length
+    ? `on the simulated GPU ${machines}, under ${runs.length} memory ${runs.length === 1 ? 'manager' : 'managers'}`
+    : 'without a memory manager';
   byId('verdict').replaceChildren(...verdict(runs));
   byId('tiles').replaceChildren(...tiles(runs));
   byId('warnings').replaceChildren(...warnings({ ...run, runs }));
@@ -172,13 +316,34 @@ export function showRun(data) {
 // The sections of several managers, and those of the chosen one.
 function showManagers(runs, counters) {
   let chosen = Math.max(0, startingManager(runs));
-  const bars = drawBars(byId('bars'), runs, (i) => choose(i, true), (i) => i === chosen);
-  const managers = makeTable(byId('manager-table'), managerColumns(counters, runs), { rows: runs, filter: runs.length > 8 ? 'filter: replay, faults>100 ...' : null,
-    onRow: (row) => choose(runs.indexOf(row), true), isMarked: (row) => row === runs[chosen] });
-  const kernels = makeTable(byId('kernel-table'), kernelColumns(counters, runs.flatMap((run) => run.kernels ?? [])),
-    { sort: { key: 'time_ps', down: true }, filter: 'filter: part of a name, faults>0 ...', empty: 'No kernel was launched.' });
-  const allocations = makeTable(byId('allocation-table'), allocationColumns(counters, runs.flatMap((run) => run.allocations ?? [])),
-    { sort: { key: 'bytes', down: true }, filter: 'filter: managed, refaults>0 ...', empty: 'Nothing was allocated.' });
+  const bars = drawBars(
+    byId('bars'),
+    runs,
+    (i) => choose(i, true),
+    (i) => i === chosen,
+  );
+  const managers = makeTable(byId('manager-table'), managerColumns(counters, runs), {
+    rows: runs,
+    filter: runs.length > 8 ? 'filter: replay, faults>100 ...' : null,
+    onRow: (row) => choose(runs.indexOf(row), true),
+    isMarked: (row) => row === runs[chosen],
+  });
+  const kernels = makeTable(
+    byId('kernel-table'),
+    kernelColumns(
+      counters,
+      runs.flatMap((run) => run.kernels ?? []),
+    ),
+    { sort: { key: 'time_ps', down: true }, filter: 'filter: part of a name, faults>0 ...', empty: 'No kernel was launched.' },
+  );
+  const allocations = makeTable(
+    byId('allocation-table'),
+    allocationColumns(
+      counters,
+      runs.flatMap((run) => run.allocations ?? []),
+    ),
+    { sort: { key: 'bytes', down: true }, filter: 'filter: managed, refaults>0 ...', empty: 'Nothing was allocated.' },
+  );
   counterTable(counters, runs);
   const history = makeHistory();
   const select = byId('manager');
@@ -188,14 +353,23 @@ function showManagers(runs, counters) {
 
   function setScale(chosenScale) {
     bars.setScale(chosenScale);
-    byId('bar-choices').replaceChildren(...bars.scales.map((key) => element('button', { type: 'button', 'data-scale': key, 'aria-pressed': String(key === chosenScale), onclick: () => setScale(key) }, SCALES[key])));
+    byId('bar-choices').replaceChildren(
+      ...bars.scales.map((key) =>
+        element(
+          'button',
+          { type: 'button', 'data-scale': key, 'aria-pressed': String(key === chosenScale), onclick: () => setScale(key) },
+          SCALES[key],
+        ),
+      ),
+    );
   }
 
   function show() {
     const run = runs[chosen];
     select.value = String(chosen);
     for (const place of document.querySelectorAll('.of')) place.replaceChildren('under ', code(run.memory));
-    byId('manager-facts').textContent = run.error ? `could not run the program: ${run.error}`
+    byId('manager-facts').textContent = run.error
+      ? `could not run the program: ${run.error}`
       : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} copy, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
     history.show(run);
     kernels.show(run.kernels ?? []);

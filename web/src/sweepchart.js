@@ -12,14 +12,22 @@ const SPREAD = 0.5; // of the room between two values, over which the series' do
 
 // The series of a chart: {name, shade, symbol, means: [value or null by x], dots: [[x, value, point]], level: its mean without x, or null}.
 function seriesOf(points, { x, y, by, names }, xs) {
-  return names.map((name, i) => {
-    const own = points.filter((point) => point[by] === name && Number.isFinite(point[y]));
-    const at = xs.map((value) => own.filter((point) => point[x] === value));
-    const without = own.filter((point) => !xs.includes(point[x]));
-    return { name: valueText(name), shade: SHADES[i % SHADES.length], symbol: SYMBOLS[Math.floor(i / SHADES.length) % SYMBOLS.length],
-      means: at.map((list) => mean(list.map((point) => point[y]))), dots: at.flatMap((list, column) => list.map((point) => [column, point[y], point])),
-      level: xs.length && without.length ? mean(without.map((point) => point[y])) : null, without: without.length };
-  }).filter(({ dots, level }) => dots.length || level !== null);
+  return names
+    .map((name, i) => {
+      const own = points.filter((point) => point[by] === name && Number.isFinite(point[y]));
+      const at = xs.map((value) => own.filter((point) => point[x] === value));
+      const without = own.filter((point) => !xs.includes(point[x]));
+      return {
+        name: valueText(name),
+        shade: SHADES[i % SHADES.length],
+        symbol: SYMBOLS[Math.floor(i / SHADES.length) % SYMBOLS.length],
+        means: at.map((list) => mean(list.map((point) => point[y]))),
+        dots: at.flatMap((list, column) => list.map((point) => [column, point[y], point])),
+        level: xs.length && without.length ? mean(without.map((point) => point[y])) : null,
+        without: without.length,
+      };
+    })
+    .filter(({ dots, level }) => dots.length || level !== null);
 }
 
 /* holder; pick(): {points, names: all values of `by`, each with its colour, x, y, by, logarithmic, measure: {key, format}, describePoint(point): rows for the tip}.
@@ -31,8 +39,12 @@ export function makeSweepChart(holder, pick) {
 
   function dotTip({ seriesIndex, data, seriesName }) {
     const one = series[Math.floor(seriesIndex / 2)];
-    if (!data?.point) return tip(seriesName, [[`mean ${chosen.measure.key}`, chosen.measure.format(data?.value?.[1] ?? one.level), colour(one.shade)]]);
-    return tip(seriesName, [[chosen.measure.key, chosen.measure.format(data.point[chosen.y]), colour(one.shade)], ...chosen.describePoint(data.point)]);
+    if (!data?.point)
+      return tip(seriesName, [[`mean ${chosen.measure.key}`, chosen.measure.format(data?.value?.[1] ?? one.level), colour(one.shade)]]);
+    return tip(seriesName, [
+      [chosen.measure.key, chosen.measure.format(data.point[chosen.y]), colour(one.shade)],
+      ...chosen.describePoint(data.point),
+    ]);
   }
 
   function options(width) {
@@ -42,22 +54,73 @@ export function makeSweepChart(holder, pick) {
     const spread = series.length > 1 ? SPREAD / (series.length - 1) : 0;
     return {
       tooltip: tooltip({ trigger: 'item', formatter: dotTip }),
-      legend: legend({ type: 'scroll', top: 0, left: 0, right: 0, icon: undefined, data: series.map(({ name, symbol }) => ({ name, icon: symbol })), pageIconColor: colour('accent'), pageTextStyle: { color: colour('text') } }),
+      legend: legend({
+        type: 'scroll',
+        top: 0,
+        left: 0,
+        right: 0,
+        icon: undefined,
+        data: series.map(({ name, symbol }) => ({ name, icon: symbol })),
+        pageIconColor: colour('accent'),
+        pageTextStyle: { color: colour('text') },
+      }),
       grid: { left: 8, right: 24, top: 44, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'all' },
-      xAxis: [{ ...look, type: 'category', data: xs.map(valueText), name: chosen.x, nameLocation: 'middle', nameGap: 30, splitLine: { show: false }, axisLabel: { ...look.axisLabel, hideOverlap: false, rotate: xs.length * 60 > width ? 45 : 0 } },
-        { type: 'value', min: -0.5, max: Math.max(0.5, xs.length - 0.5), show: false }],
-      yAxis: { ...look, type: logarithmic ? 'log' : 'value', name: measure.key, nameLocation: 'end', nameTextStyle: { ...look.nameTextStyle, align: 'left' }, axisLine: { ...look.axisLine, show: true, onZero: false },
-        axisLabel: { ...look.axisLabel, formatter: (value) => (value === 0 ? '0' : measure.format(value)) } },
+      xAxis: [
+        {
+          ...look,
+          type: 'category',
+          data: xs.map(valueText),
+          name: chosen.x,
+          nameLocation: 'middle',
+          nameGap: 30,
+          splitLine: { show: false },
+          axisLabel: { ...look.axisLabel, hideOverlap: false, rotate: xs.length * 60 > width ? 45 : 0 },
+        },
+        { type: 'value', min: -0.5, max: Math.max(0.5, xs.length - 0.5), show: false },
+      ],
+      yAxis: {
+        ...look,
+        type: logarithmic ? 'log' : 'value',
+        name: measure.key,
+        nameLocation: 'end',
+        nameTextStyle: { ...look.nameTextStyle, align: 'left' },
+        axisLine: { ...look.axisLine, show: true, onZero: false },
+        axisLabel: { ...look.axisLabel, formatter: (value) => (value === 0 ? '0' : measure.format(value)) },
+      },
       series: series.flatMap((one, i) => {
         const itemStyle = { color: colour(one.shade) };
         const aside = series.length > 1 && xs.length ? -SPREAD / 2 + i * spread : 0;
         const level = usable(one.level);
-        const line = level === null ? one.means.map((value, x) => ({ value: [x, usable(value) ?? '-'] })) : [{ value: [-0.5, level] }, { value: [xs.length - 0.5, level] }];
+        const line =
+          level === null
+            ? one.means.map((value, x) => ({ value: [x, usable(value) ?? '-'] }))
+            : [{ value: [-0.5, level] }, { value: [xs.length - 0.5, level] }];
         return [
-          { type: 'line', name: one.name, xAxisIndex: 1, data: line, showSymbol: level === null, symbol: one.symbol, symbolSize: 7, connectNulls: true, itemStyle,
-            lineStyle: { width: 2, color: itemStyle.color, type: level === null ? 'solid' : 'dashed' }, z: 2 },
-          { type: 'scatter', name: one.name, xAxisIndex: 1, symbol: one.symbol, symbolSize: 9, z: 3, itemStyle: { color: itemStyle.color, opacity: 0.55, borderColor: colour('card'), borderWidth: 0.5 },
-            data: one.dots.filter(([, value]) => usable(value) !== null).map(([x, value, point]) => ({ value: [x + (one.dots.length > xs.length ? aside : 0), value], point })) },
+          {
+            type: 'line',
+            name: one.name,
+            xAxisIndex: 1,
+            data: line,
+            showSymbol: level === null,
+            symbol: one.symbol,
+            symbolSize: 7,
+            connectNulls: true,
+            itemStyle,
+            lineStyle: { width: 2, color: itemStyle.color, type: level === null ? 'solid' : 'dashed' },
+            z: 2,
+          },
+          {
+            type: 'scatter',
+            name: one.name,
+            xAxisIndex: 1,
+            symbol: one.symbol,
+            symbolSize: 9,
+            z: 3,
+            itemStyle: { color: itemStyle.color, opacity: 0.55, borderColor: colour('card'), borderWidth: 0.5 },
+            data: one.dots
+              .filter(([, value]) => usable(value) !== null)
+              .map(([x, value, point]) => ({ value: [x + (one.dots.length > xs.length ? aside : 0), value], point })),
+          },
         ];
       }),
     };
@@ -73,7 +136,10 @@ export function makeSweepChart(holder, pick) {
       holder.dataset.values = xs.map(valueText).join('|');
       if (made) made.redraw();
       else made = makeChart(holder, options, (width) => (width < 600 ? 360 : 440));
-      return { shared: series.some((one) => one.dots.length > xs.length), levels: series.filter(({ level }) => level !== null).map(({ name }) => name) };
+      return {
+        shared: series.some((one) => one.dots.length > xs.length),
+        levels: series.filter(({ level }) => level !== null).map(({ name }) => name),
+      };
     },
   };
 }

@@ -26,10 +26,11 @@ function wordTest(word, columns) {
       return number && isNumber(value) ? COMPARE[parts[2]](value, wanted) : parts[2] === '=' && String(value).toLowerCase() === parts[3];
     };
   }
-  return (row) => columns.some(({ value, format }) => {
-    const found = value(row);
-    return !isAbsent(found) && `${found} ${format && isNumber(found) ? format(found) : ''}`.toLowerCase().includes(word);
-  });
+  return (row) =>
+    columns.some(({ value, format }) => {
+      const found = value(row);
+      return !isAbsent(found) && `${found} ${format && isNumber(found) ? format(found) : ''}`.toLowerCase().includes(word);
+    });
 }
 
 /* columns: {key, title, help, value(row), format(value), text: whether it is text, hidden: not shown until chosen}.
@@ -45,7 +46,11 @@ export function makeTable(holder, columns, options) {
   const tools = element('div', { class: 'table-tools' });
   if (options.filter !== null) tools.append(filterField());
   if (columns.some(({ hidden }) => hidden)) tools.append(columnChooser());
-  holder.replaceChildren(tools, element('div', { class: 'table-scroll', tabindex: 0 }, element('table', { class: 'data' }, head, body)), status);
+  holder.replaceChildren(
+    tools,
+    element('div', { class: 'table-scroll', tabindex: 0 }, element('table', { class: 'data' }, head, body)),
+    status,
+  );
 
   function filterField() {
     const field = element('input', { type: 'search', placeholder: options.filter ?? 'filter', 'aria-label': 'keep rows with these words' });
@@ -57,15 +62,17 @@ export function makeTable(holder, columns, options) {
   }
 
   function columnChooser() {
-    const boxes = columns.filter((column, i) => i > 0).map((column) => {
-      const box = element('input', { type: 'checkbox', checked: visible.has(column.key) });
-      box.addEventListener('change', () => {
-        if (box.checked) visible.add(column.key);
-        else visible.delete(column.key);
-        refresh();
+    const boxes = columns
+      .filter((column, i) => i > 0)
+      .map((column) => {
+        const box = element('input', { type: 'checkbox', checked: visible.has(column.key) });
+        box.addEventListener('change', () => {
+          if (box.checked) visible.add(column.key);
+          else visible.delete(column.key);
+          refresh();
+        });
+        return element('label', { title: column.help }, box, column.title);
       });
-      return element('label', { title: column.help }, box, column.title);
-    });
     return element('details', { class: 'chooser' }, element('summary', {}, 'Columns'), element('div', {}, boxes));
   }
 
@@ -73,15 +80,28 @@ export function makeTable(holder, columns, options) {
 
   function titleCell(column) {
     const sorted = state.key === column.key;
-    const button = element('button', { type: 'button', title: column.help }, column.title, element('span', { 'aria-hidden': 'true' }, sorted ? (state.down ? ' ▼' : ' ▲') : ''));
+    const button = element(
+      'button',
+      { type: 'button', title: column.help },
+      column.title,
+      element('span', { 'aria-hidden': 'true' }, sorted ? (state.down ? ' ▼' : ' ▲') : ''),
+    );
     button.addEventListener('click', () => {
       state.down = sorted ? !state.down : !column.text;
       state.key = column.key;
       refresh();
       head.querySelector(`[data-key="${CSS.escape(column.key)}"] button`)?.focus();
     });
-    return element('th', { scope: 'col', 'data-key': column.key, class: column.text ? 'text' : null,
-      'aria-sort': sorted ? (state.down ? 'descending' : 'ascending') : null }, button);
+    return element(
+      'th',
+      {
+        scope: 'col',
+        'data-key': column.key,
+        class: column.text ? 'text' : null,
+        'aria-sort': sorted ? (state.down ? 'descending' : 'ascending') : null,
+      },
+      button,
+    );
   }
 
   function kept() {
@@ -97,12 +117,22 @@ export function makeTable(holder, columns, options) {
   }
 
   function rowElement(row, cells) {
-    const made = element('tr', { class: options.isMarked?.(row) ? 'marked' : null }, cells.map((column, i) => {
-      const value = column.value(row);
-      const text = isAbsent(value) ? '-' : options.cell && isNumber(value) ? options.cell(row, value) : column.format && isNumber(value) ? column.format(value) : String(value);
-      const exact = isNumber(value) && text !== String(value) ? String(value) : column.text ? text : null;
-      return element(i ? 'td' : 'th', { scope: i ? null : 'row', class: column.text ? 'text' : null, title: exact }, text);
-    }));
+    const made = element(
+      'tr',
+      { class: options.isMarked?.(row) ? 'marked' : null },
+      cells.map((column, i) => {
+        const value = column.value(row);
+        const text = isAbsent(value)
+          ? '-'
+          : options.cell && isNumber(value)
+            ? options.cell(row, value)
+            : column.format && isNumber(value)
+              ? column.format(value)
+              : String(value);
+        const exact = isNumber(value) && text !== String(value) ? String(value) : column.text ? text : null;
+        return element(i ? 'td' : 'th', { scope: i ? null : 'row', class: column.text ? 'text' : null, title: exact }, text);
+      }),
+    );
     if (options.onRow) {
       made.classList.add('choice');
       made.addEventListener('click', () => options.onRow(row));
@@ -117,7 +147,17 @@ export function makeTable(holder, columns, options) {
     body.replaceChildren(...some.map((row) => rowElement(row, cells)));
     if (!state.rows.length) status.replaceChildren(options.empty ?? 'There is nothing to show.');
     else if (rows.length > some.length) {
-      const more = element('button', { type: 'button', onclick: () => { state.all = true; fill(); } }, `show all ${rows.length}`);
+      const more = element(
+        'button',
+        {
+          type: 'button',
+          onclick: () => {
+            state.all = true;
+            fill();
+          },
+        },
+        `show all ${rows.length}`,
+      );
       status.replaceChildren(`The first ${some.length} of ${rows.length} rows. `, more);
     } else status.replaceChildren(rows.length === state.rows.length ? '' : `${rows.length} of ${state.rows.length} rows`);
   }

@@ -7,9 +7,15 @@ export function makeZoom() {
   const tell = (by) => listeners.forEach((listener) => listener(by));
 
   return {
-    get whole() { return whole; },
-    get start() { return start; },
-    get end() { return end; },
+    get whole() {
+      return whole;
+    },
+    get start() {
+      return start;
+    },
+    get end() {
+      return end;
+    },
     whenChanged: (listener) => listeners.push(listener),
     // A run of `time`; all of it is shown.
     reset(time) {
