@@ -9,7 +9,7 @@
 
 #include "study/private.h"
 
-#define STREAM_BYTES (UINT64_C(16) << 20) /* between the file and the simulations, but for those that wait for the program's end */
+#define STREAM_BYTES (UINT64_C(8) << 20) /* between the file and the simulations, but for those that wait for the program's end */
 
 static void show(void *context, const trace_file_step *step) {
   session_progress *progress = context;

@@ -98,7 +98,7 @@ static void chunk_free(trace_program *program, trace_chunk *chunk) {
   free(chunk->extents.items);
   free(chunk);
   atomic_fetch_sub_explicit(&program->memory_bytes, bytes, memory_order_relaxed);
-  program_signal_room(program);
+  program_signal_room(program, false);
 }
 
 void chunk_stripes_free(trace_program *program) {
@@ -312,7 +312,7 @@ trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint
   atomic_fetch_add(&reader->program->activity, 1);
   chunks->progress[reader->index].taken = block + 1;
   if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
-  program_signal_room(reader->program);
+  program_signal_room(reader->program, block + 1 >= reader->program->room_block);
   return chunk;
 }
 

@@ -389,19 +389,12 @@ static ff_status next_record(trace_file *f, trace_item *item, ff_error *error) {
 }
 
 bool trace_file_take_warp(trace_file *f, trace_writer *to, uint64_t *instructions) {
-  while (f->loaded && f->words_left) {
-    uint32_t words = pack_take(f->coder, f->columns, f->record);
-    f->bad = !words || words > f->words_left;
-    if (f->bad) return false;
-    f->words_left -= words;
-    if (trace_word_kind(f->record[0]) == TRACE_EXIT) {
-      end_warp(f);
-      return true;
-    }
-    if (trace_word_kind(f->record[0]) == TRACE_ISSUE) *instructions += trace_issue_count(f->record[0]);
-    uint64_t *room = trace_room(to, words);
-    for (uint32_t i = 0; i < words; i++) room[i] = f->record[i];
+  if (!f->loaded || f->bad || !f->words_left) return false;
+  if (pack_take_warp(f->coder, f->columns, to, &f->words_left, instructions)) {
+    end_warp(f);
+    return true;
   }
+  f->bad = f->words_left != 0;
   return false;
 }
 

@@ -398,3 +398,28 @@ uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *wor
   words[1] = c->mask;
   return take_lines(c, columns, s, words + 2, trace_access_lines(words[0])) ? 2 + trace_access_lines(words[0]) : 0;
 }
+
+bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, uint32_t *words_left, uint64_t *instructions) {
+  while (*words_left) {
+    uint32_t number;
+    make_room(c);
+    if (!take_expected_head(c, columns, &number) && !take_other_head(c, columns, &number)) break;
+    uint64_t word = c->heads.items[number].word;
+    trace_kind kind = trace_word_kind(word);
+    uint32_t lines = kind == TRACE_ACCESS ? trace_access_lines(word) : 0, words = kind == TRACE_ACCESS ? 2 + lines : 1;
+    if (words > *words_left) break;
+    *words_left -= words;
+    if (kind == TRACE_EXIT) return true;
+    uint64_t *at = trace_room(to, words);
+    at[0] = word;
+    if (kind == TRACE_ISSUE) *instructions += trace_issue_count(word);
+    if (kind != TRACE_ACCESS) continue;
+    slot *s = &c->slots.items[c->heads.items[number].slot];
+    bool good = take_mask(c, columns, s);
+    at[1] = c->mask;
+    if (good && take_lines(c, columns, s, at + 2, lines)) continue;
+    to->at = at; /* as if it had not begun */
+    break;
+  }
+  return false;
+}

@@ -11,7 +11,7 @@
 #include "trace/private.h"
 
 #define SLAB_BYTES (UINT64_C(2) << 20)
-#define KEEP_BYTES (UINT64_C(4) << 20) /* of free pages, per class */
+#define KEEP_BYTES (UINT64_C(16) << 20) /* of free pages, per class: a stream that is fed comes and goes in pieces of this size */
 
 struct pool_slab {
   struct pool_slab *next, **link; /* in its class's list, while it has free pages */

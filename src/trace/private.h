@@ -145,6 +145,7 @@ struct trace_program {
   _Atomic uint64_t waiting_chunk;    /* readers that wait for a chunk */
   _Atomic uint64_t activity;         /* grows with every step of a reader */
   _Atomic uint32_t room_waiters;
+  _Atomic uint64_t room_block;       /* the block that one of them wants to start */
   _Atomic uint64_t memory_bytes, peak_bytes, words;
   uint64_t next_launch;        /* under mutex */
   FF_VEC(char *) kept;         /* texts; under mutex */
@@ -160,7 +161,8 @@ void chunk_stripes_free(trace_program *program);
 void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch);
 void cursor_buffers_free(trace_reader *reader);
 void launch_unreference(trace_launch *launch);
-void program_signal_room(trace_program *program); /* after memory was given back or a reader went on */
+/* After memory was given back or a reader went on; `wanted`: it wants the block that waits for room. */
+void program_signal_room(trace_program *program, bool wanted);
 /* The first block that a reader which is not deferred has not taken yet; UINT64_MAX if none wants any. */
 uint64_t launch_slowest(const trace_launch *launch);
 

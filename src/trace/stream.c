@@ -148,8 +148,10 @@ uint64_t launch_slowest(const trace_launch *launch) {
 
 /* ---- the throttle ---- */
 
-void program_signal_room(trace_program *program) {
-  if (!program->room_waiters) return;
+/* A stream that is fed is woken when half of what may lie there is gone (`wanted`: or its block is the next one): a wake
+ * for each block would cost more than to read it. */
+void program_signal_room(trace_program *program, bool wanted) {
+  if (!program->room_waiters || (program->window == 1 && !wanted && program->memory_bytes > program->ahead / 2)) return;
   pthread_mutex_lock(&program->mutex);
   pthread_cond_broadcast(&program->room);
   pthread_mutex_unlock(&program->mutex);
@@ -181,6 +183,7 @@ bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds) {
   trace_program *program = launch->chunks->program;
   if (block_may_start(program, launch, block)) return true;
   bool start = false;
+  program->room_block = block;
   atomic_fetch_add(&program->room_waiters, 1);
   pthread_mutex_lock(&program->mutex);
   struct timespec now;
@@ -391,6 +394,6 @@ void trace_reader_skip(trace_reader *reader, trace_launch *launch) {
   uint64_t bit = UINT64_C(1) << reader->index;
   if (!(atomic_fetch_and(&chunks->wanting, ~bit) & bit)) return;
   chunk_drop_reader(chunks->program, reader->index, launch);
-  program_signal_room(chunks->program);
+  program_signal_room(chunks->program, true);
   if (chunks->progress[reader->index].released == chunks->progress[reader->index].taken) launch_unreference(launch);
 }

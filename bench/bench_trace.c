@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reading a trace costs beside simulating it: processor time of the thread that feeds the stream and of the simulation's.
+ *
+ *     bench_trace TRACE... [MANAGER]     (default: replay, on gtx480)
+ *
+ * Both threads run at once, as in `farfault sim`; each one's own time counts. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "machine/sim.h"
+#include "trace/file.h"
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+typedef struct simulation { sim *sim; double seconds; } simulation;
+
+static void *simulate(void *argument) {
+  simulation *s = argument;
+  double start = seconds();
+  sim_run(s->sim);
+  s->seconds = seconds() - start;
+  return NULL;
+}
+
+static void fail(const ff_error *error) {
+  fprintf(stderr, "bench_trace: %s\n", error->message);
+  exit(1);
+}
+
+static void measure(const char *path, const char *manager, const machine_spec *spec) {
+  ff_error error;
+  trace_file *file;
+  if (trace_file_open(path, &file, &error)) fail(&error);
+  trace_program *program = trace_program_create(0);
+  trace_program_limit(program, UINT64_C(8) << 20);
+  simulation s = {0};
+  if (sim_create(program, &(sim_options){.spec = spec, .manager = manager}, &s.sim, &error)) fail(&error);
+  pthread_t thread;
+  pthread_create(&thread, NULL, simulate, &s);
+  double start = seconds();
+  if (trace_file_feed(file, program, NULL, &error)) fail(&error);
+  double reading = seconds() - start;
+  trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
+  pthread_join(thread, NULL);
+  const trace_file_info *info = trace_file_information(file);
+  double accesses = (double)info->accesses / 1e6;
+  printf("%-24s %-8s %10.2f M %8.2f B %10.3f s %8.1f ns %10.3f s %8.1f %%\n", path, manager, accesses, (double)info->bytes / (double)info->accesses, reading,
+         reading / accesses * 1e3, s.seconds, 100 * reading / s.seconds);
+  sim_free(s.sim);
+  trace_program_free(program);
+  trace_file_close(file);
+}
+
+int main(int argc, char **argv) {
+  static machine_spec spec;
+  ff_error error;
+  if (argc < 2) {
+    printf("bench_trace TRACE... [MANAGER]: reading beside simulating; no trace was given\n");
+    return 0;
+  }
+  if (machine_spec_load("gtx480", &spec, &error)) fail(&error);
+  bool manager = argc > 2 && !strchr(argv[argc - 1], '.');
+  printf("%-24s %-8s %12s %10s %12s %11s %12s %10s\n", "trace", "memory", "accesses", "each", "reading", "an access", "simulating", "reading");
+  for (int i = 1; i < argc - manager; i++) measure(argv[i], manager ? argv[argc - 1] : "replay", &spec);
+  return 0;
+}
