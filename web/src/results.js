@@ -66,6 +66,12 @@ function selectOf(label, choices, chosen, onChange) {
 // The dimension with the most values.
 const most = (dimensions) => dimensions.reduce((best, one) => (best && best.values.length >= one.values.length ? best : one), undefined);
 
+// How many times the largest of these numbers is the smallest; of those above 0.
+function spread(values) {
+  const some = values.filter((value) => value > 0);
+  return some.length ? some.reduce((a, b) => Math.max(a, b)) / some.reduce((a, b) => Math.min(a, b)) : 1;
+}
+
 function showChart(points, dimensions, measures) {
   const varying = dimensions.filter(({ values }) => values.length > 1);
   const across = varying.length ? varying : dimensions;
@@ -73,9 +79,9 @@ function showChart(points, dimensions, measures) {
     y: measures.find(({ key }) => key === 'ratio')?.key ?? measures[0].key,
     x: (most(across.filter(({ parameter }) => parameter)) ?? most(across.filter(({ key }) => key !== 'memory')) ?? across[0]).key,
     by: 'memory',
-    logarithmic: false,
     kept: new Map(), // dimension -> the one value (as text) whose points are shown
   };
+  state.logarithmic = spread(points.filter(isDone).map((point) => point[state.y])) > 30;
   if (state.x === state.by)
     state.by = (across.find(({ key }) => key !== state.x) ?? dimensions.find(({ key }) => key !== state.x))?.key ?? state.x;
   // Whether the parameter means anything to the point's manager: where it does not, the point is there for comparison whatever is chosen.
