@@ -4,6 +4,9 @@ set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRI
 
 install(DIRECTORY docs/ DESTINATION share/doc/farfault)
 install(FILES README.md LICENSE DESTINATION share/doc/farfault)
+# In the build folder, too, farfault.pc says where the headers are.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/farfault ${CMAKE_BINARY_DIR}/include/farfault SYMBOLIC)
 configure_file(cmake/farfault.pc.in lib/pkgconfig/farfault.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/farfault.pc DESTINATION lib/pkgconfig)
 

@@ -65,7 +65,7 @@ static int write_pictures(const arguments *a, const report_run *run) {
 }
 
 static int report(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "RUN",
+  static const struct argp argp = {options, parse, "RUN|DATABASE",
                                    "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
                                    "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
                                    NULL, NULL, NULL};
