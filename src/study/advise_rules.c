@@ -268,6 +268,7 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
     ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one), now->memory, time(now->result.counters.transfer_ps, two));
     ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;", time(segments->result.counters.overlap_ps, one), now->memory, time(now->result.counters.overlap_ps, two));
     ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one), now->memory, time(now->result.counters.host_api_ps, two));
+    if (!strcmp(now->memory, "copy")) ff_text_add(&text, " Its copies become the host's writes in place, and cost nothing.");
     ff_text_add(&text, " Without a runtime that does so: cudaMemPrefetchAsync in a stream of its own, ahead of the launches.");
     if (segments->result.counters.undeclared_faults)
       ff_text_add(&text, " %" PRIu64 " far-faults are on memory that no parameter points to: to be declared, too.", segments->result.counters.undeclared_faults);

@@ -100,6 +100,11 @@ expect_out "some of it again and again"
 expect_out "Less memory is viable"
 expect_out "--gpu-memory 5M"
 
+# What a kernel declares and does not touch, and what its launches would gain by declaring at all.
+run "$farfault" advise prefetch.fft --quick --json
+expect grep -q '"kind": "segments"' out
+expect_out "Its copies become the host's writes in place, and cost nothing."
+
 # Copies that do not fit.
 record large.fft vectoradd 500000
 run "$farfault" advise large.fft --quick --gpu-memory 4M
