@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "farfault/trace.h"
+#include "trace/stream.h"
 
 static char folder[] = "/tmp/test-public-XXXXXX", path[64];
 
@@ -166,6 +167,23 @@ static void test_words(void **state) {
   w = ff_trace_barrier(255, true, 65535);
   assert_true(ff_trace_kind(w) == FF_TRACE_BARRIER && ff_trace_barrier_id(w) == 255 && ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
   assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 && ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
+}
+
+/* The header's words are the access stream's. */
+static void test_same_words(void **state) {
+  srand(11);
+  for (int i = 0; i < 20000; i++) {
+    uint64_t w = (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+    assert_true((int)ff_trace_kind(w) == (int)trace_word_kind(w));
+    assert_true(ff_trace_issue_instructions(w) == trace_issue_count(w) && ff_trace_issue_memory(w) == trace_issue_memory(w) && ff_trace_issue_sfu(w) == trace_issue_sfu(w) &&
+                ff_trace_issue_fp64(w) == trace_issue_fp64(w));
+    assert_true((int)ff_trace_access_operation(w) == (int)trace_access_operation(w) && ff_trace_access_bytes(w) == trace_access_bytes(w) &&
+                ff_trace_access_flags(w) == trace_access_flags(w) && ff_trace_access_lines(w) == trace_access_lines(w) && ff_trace_access_pc(w) == trace_access_pc(w));
+    assert_true(ff_trace_line_address(w) == trace_line_address(w) && ff_trace_line_lanes(w) == trace_line_lanes(w) && ff_trace_line_sectors(w) == trace_line_sectors(w));
+    assert_true(ff_trace_wait_k(w) == trace_wait_k(w) && ff_trace_barrier_id(w) == trace_barrier_id(w) && ff_trace_barrier_arrive_only(w) == trace_barrier_arrive_only(w) &&
+                ff_trace_barrier_expected(w) == trace_barrier_expected(w));
+    assert_true(ff_trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15) == trace_line(w >> 8, (uint32_t)w & 63, (uint32_t)(w >> 32) & 15));
+  }
 }
 
 /* ---- coalescing, against the plainest way to do it ---- */
@@ -421,8 +439,8 @@ static void test_damage(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),        cmocka_unit_test(test_words),           cmocka_unit_test(test_coalescing),
-                                     cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused), cmocka_unit_test(test_records_refused),
-                                     cmocka_unit_test(test_damage)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations),      cmocka_unit_test(test_words),          cmocka_unit_test(test_same_words),
+                                     cmocka_unit_test(test_coalescing),      cmocka_unit_test(test_operations_refused), cmocka_unit_test(test_launches_refused),
+                                     cmocka_unit_test(test_records_refused), cmocka_unit_test(test_damage)};
   return cmocka_run_group_tests(tests, enter, leave);
 }
