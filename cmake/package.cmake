@@ -3,6 +3,7 @@
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 
 install(DIRECTORY docs/ DESTINATION share/doc/farfault)
+install(DIRECTORY examples DESTINATION share/doc/farfault)
 install(FILES README.md LICENSE DESTINATION share/doc/farfault)
 # In the build folder, too, farfault.pc says where the headers are.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
