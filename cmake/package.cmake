@@ -1,5 +1,5 @@
 # What an installation has beside programs and data: documents, the licence, farfault.pc; and the Debian package of it all (`cpack -G DEB` in the
-# build folder, or the target `package`). Its dependencies are those that dpkg-shlibdeps finds in the programs.
+# build folder, or the target `package`). Its dependencies are those that dpkg-shlibdeps finds in the programs (package/prepare.cmake).
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 
 install(DIRECTORY docs/ DESTINATION share/doc/farfault)
@@ -31,8 +31,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package/prepare.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib/farfault ${CMAKE_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "clang, man-db")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/package/triggers) # for libfarfault-trace.so
 include(CPack)

@@ -1,8 +1,33 @@
-# Run by cpack on what it has installed for the package: what Debian's policy asks for there - manual pages and the changelog compressed (without
-# name and date, so that two packages are the same), a copyright file that points to the licence instead of its text.
-set(root ${CPACK_TEMPORARY_DIRECTORY}/usr/share)
-file(REMOVE ${root}/doc/farfault/LICENSE)
-file(COPY ${CMAKE_CURRENT_LIST_DIR}/copyright ${CMAKE_CURRENT_LIST_DIR}/changelog DESTINATION ${root}/doc/farfault
+# Run by cpack on what it has installed for the package, before it is packed.
+# 1. What Debian asks for: zsh's completion where its zsh looks, manual pages and the changelog compressed (without name and date, so that two
+#    packages are the same), a copyright file that points to the licence instead of its text.
+# 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun needs, which farfault opens if it is there: Recommends. cpack's own
+#    way knows no difference.
+set(root ${CPACK_TEMPORARY_DIRECTORY}/usr)
+file(REMOVE ${root}/share/doc/farfault/LICENSE)
+file(COPY ${CMAKE_CURRENT_LIST_DIR}/copyright ${CMAKE_CURRENT_LIST_DIR}/changelog DESTINATION ${root}/share/doc/farfault
      FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
-file(GLOB pages ${root}/man/man1/*.1)
-execute_process(COMMAND gzip -9nf ${pages} ${root}/doc/farfault/changelog COMMAND_ERROR_IS_FATAL ANY)
+file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions)
+file(GLOB pages ${root}/share/man/man1/*.1)
+execute_process(COMMAND gzip -9nf ${pages} ${root}/share/doc/farfault/changelog COMMAND_ERROR_IS_FATAL ANY)
+
+file(GLOB programs ${root}/bin/* ${root}/lib/*.so ${root}/lib/farfault/*.so* ${root}/lib/farfault/workloads/vectoradd) # workloads are alike
+set(optional ${root}/lib/farfault/libfarfault-mpi.so)
+list(REMOVE_ITEM programs ${optional})
+list(TRANSFORM programs PREPEND "-e")
+if(EXISTS ${optional})
+  list(PREPEND programs -dRecommends -e${optional} -dDepends)
+endif()
+set(folder ${CPACK_TOPLEVEL_DIRECTORY}/dependencies)
+file(WRITE ${folder}/debian/control "Source: farfault\n\nPackage: farfault\nArchitecture: any\n")
+execute_process(COMMAND dpkg-shlibdeps -O --ignore-missing-info -l${root}/lib/farfault -l${root}/lib ${programs}
+                WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE found ERROR_VARIABLE said RESULT_VARIABLE status)
+if(status)
+  message(FATAL_ERROR "dpkg-shlibdeps: ${said}")
+endif()
+foreach(field Depends Recommends)
+  if(found MATCHES "shlibs:${field}=([^\n]*)")
+    string(TOUPPER ${field} name)
+    set(CPACK_DEBIAN_PACKAGE_${name} ${CMAKE_MATCH_1})
+  endif()
+endforeach()

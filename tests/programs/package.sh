@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Debian package: made by cpack, looked into, unpacked somewhere, and its farfault runs an installed program from there. $3: the build folder.
 source "$(dirname "$0")/common.sh"
+export SOURCE_DATE_EPOCH=1795276800 # the same files make the same package
 for needed in cpack dpkg-deb dpkg-shlibdeps gzip; do
   command -v $needed >/dev/null || { echo "no $needed here: no Debian package to test"; echo "1 passed, 0 failed"; exit 0; }
 done
@@ -15,13 +16,16 @@ run dpkg-deb -I "$package"
 expect_status 0
 for field in "Package: farfault" "Version: $version" "Section: science" "Maintainer: " "Description: where every page" \
   "libfyaml0 (" "libjansson4 (" "libzstd1 (" "libc6 ("; do expect_out "$field"; done
+expect_out triggers
+expect test "$(grep -c '^ Depends: .*mpi' out)" -eq 0 # is opened if it is there
+[[ ! -e $3/lib/farfault/libfarfault-mpi.so ]] || expect grep -q '^ Recommends: .*mpi' out
 expect test "$(grep -c 'libcuda\|libfarfault' out)" -eq 0 # what it brings itself is no dependency
 
 run dpkg-deb -c "$package"
 expect_status 0
 for file in bin/farfault lib/farfault/libfarfault-gpu.so lib/farfault/libcudart.so.12 lib/farfault/libcuda.so.1 include/farfault/policy.h \
   lib/pkgconfig/farfault.pc share/farfault/machines/h200.yaml share/farfault/workloads.tsv share/man/man1/farfault.1.gz share/man/man1/farfault-run.1.gz \
-  share/bash-completion/completions/farfault share/zsh/site-functions/_farfault share/fish/vendor_completions.d/farfault.fish \
+  share/bash-completion/completions/farfault share/zsh/vendor-completions/_farfault share/fish/vendor_completions.d/farfault.fish \
   share/doc/farfault/usage.md share/doc/farfault/copyright share/doc/farfault/changelog.gz; do expect_out " ./usr/$file"; done
 expect test "$(grep -c ' \./usr/' out)" -eq "$(grep -vc ' \./$' out)" # nothing elsewhere
 expect test "$(awk '{print $2}' out | sort -u)" = root/root
