@@ -111,7 +111,8 @@ static void plan(work *w, size_t first) {
     count = advise_together(memories.items + at, memories.count - at);
     part p = {at, count, name_in(w, at, "json")};
     static const char *const labels[] = {"managers", "hints", "hints together", "less memory"};
-    job j = {.argv = command(w, &p), .log = name_in(w, at, "log"), .label = labels[w->study.settings.items[at]->stage], .seconds = w->per_setting * (double)count};
+    job j = {.argv = command(w, &p), .log = name_in(w, at, "log"), .label = labels[w->study.settings.items[at]->stage],
+        .seconds = w->per_setting * (double)count};
     FF_PUSH(&w->parts, p);
     FF_PUSH(&w->jobs.list, j);
   }
@@ -274,7 +275,8 @@ static int advise_command_line(int argc, char **argv) {
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   int status = CLI_DONE;
   cli_choose_machine(&a.setup, trace_file_information(file));
-  if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "advise: %s", error.message);
+  if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE,
+      "advise: %s", error.message);
   else if (run_outputs_check(&(run_outputs){.output = a.output}, a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else status = advise_with(&a, file);

@@ -57,7 +57,8 @@ static ff_status read_hint(const char *text, const char *end, sim_hint *hint, ff
   const char *at = text;
   hint->kernel = SIM_HINT_ALL;
   if (!read_allocation(&at, &hint->allocation) || *at != ':')
-    return ff_fail(error, FF_INVALID, "'%.*s' is not ALLOCATION:HINT, with the number of an allocation or 'all'", (int)(end - text < 40 ? end - text : 40), text);
+    return ff_fail(error, FF_INVALID, "'%.*s' is not ALLOCATION:HINT, with the number of an allocation or 'all'",
+        (int)(end - text < 40 ? end - text : 40), text);
   const char *name = ++at;
   size_t length = strcspn(name, "@/");
   int kind = find_kind(name, length);

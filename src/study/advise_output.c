@@ -37,7 +37,8 @@ size_t advise_together(const char *const *memories, size_t count) {
 }
 
 /* The commands that simulate all of them: each goes to `take`. */
-static void commands_of(const advise_context *context, const advise_setting *const *settings, size_t count, void (*take)(void *to, const char *command), void *to) {
+static void commands_of(const advise_context *context, const advise_setting *const *settings, size_t count, void (*take)(void *to,
+    const char *command), void *to) {
   FF_VEC(const char *) memories = {0};
   for (size_t i = 0; i < count; i++) FF_PUSH(&memories, settings[i]->memory);
   for (size_t i = 0, n; i < count; i += n) {
@@ -95,7 +96,7 @@ static void write_settings(const advise_setting *const *settings, size_t count, 
 }
 
 static void write_item(const advise_item *item, size_t number, const advise_context *context, ff_text *out) {
-  ff_text_add(out, "### %zu. %s: %.1f %% less time\n\n%s\n\n", number, item->title, 100 * item->gain, item->text);
+  ff_text_add(out, "### %zu. %s - %.1f %% less time\n\n%s\n\n", number, item->title, 100 * item->gain, item->text);
   write_settings(item->evidence.items, item->evidence.count, item->now->result.counters.time_ps, context, out);
 }
 
@@ -127,7 +128,7 @@ static void write_managers(const advise_study *study, const advise_context *cont
   FF_VEC(const advise_setting *) list = {0};
   for (size_t i = 0; i < study->settings.count; i++)
     if (study->settings.items[i]->stage == ADVISE_MANAGERS) FF_PUSH(&list, study->settings.items[i]);
-  ff_text_add(out, "## Every manager\n\n");
+  ff_text_add(out, "## Every manager\n\nToday's GPUs and drivers have copy, uvm and zero-copy; the others are models.\n\n");
   write_settings(list.items, list.count, advise_time(study, study->baseline), context, out);
   free(list.items);
 }
@@ -188,7 +189,8 @@ static void write_capacities(const advise_study *study, const advise_advice *adv
   char bytes[32], blocks[32];
   ff_text_add(out, "## With less memory\n\n%s\n\n", advice->verdict);
   if (!advice->reference) return;
-  ff_text_add(out, "The program has %s allocated at most, in %s of 2 MiB blocks: that is 100 %%.\n\n", ff_format_bytes(study->facts.footprint, bytes, sizeof bytes),
+  ff_text_add(out, "The program has %s allocated at most, in %s of 2 MiB blocks: that is 100 %%.\n\n",
+      ff_format_bytes(study->facts.footprint, bytes, sizeof bytes),
               ff_format_bytes(study->facts.footprint_blocks, blocks, sizeof blocks));
   table t;
   table_start(&t, "lrrr");

@@ -136,7 +136,8 @@ static void add_condition(const advise_study *study, const advise_setting *then,
   char a[32];
   ff_text_add(text, " Hints are for managed memory, which the program would have to use (cudaMallocManaged): its host then writes and reads the data in place, and "
               "its copies cost nothing. ");
-  if (time_of(then) < time_of(base)) ff_text_add(text, "%s takes %s, %.2f times as long.", study->baseline, time(time_of(base), a), (double)time_of(base) / (double)time_of(then));
+  if (time_of(then) < time_of(base)) ff_text_add(text, "%s takes %s, %.2f times as long.", study->baseline, time(time_of(base), a),
+      (double)time_of(base) / (double)time_of(then));
   else ff_text_add(text, "%s takes %s and stays faster: this is for a program that has to be managed anyway.", study->baseline, time(time_of(base), a));
 }
 
@@ -265,13 +266,17 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
     ff_text_add(&title, "Declare what each launch uses: segments instead of %s", now->memory);
     add_times(&text, time_of(now), time_of(segments));
     ff_text_add(&text, " if what the launches' parameters point to is fetched before they begin and while others run.");
-    ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one), now->memory, time(now->result.counters.transfer_ps, two));
-    ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;", time(segments->result.counters.overlap_ps, one), now->memory, time(now->result.counters.overlap_ps, two));
-    ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one), now->memory, time(now->result.counters.host_api_ps, two));
+    ff_text_add(&text, " The link is busy for %s, with %s for %s;", time(segments->result.counters.transfer_ps, one), now->memory,
+        time(now->result.counters.transfer_ps, two));
+    ff_text_add(&text, " of that, kernels run beside it for %s, with %s for %s;", time(segments->result.counters.overlap_ps, one),
+        now->memory, time(now->result.counters.overlap_ps, two));
+    ff_text_add(&text, " the host spends %s in calls, with %s %s.", time(segments->result.counters.host_api_ps, one), now->memory,
+        time(now->result.counters.host_api_ps, two));
     if (!strcmp(now->memory, "copy")) ff_text_add(&text, " Its copies become the host's writes in place, and cost nothing.");
     ff_text_add(&text, " Without a runtime that does so: cudaMemPrefetchAsync in a stream of its own, ahead of the launches.");
     if (segments->result.counters.undeclared_faults)
-      ff_text_add(&text, " %" PRIu64 " far-faults are on memory that no parameter points to: to be declared, too.", segments->result.counters.undeclared_faults);
+      ff_text_add(&text, " %" PRIu64 " far-faults are on memory that no parameter points to: to be declared, too.",
+          segments->result.counters.undeclared_faults);
     item->title = title.chars, item->text = text.chars;
   }
   for (size_t i = 0; i < study->settings.count; i++) {
@@ -342,7 +347,8 @@ static void conclude_verdict(const advise_study *study, advise_advice *advice) {
       if (near) add_reach(&text, near->manager, near->near_percent, near->near, "the time stays within 10 %");
       else ff_text_add(&text, "not at the same speed (nothing stays within 10 %%), but ");
       if (near && near->near_percent > viable->viable_percent) ff_text_add(&text, "; ");
-      if (!near || near->near_percent > viable->viable_percent) add_reach(&text, viable->manager, viable->viable_percent, viable->viable, "it stays within twice the reference");
+      if (!near || near->near_percent > viable->viable_percent) add_reach(&text, viable->manager, viable->viable_percent, viable->viable,
+          "it stays within twice the reference");
       ff_text_add(&text, ".");
     }
     if (any && (!viable || any->viable_percent < viable->viable_percent)) {
@@ -370,7 +376,8 @@ static void conclude_capacity(const advise_study *study, advise_advice *advice) 
 /* ---- all together ---- */
 
 static void conclude_summary(const advise_study *study, advise_advice *advice) {
-  const advise_setting *now = now_of(study), *base = advise_find(study, study->baseline), *ideal = advise_find(study, "ideal"), *copy = advise_find(study, "copy");
+  const advise_setting *now = now_of(study), *base = advise_find(study, study->baseline), *ideal = advise_find(study, "ideal"),
+      *copy = advise_find(study, "copy");
   ff_text text = {0};
   char a[32], b[32];
   if (base && !base->known) ff_text_add(&text, "%s cannot run here%s%.300s. ", base->memory, base->result.error[0] ? ": " : "", base->result.error);
@@ -378,8 +385,10 @@ static void conclude_summary(const advise_study *study, advise_advice *advice) {
   else {
     ff_text_add(&text, "Now, with %s: %s", now->memory, time(time_of(now), a));
     if (ideal && ideal->known)
-      ff_text_add(&text, ". If memory were everywhere (ideal): %s, so moving data costs %.1f %% of the time", time(time_of(ideal), b), 100 * advise_gain(time_of(now), time_of(ideal)));
-    if (copy && copy->known && copy != now) ff_text_add(&text, ". With copies: %s, %.2f times that", time(time_of(copy), b), (double)time_of(copy) / (double)time_of(now));
+      ff_text_add(&text, ". If memory were everywhere (ideal): %s, so moving data costs %.1f %% of the time", time(time_of(ideal), b),
+          100 * advise_gain(time_of(now), time_of(ideal)));
+    if (copy && copy->known && copy != now) ff_text_add(&text, ". With copies: %s, %.2f times that", time(time_of(copy), b),
+        (double)time_of(copy) / (double)time_of(now));
     ff_text_add(&text, ".");
   }
   advice->summary = text.chars;

@@ -19,7 +19,8 @@
 static advise_facts make_facts(bool managed) {
   advise_facts f = {.launches = 4, .accesses = 1000, .footprint = 20 * MIB, .footprint_blocks = 20 * MIB, .managed = managed};
   trace_memory_kind memory = managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE;
-  advise_allocation a = {.name = "first", .id = 1, .bytes = 8 * MIB, .memory = memory, .pages = 2048, .touched_pages = 2048, .loads = 500, .sector_bytes = 8 * MIB,
+  advise_allocation a = {.name = "first", .id = 1, .bytes = 8 * MIB, .memory = memory, .pages = 2048, .touched_pages = 2048, .loads = 500,
+      .sector_bytes = 8 * MIB,
                          .declared = 4, .touched = 4};
   advise_allocation b = a, c = a;
   snprintf(b.name, sizeof b.name, "second");

@@ -48,7 +48,8 @@ static void alloc(uint32_t id, uint64_t address, uint64_t bytes, trace_memory_ki
   put(op);
 }
 static void copy(trace_direction direction, uint64_t to, uint64_t from) {
-  put((trace_op){.kind = TRACE_OP_COPY, .copy = {.to = to, .from = from, .width = 4096, .height = 1, .to_pitch = 4096, .from_pitch = 4096, .direction = direction, .pinned = true}});
+  put((trace_op){.kind = TRACE_OP_COPY, .copy = {.to = to, .from = from, .width = 4096, .height = 1, .to_pitch = 4096, .from_pitch = 4096,
+      .direction = direction, .pinned = true}});
 }
 
 static void launch(const char *kernel, uint32_t number, uint32_t uses, const trace_use *use) {
