@@ -128,6 +128,10 @@ static void test_waits(void **state) {
        wait(0), issue(1, 0, 0, 0), access_word(TRACE_STORE, 3, 0, 1), 1, line, TRACE_EXIT);
   same(((const char *const[]){"0 1 1 R5 LDG.E 1 R8 4 1 0x1000 0", "1 1 1 R10 DADD 2 R4 R6 0", NULL}), issue(1, 0, 0, 0), access_word(TRACE_LOAD, 2, 0, 0), 1, line, wait(0),
        issue(1, 0, 0, 1), TRACE_EXIT);
+  /* A value that has come is not waited for again. */
+  same(((const char *const[]){"0 1 1 R2 LDG.E 1 R8 4 1 0x1000 0", "1 1 1 R3 LDG.E 1 R8 4 1 0x1000 0", "2 1 1 R9 FADD 1 R2 0", "3 1 1 R9 FADD 1 R3 0", "4 1 1 R9 FADD 2 R2 R3 0", NULL}),
+       issue(1, 0, 0, 0), access_word(TRACE_LOAD, 2, 0, 0), 1, line, issue(1, 0, 0, 0), access_word(TRACE_LOAD, 2, 0, 1), 1, line, wait(1), issue(1, 0, 0, 0), wait(0),
+       issue(2, 0, 0, 0), TRACE_EXIT);
   /* Shared memory's addresses have four bytes; an instruction that no lane takes part in needs nothing. */
   same(((const char *const[]){"0 1 1 R5 LDG.E 1 R8 4 1 0x1000 0", "1 1 0 STS 2 R4 R6 4 1 0x0 0", "2 0 1 R9 FADD 1 R5 0", NULL}), issue(1, 0, 0, 0),
        access_word(TRACE_LOAD, 2, 0, 0), 1, line, issue(2, 0, 0, 0), TRACE_EXIT);
