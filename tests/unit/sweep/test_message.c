@@ -38,9 +38,13 @@ static void empty_texts(void **state) {
 }
 
 static void no_messages(void **state) {
-  static const char *const none[] = {"", "\n", "X 1 1 1 0 0\n\0", "A 1 1 1 0\n\0", "A 1 1 1 99999999999999999999 0\n\0", "A 1 1 1 18446744073709551615 1\n\0", "A 1 1 1 0 0 0\n\0"};
+#define NONE(text) {text, sizeof text}
+  static const struct { const char *bytes; size_t size; } none[] = {
+      NONE(""), NONE("\n"), NONE("X 1 1 1 0 0\n\0"), NONE("A 1 1 1 0\n\0"), NONE("A 1 1 1 99999999999999999999 0\n\0"),
+      NONE("A 1 1 1 18446744073709551615 1\n\0"), NONE("A 1 1 1 0 0 0\n\0"), NONE("A 1 1 1 0 0\n")};
+#undef NONE
   sweep_message to;
-  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(sweep_message_read(none[i], strlen(none[i]) + 2, &to));
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(sweep_message_read(none[i].bytes, none[i].size, &to));
 }
 
 /* The published value of FNV-1a, 128 bits, of nothing; and lists of texts that would be the same bytes without lengths. */
