@@ -76,7 +76,7 @@ extern const char *const advise_kind_names[];
 
 typedef struct advise_item {
   advise_kind kind;
-  bool conditional;        /* it helps a program that is not this one: one with managed memory, or on a driver that nobody has */
+  bool conditional;        /* it helps a program that is not this one: with managed memory, with declared data, or on a driver that nobody has */
   const advise_setting *now, *then;
   double gain;             /* of now's time */
   const advise_allocation *allocation;

@@ -112,7 +112,7 @@ static size_t count_in(const advise_advice *advice, section which) {
 
 static void write_advice(const advise_advice *advice, const advise_context *context, ff_text *out) {
   static const char *const heads[SECTIONS] = {
-      "## Advice\n\n", "## Under other conditions\n\nThis helps only a program with managed memory, or with a driver that nobody has.\n\n",
+      "## Advice\n\n", "## Under other conditions\n\nThis helps only a program with managed memory, one that declares its launches' data, or one with a driver that nobody has.\n\n",
       "## Each hint alone\n\nThe best hint on each allocation, with managed memory and no other hint.\n\n"};
   for (size_t which = 0, number = 0; which < SECTIONS; which++) {
     size_t count = count_in(advice, (section)which);

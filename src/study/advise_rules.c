@@ -247,10 +247,10 @@ static void conclude_undeclared(const advise_study *study, const advise_setting 
   advise_item *item = add_item(advice, ADVISE_KIND_UNDECLARED, segments, less);
   ff_text title = {0}, text = {0};
   item->allocation = less->allocation;
-  item->conditional = time_of(less) >= time_of(now_of(study));
+  item->conditional = strcmp(study->baseline, segments->memory) != 0;
   add_call(&title, less->hint, less->allocation);
   ff_text_add(&title, " for `%.60s`", less->kernel->name);
-  ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its %" PRIu64 " launches touches it. ", less->kernel->name, less->kernel->launches);
+  ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its launches (%" PRIu64 ") touches it. ", less->kernel->name, less->kernel->launches);
   add_times(&text, time_of(segments), time_of(less));
   ff_text_add(&text, "; %s go to the GPU instead of %s.", bytes(less->result.counters.h2d_bytes, one), bytes(segments->result.counters.h2d_bytes, two));
   item->title = title.chars, item->text = text.chars;

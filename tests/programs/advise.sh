@@ -106,6 +106,13 @@ run "$farfault" advise prefetch.fft --quick --json
 expect grep -q '"kind": "segments"' out
 expect_out "Its copies become the host's writes in place, and cost nothing."
 
+run "$farfault" trace cut --block 1000000 -o idle.fft pin.fft # a launch whose blocks do nothing
+expect_status 0
+run "$farfault" advise idle.fft --quick
+expect_status 0
+for id in 1 2; do expect grep -Eq "^### [0-9]+\. Do not declare allocation $id .* for .vectoradd. - [0-9.]+ % less time" out; done
+expect_out "A parameter of \`vectoradd\` points to it, and none of its launches (1) touches it."
+
 # Copies that do not fit.
 record large.fft vectoradd 500000
 run "$farfault" advise large.fft --quick --gpu-memory 4M

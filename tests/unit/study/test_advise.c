@@ -317,6 +317,7 @@ static void what_is_declared_and_not_touched_is_named(void **state) {
   assert_true(item_of(&advice, ADVISE_KIND_SEGMENTS, "segments")->gain == 0.4);
   const advise_item *item = item_of(&advice, ADVISE_KIND_UNDECLARED, NULL);
   assert_string_equal(item->then->memory, "segments+advise=3:undeclared@7");
+  assert_true(item->conditional); /* it does not declare anything yet */
   assert_non_null(strstr(item->title, "idle"));
   assert_non_null(strstr(item->title, "`work`"));
   assert_null(advise_find(&study, "segments+advise=1:undeclared@7")); /* it is touched */
