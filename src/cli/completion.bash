@@ -16,7 +16,7 @@ _farfault_words() {
   done
 }
 
-_farfault_files() { # $1: suffixes, "": all
+_farfault_files() { # $1: suffixes, "": all files, "/": only folders
   local file suffix
   while IFS= read -r file; do
     if [[ -d $file ]]; then
@@ -69,7 +69,7 @@ _farfault_value() { # $1: kind, $2: what is completed, $3: prefix that stays
     ;;
   paper) _farfault_list "" "$2" $_farfault_papers ;;
   command) _farfault_list "" "$2" $_farfault_commands ;;
-  folder) COMPREPLY+=($(compgen -d -S / -- "$2")) && compopt -o nospace 2>/dev/null ;;
+  folder) _farfault_files / "$2" ;;
   file) _farfault_files "" "$2" ;;
   file:*) _farfault_files "${1#file:}" "$2" ;;
   program) COMPREPLY+=($(compgen -c -- "$2")) && _farfault_files "" "$2" ;;

@@ -101,7 +101,7 @@ const cli_placeholder *cli_placeholder_find(const char *word, size_t length) {
 char *cli_placeholder_words(const char *word, size_t length) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
   ff_text words = {0};
-  bool good = memchr(word, '|', length) != NULL;
+  bool good = length > 0;
   for (size_t at = 0; good && at < length;) {
     const char *bar = memchr(word + at, '|', length - at);
     size_t whole = bar ? (size_t)(bar - word) - at : length - at, plain = strspn(word + at, letters);

@@ -47,7 +47,7 @@ void cli_describe_take(const struct argp *argp) __attribute__((noreturn));
 typedef struct cli_placeholder { const char *word, *bash, *zsh, *fish; } cli_placeholder; /* placeholders.def */
 /* NULL: it stands for nothing that could be listed. */
 const cli_placeholder *cli_placeholder_find(const char *word, size_t length);
-/* "small|normal|full", also "block|replay[:MSHRS]": each in small letters up to "[" or ":". The words with spaces between, which the caller
+/* "accelsim", "small|normal|full", also "block|replay[:MSHRS]": each in small letters up to "[" or ":". The words with spaces between, which the caller
  * frees; NULL: these are not words. */
 char *cli_placeholder_words(const char *word, size_t length);
 

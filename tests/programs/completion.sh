@@ -22,7 +22,7 @@ expect_status 64
 load() { source ./bash.script; } # in a function, as bash-completion does it
 load
 touch app.fft app.ffr study.yaml other.txt policy.so
-mkdir folder
+mkdir folder "folder with spaces"
 # complete WORD...: what bash offers for the last word, cut as bash cuts it (COMP_WORDBREAKS has "=" and ":"), whole again.
 complete_words() {
   local word rest whole=${!#} cut
@@ -84,8 +84,11 @@ offers zheng2016 -- farfault reproduce zhe
 offers normal -- farfault reproduce --size n
 offers --size=small -- farfault reproduce --size=sm
 offers machines managers -- farfault list ma
-offers folder/ -- farfault report app.ffr --svg fol
+offers folder/ "folder with spaces/" -- farfault report app.ffr --svg fol
+offers app.fft folder/ "folder with spaces/" tmp/ -- farfault sim "" # no other files
 offers zsh -- farfault completion z
+offers accelsim -- farfault import acc
+offers uvm -- farfault advise --baseline uv
 offers --memory= -- farfault run --memory copy -v --mem
 includes other.txt -- farfault run -m copy ./program --memory othe
 FARFAULT_MACHINES=$work/machines
