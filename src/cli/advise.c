@@ -62,15 +62,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_QUICK: a->quick = true; return 0;
   case KEY_JSON: a->json = true; return 0;
   case 'o': a->output = value; return 0;
-  case ARGP_KEY_ARG:
-    if (!*value) cli_refuse(state, "the trace's name is empty");
-    if (a->file) cli_refuse(state, "one trace at a time");
-    a->file = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (!a->file) cli_refuse(state, "which trace? (one that `farfault record -o FILE` wrote)");
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
   }
 }
 
@@ -275,7 +267,7 @@ static int advise_command_line(int argc, char **argv) {
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   int status = CLI_DONE;
   cli_choose_machine(&a.setup, trace_file_information(file));
-  if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE,
+  if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error),
       "advise: %s", error.message);
   else if (run_outputs_check(&(run_outputs){.output = a.output}, a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);

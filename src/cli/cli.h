@@ -43,6 +43,10 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 
+/* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else is
+ * ARGP_ERR_UNKNOWN. what: "trace"; by: "`farfault record -o FILE`", which wrote it. */
+error_t cli_take_file(int key, const char *value, const char **file, const char *what, const char *by, struct argp_state *state);
+
 /* For "did you mean": as ff_closest, but also if only the case differs. */
 const char *cli_closest(const char *word, const char *const *candidates);
 
@@ -58,6 +62,9 @@ typedef struct cli_setup {
   sim_choices choices;  /* for all managers */
   bool machine_chosen;  /* by the user, not by default */
 } cli_setup;
+
+/* The exit status that goes with a setup that was refused. */
+#define CLI_SETUP_STATUS(error) ((error).status == FF_IO || (error).status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE)
 
 /* Checks everything that can be known before the program runs, and fills in the defaults: managers exist and none is
  * named twice, the machine's file is good, its overrides fit, the memory size is one. A machine's file gets its

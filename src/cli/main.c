@@ -70,6 +70,20 @@ void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
   if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
 }
 
+error_t cli_take_file(int key, const char *value, const char **file, const char *what, const char *by, struct argp_state *state) {
+  switch (key) {
+  case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the %s's name is empty", what);
+    if (*file) cli_refuse(state, "one %s at a time", what);
+    *file = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (!*file) cli_refuse(state, "which %s? (one that %s wrote)", what, by);
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
 const char *cli_closest(const char *word, const char *const *candidates) {
   const char *near = ff_closest(word, candidates);
   char *lower = ff_strdup(word);

@@ -32,15 +32,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_JSON: parse_format(a, SWEEP_JSON, state); return 0;
   case KEY_WHERE: a->query.where = value; return 0;
   case KEY_COLUMNS: a->query.columns = value; return 0;
-  case ARGP_KEY_ARG:
-    if (!*value) cli_refuse(state, "the file's name is empty");
-    if (a->file) cli_refuse(state, "one file at a time");
-    a->file = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (!a->file) cli_refuse(state, "which file? (one that `farfault sweep` wrote)");
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return cli_take_file(key, value, &a->file, "file", "`farfault sweep`", state);
   }
 }
 

@@ -140,7 +140,7 @@ static int run(int argc, char **argv) {
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   ff_error error;
-  if (cli_setup_check(&a.setup, &error)) return cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
+  if (cli_setup_check(&a.setup, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});
 }
 

@@ -13,7 +13,7 @@
 typedef struct arguments {
   cli_setup setup;
   run_outputs outputs;
-  char *file;
+  const char *file;
 } arguments;
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -23,15 +23,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     state->child_inputs[0] = &a->setup;
     state->child_inputs[1] = &a->outputs;
     return 0;
-  case ARGP_KEY_ARG:
-    if (!*value) cli_refuse(state, "the trace's name is empty");
-    if (a->file) cli_refuse(state, "one trace at a time (`farfault sweep` takes many)");
-    a->file = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (!a->file) cli_refuse(state, "which trace? (one that `farfault record -o FILE` wrote)");
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
   }
 }
 
@@ -103,9 +95,9 @@ static int sim_command(int argc, char **argv) {
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   cli_choose_machine(&a.setup, trace_file_information(file));
   int status = CLI_DONE;
-  if (cli_setup_check(&a.setup, &error)) status = cli_fail(error.status == FF_IO || error.status == FF_PARSE ? CLI_BAD_FILE : CLI_USAGE, "%s", error.message);
+  if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
-  else status = simulate(&(run_job){.argv = &a.file, .setup = &a.setup, .outputs = &a.outputs}, file);
+  else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, file);
   trace_file_close(file);
   return status;
 }

@@ -20,15 +20,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!*value) cli_refuse(state, "--output: the file's name is empty");
     a->output = value;
     return 0;
-  case ARGP_KEY_ARG:
-    if (!*value) cli_refuse(state, "the file's name is empty");
-    if (a->file) cli_refuse(state, "one file at a time");
-    a->file = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (!a->file) cli_refuse(state, "which file? (one that `farfault run -o FILE` wrote)");
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
+  default: return cli_take_file(key, value, &a->file, "file", "`farfault run -o FILE`", state);
   }
 }
 
