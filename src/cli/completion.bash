@@ -3,7 +3,7 @@
 
 # The words up to the cursor as farfault will see them: bash cuts at "=" and ":".
 _farfault_words() {
-  local word glue=
+  local word glue=''
   words=()
   for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
     if [[ ${#words[@]} -gt 0 && ($glue || $word == [=:]*) ]]; then
@@ -40,7 +40,7 @@ _farfault_list() { # $1: prefix that stays, $2: what is completed, $3...: words
 
 # "copy,uvm+evict=l": managers with commas between them, parts behind "+".
 _farfault_managers_of() { # $1: the word
-  local before= item=${1##*,} part
+  local before='' item=${1##*,} part
   [[ $1 == *,* ]] && before=${1%,*},
   if [[ $item != *+* ]]; then
     _farfault_list "$before" "$item" $_farfault_managers
@@ -86,7 +86,7 @@ _farfault_kind() {
 }
 
 _farfault() {
-  local words cur command i kind value= count=0 names
+  local words cur command i kind value='' count=0 names
   _farfault_words
   COMPREPLY=()
   cur=${words[${#words[@]}-1]}
