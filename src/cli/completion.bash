@@ -126,7 +126,8 @@ _farfault() {
     _farfault_list "" "$cur" $(grep -- '^--' <<<"$names")
     [[ $cur == - ]] && COMPREPLY+=($(grep -v -- '^--' <<<"$names" | tr -d =))
   else
-    _farfault_value "${arguments[count]%+}" "$cur"
+    kind=${arguments[count]-}
+    _farfault_value "${kind%+}" "$cur"
   fi
   # bash replaces only what stands behind the last "=" or ":".
   if [[ $cur == *[=:]* && $COMP_WORDBREAKS == *=* ]]; then

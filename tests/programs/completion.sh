@@ -86,6 +86,7 @@ offers --size=small -- farfault reproduce --size=sm
 offers machines managers -- farfault list ma
 offers folder/ "folder with spaces/" -- farfault report app.ffr --svg fol
 offers app.fft folder/ "folder with spaces/" tmp/ -- farfault sim "" # no other files
+offers "" -- farfault sim app.fft app
 offers zsh -- farfault completion z
 offers accelsim -- farfault import acc
 offers uvm -- farfault advise --baseline uv

@@ -37,6 +37,13 @@ for command in $commands; do
   for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES "SEE ALSO"; do expect grep -qx "\.SH $section" "$command.1"; done
   run "$farfault" "$command" --help
   for option in $(grep -oE -- '--[a-z][a-z-]+' out | sort -u); do expect grep -qF -- "${option//-/\\-}" "$command.1"; done
+  command -v mandoc >/dev/null || continue
+  # Each word of the help's example, as a reader of the page sees it.
+  sed -n '/^Example:/,/^$/p' out | tr -s ' ' '\n' | sed '/^$/d' | sort -u >words
+  mandoc -T utf8 -O width=500 "$command.1" | sed 's/.\x08//g' | tr -s ' ' '\n' | sort -u >seen
+  expect test -s words
+  missing=$(grep -v '^Example:$' words | comm -23 - seen)
+  expect test -z "$missing"
 done
 expect grep -qx '\.SH EXIT STATUS' run.1
 expect grep -qF 'farfault\-report (1)' run.1
