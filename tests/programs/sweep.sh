@@ -202,6 +202,12 @@ expect cmp wanted again
 
 # ---- ranks ----
 if [[ -e $library ]] && command -v mpirun >/dev/null; then
+  kill_rank() { # kill_rank RANK DATABASE
+    local victim
+    for victim in $(pgrep -f "sweep study.yaml -o $2"); do
+      tr '\0' '\n' <"/proc/$victim/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && kill -KILL "$victim"
+    done
+  }
   mpi() { run timeout 60 mpirun --allow-run-as-root --oversubscribe "$@"; }
   mpi -n 3 "$farfault" sweep study.yaml -o ranks.db
   expect_status 0
@@ -218,17 +224,30 @@ if [[ -e $library ]] && command -v mpirun >/dev/null; then
     sleep 0.05
     kill -0 $process 2>/dev/null || break
   done
-  for victim in $(pgrep -f "sweep study.yaml -o lost.db"); do
-    tr '\0' '\n' <"/proc/$victim/environ" 2>/dev/null | grep -qx OMPI_COMM_WORLD_RANK=1 && kill -KILL "$victim"
-  done
+  kill_rank 1 lost.db
   wait $process
   expect grep -q "rank 1 has been silent for 2 s: what it had goes to others" first
   expect grep -q "15 points in lost.db" first
   rows lost.db >again
   expect cmp wanted again
   expect test "$(sqlite3 lost.db "SELECT count(DISTINCT rank) FROM timing")" -eq 3
+  # Without rank 0 there is no sweep: the others end, and the next sweep goes on.
+  timeout 60 mpirun --allow-run-as-root --oversubscribe --enable-recovery -n 3 "$farfault" sweep study.yaml -o first.db >first 2>&1 </dev/null &
+  process=$!
+  until [[ $(count first.db) -ge 2 ]]; do
+    sleep 0.05
+    kill -0 $process 2>/dev/null || break
+  done
+  kill_rank 0 first.db
+  wait $process
+  expect test "$(grep -c 'has heard nothing from rank 0' first)" -eq 2
+  expect test "$(count first.db)" -lt 15
   rm slow
   unset FARFAULT_SWEEP_PROGRAM FARFAULT_SWEEP_PATIENCE
+  run "$farfault" sweep study.yaml -o first.db
+  expect_status 0
+  rows first.db >again
+  expect cmp wanted again
 else
   echo "no Open MPI: nothing with ranks was tested"
 fi
