@@ -39,7 +39,7 @@ static void measure(const char *path, const char *manager, const machine_spec *s
   trace_file *file;
   if (trace_file_open(path, &file, &error)) fail(&error);
   trace_program *program = trace_program_create(0);
-  trace_program_limit(program, UINT64_C(8) << 20);
+  trace_program_limit(program, TRACE_FEED_BYTES);
   simulation s = {0};
   if (sim_create(program, &(sim_options){.spec = spec, .manager = manager}, &s.sim, &error)) fail(&error);
   pthread_t thread;

@@ -2,7 +2,7 @@
 # folders named). Files *.isa.c are compiled once per instruction set, with EXEC_ISA set to its name.
 set(FF_ISAS baseline avx2 avx512)
 if(FARFAULT_SANITIZE OR FARFAULT_COVERAGE)
-  set(FF_ISA_OPTIMISE -O1) # -O3 with checks would take minutes to compile
+  set(FF_ISA_OPTIMISE -O0) # with checks more would take minutes to compile
 else()
   set(FF_ISA_OPTIMISE -O3)
 endif()

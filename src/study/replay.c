@@ -9,8 +9,6 @@
 
 #include "study/private.h"
 
-#define STREAM_BYTES (UINT64_C(8) << 20) /* between the file and the simulations, but for those that wait for the program's end */
-
 static void show(void *context, const trace_file_step *step) {
   session_progress *progress = context;
   progress->warp_instructions = step->warp_instructions;
@@ -44,7 +42,8 @@ ff_status replay_run(trace_file *file, const session_options *options, ff_error 
   session_set_command(session, info->about.command && *info->about.command ? info->about.command : "?");
   add_notes(session, info);
   add_totals(session, &info->about.totals);
-  if (session_program(session) && !session->recorder) trace_program_limit(session_program(session), STREAM_BYTES);
+  /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
+  if (session_program(session) && !session->recorder) trace_program_limit(session_program(session), TRACE_FEED_BYTES);
   trace_file_watch watch = {.step = show, .context = session_progress_area(session)};
   if (session_program(session)) status = trace_file_feed(file, session_program(session), &watch, error);
   if (status) session_note(session, error ? error->message : "the trace is damaged");

@@ -312,7 +312,7 @@ trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint
   atomic_fetch_add(&reader->program->activity, 1);
   chunks->progress[reader->index].taken = block + 1;
   if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
-  program_signal_room(reader->program, block + 1 >= reader->program->room_block);
+  program_signal_room(reader->program, block + 2 >= reader->program->room_block);
   return chunk;
 }
 

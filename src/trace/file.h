@@ -113,6 +113,7 @@ typedef struct trace_file_watch {
   bool (*stop)(void *context);  /* true: end here */
   void *context;
 } trace_file_watch;
+#define TRACE_FEED_BYTES (UINT64_C(2) << 20) /* what may lie in the stream (trace_program_limit): it stays in the host's caches */
 ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error);
 
 /* ---- file_copy.c ---- */

@@ -91,7 +91,17 @@ static void end_warp(feeder *f) {
   if (f->warp == f->launch->warps_per_block) end_block(f);
 }
 
-/* The record, and what follows it in its warp as far as the frame goes. */
+/* What follows in the warp at hand, and in the block's further warps, as far as the frame goes. */
+static void feed_block(feeder *f) {
+  while (trace_file_take_warp(f->file, &f->writer, &f->step.warp_instructions)) {
+    end_warp(f);
+    if (!f->chunk) return;
+    trace_chunk_writer(f->chunk, f->warp, &f->writer);
+    f->writing = true;
+  }
+}
+
+/* The record, and what follows it in its block. */
 static bool feed_record(feeder *f, const trace_item *item) {
   if (!f->chunk || item->block != f->block) {
     if (stopped(f) || !begin_block(f, item->block)) return false;
@@ -105,7 +115,7 @@ static bool feed_record(feeder *f, const trace_item *item) {
   uint64_t *room = trace_room(&f->writer, item->words);
   for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
   if (trace_word_kind(item->record[0]) == TRACE_ISSUE) f->step.warp_instructions += trace_issue_count(item->record[0]);
-  if (trace_file_take_warp(f->file, &f->writer, &f->step.warp_instructions)) end_warp(f);
+  feed_block(f);
   return true;
 }
 

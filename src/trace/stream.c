@@ -17,6 +17,7 @@
 #include "trace/private.h"
 
 enum { BLOCK_WINDOW = 64 };         /* blocks beyond the slowest reader's next that may always start */
+enum { FED_WINDOW = 4 };            /* the same where they are fed one after the other: little is gained by running ahead */
 enum { QUIET_MILLISECONDS = 2 };    /* readers that all wait for so long need another block to start */
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
@@ -73,7 +74,7 @@ void trace_program_free(trace_program *program) {
 void trace_program_limit(trace_program *program, uint64_t bytes) {
   FF_ASSERT(!program->appended_count);
   program->ahead = bytes;
-  program->window = 1; /* one after the other: nothing is gained by running ahead */
+  program->window = FED_WINDOW;
 }
 
 trace_usage trace_program_usage(trace_program *program) {
@@ -148,10 +149,10 @@ uint64_t launch_slowest(const trace_launch *launch) {
 
 /* ---- the throttle ---- */
 
-/* A stream that is fed is woken when half of what may lie there is gone (`wanted`: or its block is the next one): a wake
- * for each block would cost more than to read it. */
+/* A stream that is fed is woken when half of what may lie there is gone (`wanted`: or its block is nearly the next one): a
+ * wake for each block would cost more than to read it. */
 void program_signal_room(trace_program *program, bool wanted) {
-  if (!program->room_waiters || (program->window == 1 && !wanted && program->memory_bytes > program->ahead / 2)) return;
+  if (!program->room_waiters || (program->window == FED_WINDOW && !wanted && program->memory_bytes > program->ahead / 2)) return;
   pthread_mutex_lock(&program->mutex);
   pthread_cond_broadcast(&program->room);
   pthread_mutex_unlock(&program->mutex);

@@ -112,11 +112,11 @@ while read -r name arguments; do
   cp out recorded
   # shellcheck disable=SC2086 # words
   run "$farfault" run --machine gtx480 --threads 1 --memory copy,uvm,replay+evict=belady --gpu-memory 60% --json run.json --record both.fft "$workloads/$name" $arguments
-  [[ $name == hosttouch ]] || expect diff recorded out # that one prints times, which nobody knows while it is recorded
-  run "$farfault" sim app.fft --memory copy,uvm,replay+evict=belady --gpu-memory 60% --json sim.json
+  # hosttouch asks for times, which nobody knows while it is only recorded: what it prints, and may do, differs.
+  [[ $name == hosttouch ]] || { expect diff recorded out; expect cmp app.fft both.fft; }
+  run "$farfault" sim both.fft --memory copy,uvm,replay+evict=belady --gpu-memory 60% --json sim.json
   expect_status 0
   same_report run.json sim.json
-  expect cmp app.fft both.fft
 done <<'END'
 vectoradd 20000
 bfs 4096 4
