@@ -288,6 +288,7 @@ static void check_file(const char *path, const shape *s) {
 }
 
 static const shape small = {.seed = 3, .operations = 40, .blocks_most = 3, .records_most = 12};
+static const shape medium = {.seed = 4, .operations = 30, .blocks_most = 30, .records_most = 400}; /* for what is done many times */
 static const shape large = {.seed = 4, .operations = 45, .blocks_most = 45, .records_most = 400};
 
 /* ---- tests ---- */
@@ -350,7 +351,7 @@ static void a_file_that_is_cut_gives_its_beginning(void **state) {
   char *path = path_of("cut.fft"), *bytes;
   size_t size, opened = 0;
   for (int big = 0; big < 2; big++) {
-    const shape *s = big ? &large : &small;
+    const shape *s = big ? &medium : &small;
     write_file(path, s);
     assert_int_equal(ff_file_read(path, 0, &bytes, &size, NULL), FF_OK);
     for (size_t cut = 0; cut < size; cut += big ? 1 + mix(cut) % (size / 15) : 1) {
@@ -416,7 +417,7 @@ static void damage_costs_a_frame(void **state) {
   size_t size;
   uint32_t lost_in_all = 0;
   for (int big = 0; big < 2; big++) {
-    const shape *s = big ? &large : &small;
+    const shape *s = big ? &medium : &small;
     write_file(path, s);
     assert_int_equal(ff_file_read(path, 0, &bytes, &size, NULL), FF_OK);
     for (size_t at = 12; at < size; at += big ? 1 + mix(at) % (size / 25) : 1) {
@@ -486,7 +487,7 @@ static void a_killed_recording_is_never_misread(void **state) {
   char *path = path_of("killed.fft");
   uint32_t with_something = 0;
   struct stat all;
-  write_file(path, &large);
+  write_file(path, &medium);
   assert_int_equal(stat(path, &all), 0);
   uint64_t whole = (uint64_t)all.st_size;
   for (unsigned i = 0; i < 100; i++) {
@@ -496,7 +497,7 @@ static void a_killed_recording_is_never_misread(void **state) {
       trace_file_writer *w;
       trace_file_about about = {.complete = true};
       if (trace_file_create(path, &about, &w, NULL)) _exit(1);
-      write_program(w, &large);
+      write_program(w, &medium);
       trace_file_finish(w, &about, NULL);
       _exit(0);
     }
@@ -512,8 +513,8 @@ static void a_killed_recording_is_never_misread(void **state) {
     ff_error error;
     place at;
     if (access(path, F_OK) || trace_file_open(path, &file, &error)) continue; /* too early */
-    assert_int_equal(read_beginning(file, &large, &at, &error), FF_OK);
-    if (trace_file_information(file)->whole) assert_int_equal(at.operation, large.operations);
+    assert_int_equal(read_beginning(file, &medium, &at, &error), FF_OK);
+    if (trace_file_information(file)->whole) assert_int_equal(at.operation, medium.operations);
     with_something += at.operation > 0;
     trace_file_close(file);
   }
