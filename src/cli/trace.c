@@ -28,7 +28,7 @@ typedef struct arguments {
   bool records, verbose, json;
 } arguments;
 
-enum { KEY_REPAIR = 256, KEY_RECORDS, KEY_JSON, KEY_PTX };
+enum { KEY_REPAIR = 256, KEY_RECORDS, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"launch", 'l', "N[-M]", 0, "dump, cut: only these launches, counted from 0", 1},
@@ -281,7 +281,7 @@ static void dump_record(const trace_item *item, ff_text *out) {
   ff_text_add(out, "\t%" PRIu64 ".%u\t", item->block, item->warp);
   switch (trace_word_kind(word)) {
   case TRACE_ISSUE:
-    ff_text_add(out, "issue %u, memory %u, sfu %u, fp64 %u", trace_issue_count(word), trace_issue_memory(word), trace_issue_sfu(word), trace_issue_fp64(word));
+    ff_text_add(out, "instructions %u, memory %u, sfu %u, fp64 %u", trace_issue_count(word), trace_issue_memory(word), trace_issue_sfu(word), trace_issue_fp64(word));
     break;
   case TRACE_ACCESS: dump_access(item->record, out); break;
   case TRACE_WAIT: ff_text_add(out, "wait %u", trace_wait_k(word)); break;

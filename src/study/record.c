@@ -15,7 +15,6 @@ struct recording {
   trace_reader *reader;
   pthread_mutex_t lock;
   trace_file_writer *writer; /* NULL: finished; under the lock */
-  char *path;
   atomic_bool over;          /* the reader has come to the program's end */
 };
 
@@ -70,12 +69,10 @@ ff_status recording_create(session *session, recording **out, ff_error *error) {
   trace_file_writer *writer;
   ff_status status = trace_file_create(path, &about, &writer, error);
   free(about.command);
-  if (status) {
-    free(path);
-    return status;
-  }
+  free(path);
+  if (status) return status;
   recording *r = ff_alloc(sizeof *r);
-  *r = (recording){.reader = trace_reader_create(session->program), .writer = writer, .path = path};
+  *r = (recording){.reader = trace_reader_create(session->program), .writer = writer};
   pthread_mutex_init(&r->lock, NULL);
   *out = r;
   return FF_OK;
@@ -111,6 +108,5 @@ void recording_free(recording *r) {
   trace_file_abandon(r->writer);
   trace_reader_free(r->reader);
   pthread_mutex_destroy(&r->lock);
-  free(r->path);
   free(r);
 }

@@ -52,7 +52,6 @@ void trace_file_seek(trace_file_writer *writer, uint64_t block, uint32_t warp);
  * an error the file stays as far as it got. */
 ff_status trace_file_finish(trace_file_writer *writer, const trace_file_about *about, ff_error *error);
 void trace_file_abandon(trace_file_writer *writer); /* closes and frees; the file stays incomplete; NULL: nothing */
-uint64_t trace_file_written(const trace_file_writer *writer); /* bytes so far */
 
 /* ---- reading ---- */
 
@@ -110,7 +109,6 @@ typedef struct trace_file_step {
 } trace_file_step;
 typedef struct trace_file_watch {
   void (*step)(void *context, const trace_file_step *step);
-  bool (*stop)(void *context);  /* true: end here */
   void *context;
 } trace_file_watch;
 #define TRACE_FEED_BYTES (UINT64_C(2) << 20) /* what may lie in the stream (trace_program_limit): it stays in the host's caches */

@@ -22,8 +22,6 @@ static void report(feeder *f) {
   if (f->watch && f->watch->step) f->watch->step(f->watch->context, &f->step);
 }
 
-static bool stopped(const feeder *f) { return f->watch && f->watch->stop && f->watch->stop(f->watch->context); }
-
 /* What is missing of the block: warps that only end. */
 static void end_block(feeder *f) {
   if (!f->chunk) return;
@@ -73,15 +71,12 @@ static void feed_operation(feeder *f, const trace_op *op) {
 
 /* ---- records ---- */
 
-/* false: stopped while waiting for room. */
-static bool begin_block(feeder *f, uint64_t block) {
+static void begin_block(feeder *f, uint64_t block) {
   end_block(f);
-  while (!trace_block_wait(f->launch, block, 100))
-    if (stopped(f)) return false;
+  while (!trace_block_wait(f->launch, block, 100)) {}
   f->chunk = trace_chunk_begin(f->launch, block);
   f->block = block;
   f->warp = 0;
-  return true;
 }
 
 static void end_warp(feeder *f) {
@@ -102,21 +97,18 @@ static void feed_block(feeder *f) {
 }
 
 /* The record, and what follows it in its block. */
-static bool feed_record(feeder *f, const trace_item *item) {
-  if (!f->chunk || item->block != f->block) {
-    if (stopped(f) || !begin_block(f, item->block)) return false;
-  }
+static void feed_record(feeder *f, const trace_item *item) {
+  if (!f->chunk || item->block != f->block) begin_block(f, item->block);
   if (!f->writing) trace_chunk_writer(f->chunk, f->warp, &f->writer);
   f->writing = true;
   if (trace_word_kind(item->record[0]) == TRACE_EXIT) {
     end_warp(f);
-    return true;
+    return;
   }
   uint64_t *room = trace_room(&f->writer, item->words);
   for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
   if (trace_word_kind(item->record[0]) == TRACE_ISSUE) f->step.warp_instructions += trace_issue_count(item->record[0]);
   feed_block(f);
-  return true;
 }
 
 ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error) {
@@ -125,12 +117,8 @@ ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_
   ff_status status;
   trace_file_rewind(file);
   while (!(status = trace_file_next(file, &item, error)) && item.kind != TRACE_ITEM_END) {
-    if (item.kind == TRACE_ITEM_OPERATION) {
-      if (stopped(&f)) break;
-      feed_operation(&f, item.op);
-    } else if (!feed_record(&f, &item)) {
-      break;
-    }
+    if (item.kind == TRACE_ITEM_OPERATION) feed_operation(&f, item.op);
+    else feed_record(&f, &item);
   }
   end_launch(&f);
   return status;

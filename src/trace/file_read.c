@@ -37,6 +37,7 @@ struct trace_file {
   uint64_t next_frame;           /* the one behind that at hand */
   bool loaded;                   /* there is one at hand */
   bool bad;                      /* a record of it was found broken */
+  bool lost;                     /* the frame before was damaged: the next one may begin elsewhere */
   frame_header header;           /* of it */
   uint32_t operations_left, words_left;
   position at;
@@ -286,7 +287,7 @@ void trace_file_close(trace_file *f) {
 const trace_file_info *trace_file_information(const trace_file *f) { return &f->info; }
 
 void trace_file_rewind(trace_file *f) {
-  f->loaded = false;
+  f->loaded = f->lost = false;
   f->next_frame = 0;
   f->at = (position){0};
   f->launch = (trace_launch){0};
@@ -307,6 +308,7 @@ static ff_status broken(trace_file *f, uint64_t number, const char *why, ff_erro
   ff_status status = ff_fail(error, FF_PARSE, "%s: frame %" PRIu64 " at byte %" PRIu64 " is damaged (%s); lost: %s", f->path, number, frame->offset, why, lost.chars);
   free(lost.chars);
   f->loaded = false;
+  f->lost = true;
   return status;
 }
 
@@ -337,7 +339,11 @@ static ff_status load_frame(trace_file *f, ff_error *error) {
   if (!frame_unpack(f->decompressor, f->payload.items, f->payload.count, &f->storage, f->columns)) return broken(f, number, "its columns", error);
   f->launch.parameters = NULL; /* they were the last frame's */
   f->launch.parameter_bytes = 0;
-  if (!follows(f)) jump(f);
+  if (!follows(f)) {
+    if (!f->lost) return broken(f, number, "it does not follow what stands before it", error);
+    jump(f);
+  }
+  f->lost = false;
   pack_coder_reset(f->coder);
   operation_names_reset(&f->names);
   f->operations_left = h->operations;

@@ -187,8 +187,6 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   if (is_full(w)) end_frame(w);
 }
 
-uint64_t trace_file_written(const trace_file_writer *w) { return w->written; }
-
 /* ---- the end ---- */
 
 static void write_index(trace_file_writer *w, const trace_file_about *about) {

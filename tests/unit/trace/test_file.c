@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "trace/file.h"
+#include "trace/frame.h"
 
 static uint64_t mix(uint64_t x) {
   x ^= x >> 33;
@@ -458,6 +459,36 @@ static void what_is_no_trace_is_refused(void **state) {
   free(path);
 }
 
+/* Good checksums, but the only frame begins within a launch that never was. */
+static void a_frame_out_of_nowhere_is_refused(void **state) {
+  (void)state;
+  char *path = path_of("nowhere.fft");
+  uint8_t bytes[FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 64] = FILE_MAGIC, *payload = bytes + FILE_HEADER_BYTES + FRAME_HEADER_BYTES;
+  bytes[8] = TRACE_FILE_VERSION;
+  size_t size = 0;
+  for (int column = 0; column < PACK_COLUMNS; column++) { /* a new head, EXIT */
+    uint8_t count = column == PACK_HEADS ? 1 : column == PACK_WORDS ? 8 : 0;
+    payload[size++] = count;
+    payload[size++] = count;
+    if (count) payload[size] = column == PACK_HEADS ? 1 : TRACE_EXIT;
+    size += count;
+  }
+  frame_header header = {.kind = FRAME_DATA, .open = true, .launch_blocks = 1, .warps = 1, .words = 1, .payload_bytes = size, .payload_hash = frame_hash(payload, size)};
+  frame_header_write(&header, bytes + FILE_HEADER_BYTES);
+  write_bytes(path, (const char *)bytes, FILE_HEADER_BYTES + FRAME_HEADER_BYTES + size);
+  trace_file *file;
+  ff_error error;
+  assert_int_equal(trace_file_open(path, &file, &error), FF_OK);
+  assert_int_equal(trace_file_information(file)->frame_count, 1);
+  trace_program *program = trace_program_create(0);
+  assert_int_equal(trace_file_feed(file, program, NULL, &error), FF_PARSE);
+  assert_non_null(strstr(error.message, "does not follow"));
+  trace_program_free(program);
+  trace_file_close(file);
+  unlink(path);
+  free(path);
+}
+
 static void a_full_disk_is_said_at_the_end(void **state) {
   (void)state;
   trace_file_writer *w;
@@ -640,6 +671,7 @@ int main(void) {
       cmocka_unit_test(a_file_that_is_cut_gives_its_beginning),
       cmocka_unit_test(damage_costs_a_frame),
       cmocka_unit_test(what_is_no_trace_is_refused),
+      cmocka_unit_test(a_frame_out_of_nowhere_is_refused),
       cmocka_unit_test(a_full_disk_is_said_at_the_end),
       cmocka_unit_test(a_killed_recording_is_never_misread),
       cmocka_unit_test(fed_streams_are_the_recorded_ones),
