@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading a trace costs beside simulating it: processor time of the thread that feeds the stream and of the simulation's.
+/* What reading a trace costs beside simulating it: processor time in the steps that bring what the simulation asks for, and in
+ * all the rest, as `farfault sim` with one manager.
  *
- *     bench_trace TRACE... [MANAGER]     (default: replay, on gtx480)
- *
- * Both threads run at once, as in `farfault sim`; each one's own time counts. */
-#include <pthread.h>
+ *     bench_trace TRACE... [MANAGER]     (default: replay, on gtx480) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +19,20 @@ static double seconds(void) {
 
 typedef struct simulation { sim *sim; double seconds; } simulation;
 
-static void *simulate(void *argument) {
-  simulation *s = argument;
+/* In the simulation's thread: the time is the simulation's, too, and is taken off. */
+typedef struct pulled { trace_feed *feed; trace_program *program; double seconds; } pulled;
+static void pull(void *context) {
+  pulled *p = context;
+  double start = seconds();
+  bool more = trace_feed_step(p->feed);
+  p->seconds += seconds() - start;
+  if (!more) trace_op_append(p->program, &(trace_op){.kind = TRACE_OP_END});
+}
+
+static void simulate(simulation *s) {
   double start = seconds();
   sim_run(s->sim);
   s->seconds = seconds() - start;
-  return NULL;
 }
 
 static void fail(const ff_error *error) {
@@ -39,16 +45,14 @@ static void measure(const char *path, const char *manager, const machine_spec *s
   trace_file *file;
   if (trace_file_open(path, &file, &error)) fail(&error);
   trace_program *program = trace_program_create(0);
-  trace_program_limit(program, TRACE_FEED_BYTES);
   simulation s = {0};
   if (sim_create(program, &(sim_options){.spec = spec, .manager = manager}, &s.sim, &error)) fail(&error);
-  pthread_t thread;
-  pthread_create(&thread, NULL, simulate, &s);
-  double start = seconds();
-  if (trace_file_feed(file, program, NULL, &error)) fail(&error);
-  double reading = seconds() - start;
-  trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
-  pthread_join(thread, NULL);
+  pulled p = {.feed = trace_feed_create(file, program, NULL), .program = program};
+  trace_program_pull(program, pull, &p);
+  simulate(&s);
+  double reading = p.seconds;
+  s.seconds -= reading;
+  if (trace_feed_free(p.feed, &error)) fail(&error);
   const trace_file_info *info = trace_file_information(file);
   double accesses = (double)info->accesses / 1e6;
   printf("%-24s %-8s %10.2f M %8.2f B %10.3f s %8.1f ns %10.3f s %8.1f %%\n", path, manager, accesses, (double)info->bytes / (double)info->accesses, reading,

@@ -34,6 +34,35 @@ static void add_notes(session *session, const trace_file_info *info) {
   else if (!info->about.complete) session_note(session, "the recorded program was ended by a signal");
 }
 
+typedef struct puller { trace_feed *feed; session *session; sem_t over; } puller;
+
+/* In the simulation's thread. */
+static void pull(void *context) {
+  puller *p = context;
+  if (trace_feed_step(p->feed)) return;
+  session_end_stream(p->session);
+  sem_post(&p->over);
+}
+
+/* One simulation reads the file itself, when it needs more: nothing passes between processors, nobody waits. */
+static ff_status feed_one(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
+  puller p = {.feed = trace_feed_create(file, session_program(session), watch), .session = session};
+  sem_init(&p.over, 0, 0);
+  trace_program_pull(session_program(session), pull, &p);
+  while (sem_wait(&p.over)) {}
+  sem_destroy(&p.over);
+  return trace_feed_free(p.feed, error);
+}
+
+static ff_status feed(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
+  trace_program *program = session_program(session);
+  if (!program) return FF_OK;
+  if (session->manager_count == 1 && !session->recorder && !session->recording) return feed_one(session, file, watch, error);
+  /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
+  if (!session->recorder) trace_program_limit(program, TRACE_FEED_BYTES);
+  return trace_file_feed(file, program, watch, error);
+}
+
 ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {
   const trace_file_info *info = trace_file_information(file);
   session *session;
@@ -42,10 +71,8 @@ ff_status replay_run(trace_file *file, const session_options *options, ff_error 
   session_set_command(session, info->about.command && *info->about.command ? info->about.command : "?");
   add_notes(session, info);
   add_totals(session, &info->about.totals);
-  /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
-  if (session_program(session) && !session->recorder) trace_program_limit(session_program(session), TRACE_FEED_BYTES);
   trace_file_watch watch = {.step = show, .context = session_progress_area(session)};
-  if (session_program(session)) status = trace_file_feed(file, session_program(session), &watch, error);
+  status = feed(session, file, &watch, error);
   if (status) session_note(session, error ? error->message : "the trace is damaged");
   if (status || !info->about.complete) session_break_off(session);
   session_free(session);

@@ -300,6 +300,12 @@ trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint
   pthread_mutex_lock(&stripe->mutex);
   trace_chunk *chunk;
   while (!(chunk = stripe_find(stripe, launch, block)) && !chunks->finished) {
+    if (reader->program->pull) {
+      pthread_mutex_unlock(&stripe->mutex);
+      reader->program->pull(reader->program->pull_context);
+      pthread_mutex_lock(&stripe->mutex);
+      continue;
+    }
     stripe->waiting++;
     atomic_fetch_or(&reader->program->waiting_chunk, bit);
     pthread_cond_wait(&stripe->published, &stripe->mutex);

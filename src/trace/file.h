@@ -111,6 +111,12 @@ typedef struct trace_file_watch {
   void (*step)(void *context, const trace_file_step *step);
   void *context;
 } trace_file_watch;
+/* The same step by step, for trace_program_pull: a step is an operation, or a block as far as its frame goes; nothing waits. */
+typedef struct trace_feed trace_feed;
+trace_feed *trace_feed_create(trace_file *file, trace_program *program, const trace_file_watch *watch); /* borrows all three */
+bool trace_feed_step(trace_feed *feed); /* false: it is over */
+ff_status trace_feed_free(trace_feed *feed, ff_error *error); /* what trace_file_feed returns */
+
 #define TRACE_FEED_BYTES (UINT64_C(2) << 20) /* what may lie in the stream (trace_program_limit): it stays in the host's caches */
 ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error);
 

@@ -3,9 +3,13 @@
  *
  * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a block
  * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "trace/frame.h"
 
-typedef struct feeder {
+typedef struct trace_feed feeder;
+struct trace_feed {
   trace_program *program;
   trace_file *file;
   trace_launch *launch;     /* open; NULL: none */
@@ -16,7 +20,11 @@ typedef struct feeder {
   bool writing;             /* the writer is open */
   trace_file_step step;
   const trace_file_watch *watch;
-} feeder;
+  bool waits;               /* for room, as exec/ does */
+  bool over;
+  ff_status status;         /* of the file */
+  ff_error error;
+};
 
 static void report(feeder *f) {
   if (f->watch && f->watch->step) f->watch->step(f->watch->context, &f->step);
@@ -73,7 +81,7 @@ static void feed_operation(feeder *f, const trace_op *op) {
 
 static void begin_block(feeder *f, uint64_t block) {
   end_block(f);
-  while (!trace_block_wait(f->launch, block, 100)) {}
+  while (f->waits && !trace_block_wait(f->launch, block, 100)) {}
   f->chunk = trace_chunk_begin(f->launch, block);
   f->block = block;
   f->warp = 0;
@@ -111,15 +119,37 @@ static void feed_record(feeder *f, const trace_item *item) {
   feed_block(f);
 }
 
-ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error) {
-  feeder f = {.file = file, .program = program, .watch = watch};
-  trace_item item;
-  ff_status status;
+trace_feed *trace_feed_create(trace_file *file, trace_program *program, const trace_file_watch *watch) {
+  feeder *f = ff_alloc(sizeof *f);
+  f->file = file;
+  f->program = program;
+  f->watch = watch;
   trace_file_rewind(file);
-  while (!(status = trace_file_next(file, &item, error)) && item.kind != TRACE_ITEM_END) {
-    if (item.kind == TRACE_ITEM_OPERATION) feed_operation(&f, item.op);
-    else feed_record(&f, &item);
-  }
-  end_launch(&f);
+  return f;
+}
+
+bool trace_feed_step(trace_feed *f) {
+  trace_item item;
+  if (f->over) return false;
+  f->status = trace_file_next(f->file, &item, &f->error);
+  f->over = f->status || item.kind == TRACE_ITEM_END;
+  if (!f->over && item.kind == TRACE_ITEM_OPERATION) feed_operation(f, item.op);
+  else if (!f->over) feed_record(f, &item);
+  if (f->over) end_launch(f);
+  return !f->over;
+}
+
+ff_status trace_feed_free(trace_feed *f, ff_error *error) {
+  end_launch(f);
+  ff_status status = f->status;
+  if (status) ff_fail(error, status, "%s", f->error.message);
+  free(f);
   return status;
+}
+
+ff_status trace_file_feed(trace_file *file, trace_program *program, const trace_file_watch *watch, ff_error *error) {
+  trace_feed *f = trace_feed_create(file, program, watch);
+  f->waits = true;
+  while (trace_feed_step(f)) {}
+  return trace_feed_free(f, error);
 }

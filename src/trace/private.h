@@ -149,6 +149,8 @@ struct trace_program {
   _Atomic uint64_t memory_bytes, peak_bytes, words;
   uint64_t next_launch;        /* under mutex */
   FF_VEC(char *) kept;         /* texts; under mutex */
+  void (*_Atomic pull)(void *context); /* NULL: others write */
+  void *pull_context;
   trace_launch *launches;      /* under mutex */
   page_pool pool;
   spill_file spill;

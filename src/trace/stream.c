@@ -77,6 +77,15 @@ void trace_program_limit(trace_program *program, uint64_t bytes) {
   program->window = FED_WINDOW;
 }
 
+void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context) {
+  pthread_mutex_lock(&program->mutex);
+  FF_ASSERT(!program->appended_count && program->reader_count == 1);
+  program->pull_context = context;
+  program->pull = pull;
+  pthread_cond_broadcast(&program->appended);
+  pthread_mutex_unlock(&program->mutex);
+}
+
 trace_usage trace_program_usage(trace_program *program) {
   pthread_mutex_lock(&program->spill.mutex);
   uint64_t spilled = program->spill.written;
@@ -338,8 +347,15 @@ static void reader_wait(trace_reader *reader, bool pokes) {
   if (reader->next < program->appended_count || (pokes && reader->poked)) return;
   atomic_fetch_or(&program->waiting_op, UINT64_C(1) << reader->index);
   pthread_cond_broadcast(&program->room);
-  while (reader->next >= program->appended_count && !(pokes && reader->poked))
-    pthread_cond_wait(&program->appended, &program->mutex);
+  while (reader->next >= program->appended_count && !(pokes && reader->poked)) {
+    if (!program->pull) {
+      pthread_cond_wait(&program->appended, &program->mutex);
+      continue;
+    }
+    pthread_mutex_unlock(&program->mutex);
+    program->pull(program->pull_context);
+    pthread_mutex_lock(&program->mutex);
+  }
   atomic_fetch_and(&program->waiting_op, ~(UINT64_C(1) << reader->index));
 }
 

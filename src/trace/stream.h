@@ -159,6 +159,10 @@ trace_program *trace_program_create(uint64_t memory_budget);
 /* Before the first operation: no block starts while so many bytes lie in memory, unless a reader waits for it. For a stream that
  * is fed from a file: it comes as fast as it is read, and what lies in memory is better small enough for the host's caches. */
 void trace_program_limit(trace_program *program, uint64_t bytes);
+/* Instead of writers in other threads: what the program's only reader calls, in its own thread, when it finds nothing. Each call
+ * appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END. Before the first
+ * operation; the reader may wait for one already. */
+void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
