@@ -341,3 +341,11 @@ cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *mil
   engine_leave();
   return error;
 }
+
+cudaError_t engine_host_time(uint64_t *picoseconds) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  *picoseconds = ff_engine.primary && ff_engine.last_sequence ? sim_host_time(ff_engine.primary, ff_engine.last_sequence) : ff_engine.host_ps;
+  engine_leave();
+  return cudaSuccess;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file
+ * libfarfault: GPU memory in segments whose use every launch declares.
+ *
+ *     cc $(pkg-config --cflags farfault) mine.c $(pkg-config --libs farfault)
+ *
+ *     ff_open -> ff_segment_create, ff_segment_map / unmap -> ff_module_load, ff_kernel_find
+ *             -> ff_launch (values and uses) -> ff_wait -> ff_segment_map -> ff_close
+ *
+ * A launch says which segments it uses, which bytes of them, and how. From that alone follow residency, copies, dependences
+ * between launches, overlap of copies and kernels, eviction when the segments are larger than the budget, and launches in
+ * windows of blocks when one of them is (Wilt 2017, requirements R1 to R9).
+ *
+ * What always holds
+ *   - The result is that of the launches run one after the other in the order of their ff_launch calls.
+ *   - A function that returns FF_SUCCESS did it; any other did nothing that could be seen, and ff_message() says why.
+ *   - No segment is ever lost: after a failure each has the contents that the last launch that ended well gave it.
+ *   - All functions may be called from any thread. Calls with the same ff_gpu wait for each other.
+ *
+ * It speaks the CUDA driver API, found when it is opened: NVIDIA's where there is a GPU, else the virtual GPU that comes with
+ * farfault. The environment's FARFAULT_DRIVER says otherwise: `virtual`, `cuda`, or the path of a driver library.
+ * FF_CHECK=1 checks every access of every kernel against the declared uses. */
+#ifndef FARFAULT_FARFAULT_H
+#define FARFAULT_FARFAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FF_API __attribute__((visibility("default")))
+#else
+#define FF_API
+#endif
+
+/** Of this interface: raised when a program has to be compiled again. */
+#define FF_VERSION 1u
+/** The library's own FF_VERSION. */
+FF_API uint32_t ff_library_version(void);
+
+/** What a call says. Never changes its numbers. */
+typedef enum ff_result {
+  FF_SUCCESS = 0,
+  FF_ERROR_INVALID,     /**< an argument that cannot be, or a call at the wrong time */
+  FF_ERROR_NO_DRIVER,   /**< no driver library, or it has no GPU */
+  FF_ERROR_DRIVER,      /**< a driver call failed; the message names it and its error */
+  FF_ERROR_NO_MEMORY,   /**< the host's or the GPU's memory is used up, after all that could be evicted was */
+  FF_ERROR_TOO_LARGE,   /**< the launch cannot be run within the budget; the message has the sum that it needs, and why windows do not help */
+  FF_ERROR_NOT_FOUND,   /**< no such kernel, file or address */
+  FF_ERROR_CODE,        /**< the module's code is refused */
+  FF_ERROR_IO,          /**< a segment's file cannot be read or written */
+  FF_ERROR_BUSY,        /**< the segment is mapped in a way that forbids this */
+  FF_ERROR_FAULT,       /**< a kernel failed, or left its declared uses (R3): kernel, thread, PTX line, segment */
+  FF_ERROR_LOST         /**< the GPU is lost after a kernel's fault; what had come back to the host is still there */
+} ff_result;
+
+/** The name of a result ("FF_ERROR_BUSY"); never NULL. */
+FF_API const char *ff_result_name(ff_result result);
+/** What the last call of this thread that failed had to say, one line; "" if none has. Valid until its next failing call. */
+FF_API const char *ff_message(void);
+
+typedef struct ff_gpu ff_gpu;         /**< one or several GPUs, their segments and launches */
+typedef struct ff_segment ff_segment; /**< a named range of bytes that lives on the host, on GPUs, or on both */
+typedef struct ff_module ff_module;   /**< loaded code */
+typedef struct ff_kernel ff_kernel;   /**< a kernel of a module; lives as long as that */
+typedef uint64_t ff_ticket;           /**< a launch's number, from 1, in the order of the calls */
+
+/* ---- GPUs ---- */
+
+/** How to open. Zero a whole one, then set `size` and what is wanted. */
+typedef struct ff_options {
+  size_t size;             /**< sizeof(ff_options) */
+  const char *driver;      /**< as FARFAULT_DRIVER, which goes before it; NULL: choose */
+  const int *devices;      /**< the driver's numbers of the GPUs to use; NULL: device 0 alone */
+  uint32_t device_count;
+  uint32_t lookahead;      /**< launches that may be held back so that what they need is known before something is evicted; 0: 32 */
+  uint64_t budget;         /**< bytes of each GPU's memory that segments may take; 0: nine tenths of what is free */
+  uint64_t pinned;         /**< bytes of page-locked host memory for the segments' host side; what is above it is pageable; 0: no limit */
+  uint64_t piece;          /**< bytes of GPU memory that are mapped and evicted at once; 0: the driver's granularity, larger for large budgets */
+  bool check;              /**< as FF_CHECK=1 */
+} ff_options;
+
+/** `options` may be NULL. FF_ERROR_NO_DRIVER, FF_ERROR_DRIVER, FF_ERROR_NO_MEMORY (the budget is more than the GPU has). */
+FF_API ff_result ff_open(const ff_options *options, ff_gpu **gpu);
+/** Waits for all launches, writes file segments back, frees everything of it: segments, modules, kernels. NULL: nothing. The result
+ * is the first failure that nobody was told of; all is freed anyway. */
+FF_API ff_result ff_close(ff_gpu *gpu);
+
+/** What it has. `name`: of the first GPU. */
+typedef struct ff_gpu_info {
+  char name[256];
+  char driver[256];        /**< the library's file; "virtual: ..." for the virtual GPU */
+  uint32_t device_count;
+  bool is_virtual;
+  uint64_t memory;         /**< bytes of each GPU */
+  uint64_t budget, piece;  /**< in force */
+} ff_gpu_info;
+FF_API ff_result ff_gpu_describe(ff_gpu *gpu, ff_gpu_info *info);
+
+/* ---- segments ---- */
+
+/** Anonymous, all zero bytes. Costs nothing until it is used. `name` is copied (messages, reports); NULL: "segment N". bytes > 0. */
+FF_API ff_result ff_segment_create(ff_gpu *gpu, const char *name, uint64_t bytes, ff_segment **segment);
+
+/** For ff_segment_open. */
+enum {
+  FF_FILE_READ = 0,    /**< the file is never written; a launch that declares to write it is refused */
+  FF_FILE_WRITE = 1,   /**< what launches and mappings write goes to the file (ff_segment_flush, ff_segment_free, ff_close) */
+  FF_FILE_CREATE = 2   /**< with FF_FILE_WRITE: made if need be, and extended to hold the segment */
+};
+/** Backed by bytes [offset, offset + bytes) of a file; bytes == 0: to its end. The file's bytes are read when they are needed,
+ * and never more than a few megabytes of them are kept on the host. FF_ERROR_IO: it cannot be opened, or is shorter. */
+FF_API ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment);
+/** Waits for the launches that use it. FF_ERROR_BUSY: it is mapped. FF_ERROR_IO: its file could not be written; it is not freed then. */
+FF_API ff_result ff_segment_free(ff_segment *segment);
+
+typedef enum ff_access {
+  FF_READ = 1,
+  FF_WRITE = 2,      /**< every byte is written: what was there is not brought. What the kernel does leave unwritten is undefined */
+  FF_READ_WRITE = 3  /**< may be read, may be written, in part or whole */
+} ff_access;
+
+/** The host window: bytes [offset, offset + bytes) (bytes == 0: to its end) in host memory, in *host, until ff_segment_unmap. Waits for
+ * the launches that write it, with FF_WRITE also for those that read it, and brings what the host does not have. A segment may be
+ * mapped several times at once; ranges mapped for writing may overlap no other mapping, and no launch may use them (FF_ERROR_BUSY);
+ * launches may read what is mapped for reading. */
+FF_API ff_result ff_segment_map(ff_segment *segment, ff_access access, uint64_t offset, uint64_t bytes, void **host);
+/** Ends the mapping that gave `host`. What was mapped for writing is the newest from now on. */
+FF_API ff_result ff_segment_unmap(ff_segment *segment, void *host);
+/** Brings the host side (and its file) up to date, without freeing GPU memory. */
+FF_API ff_result ff_segment_flush(ff_segment *segment);
+/** Pinned: is brought to GPU `device` (an index into ff_options.devices) now, and never evicted from it. FF_ERROR_TOO_LARGE: pinned
+ * segments would leave no room in the budget. */
+FF_API ff_result ff_segment_pin(ff_segment *segment, uint32_t device, bool pinned);
+/** Of two segments whose next use is unknown the one of lower priority is evicted first. 0 at the start. */
+FF_API ff_result ff_segment_prioritise(ff_segment *segment, int priority);
+/** Drops it from GPU memory (what is newer there is written back). For tests and programs that know better. */
+FF_API ff_result ff_segment_evict(ff_segment *segment);
+
+typedef struct ff_segment_info {
+  const char *name;         /**< until the segment is freed */
+  uint64_t bytes;
+  uint64_t address;         /**< on the first GPU: never changes, whether it is resident or not */
+  uint64_t resident_bytes;  /**< that have GPU memory, on any GPU, once counted */
+  uint64_t valid_bytes;     /**< whose newest contents are in some GPU's memory */
+  uint64_t newer_bytes;     /**< of those: the host does not have */
+  uint64_t users;           /**< launches that are not over */
+  bool pinned, file;
+} ff_segment_info;
+FF_API ff_result ff_segment_describe(ff_segment *segment, ff_segment_info *info);
+/** Its address on GPU `device`: always the same. A segment's contents may hold such addresses, if launches that follow them
+ * run on that device and declare what they follow to. */
+FF_API ff_result ff_segment_address(ff_segment *segment, uint32_t device, uint64_t *address);
+/** Whose is this device address (R3)? FF_ERROR_NOT_FOUND: no segment's. */
+FF_API ff_result ff_owner(ff_gpu *gpu, uint64_t address, ff_segment **segment, uint64_t *offset);
+
+/* ---- code ---- */
+
+/** From PTX, a cubin or a fat binary in memory (copied). `name` stands in messages. bytes == 0: PTX that ends at its NUL, or a
+ * fat binary. Of a cubin nothing is known but its kernels: its launches cannot be analysed, checked or run in windows. */
+FF_API ff_result ff_module_load(ff_gpu *gpu, const char *name, const void *image, size_t bytes, ff_module **module);
+FF_API ff_result ff_module_load_file(ff_gpu *gpu, const char *path, ff_module **module);
+/** Waits for its launches. */
+FF_API ff_result ff_module_unload(ff_module *module);
+/** `name` as in the PTX. */
+FF_API ff_result ff_kernel_find(ff_module *module, const char *name, ff_kernel **kernel);
+
+/* ---- launches ---- */
+
+/** What a launch uses of a segment: bytes [offset, offset + bytes), and if per_block is not all 0, of these block (x, y, z) only
+ * [offset + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes), clipped to the former. So "block b reads
+ * rows b * r to b * r + h" of a matrix with rows of w bytes is {.per_block = {r * w}, .block_bytes = h * w}. */
+typedef struct ff_use {
+  ff_segment *segment;
+  ff_access access;
+  uint64_t offset, bytes;  /**< bytes == 0: to the segment's end */
+  int64_t per_block[3];    /**< bytes */
+  uint64_t block_bytes;
+} ff_use;
+
+/** A kernel's argument: a value, or the address of a segment's byte. */
+typedef struct ff_argument {
+  const void *value;       /**< copied by ff_launch; NULL: an address */
+  size_t bytes;            /**< of the value; it must be the parameter's size, where that is known */
+  ff_segment *segment;
+  uint64_t offset;         /**< into the segment */
+} ff_argument;
+/** An lvalue as an argument. */
+#define FF_VALUE(lvalue) {&(lvalue), sizeof(lvalue), NULL, 0}
+/** A segment's address as an argument. */
+#define FF_ADDRESS(segment) {NULL, 8, (segment), 0}
+#define FF_ADDRESS_AT(segment, offset) {NULL, 8, (segment), (offset)}
+
+typedef struct ff_launch_request {
+  ff_kernel *kernel;
+  uint32_t grid[3], block[3]; /**< 0 counts as 1 */
+  uint32_t shared_bytes;      /**< dynamic */
+  const ff_argument *arguments;
+  uint32_t argument_count;
+  const ff_use *uses;         /**< everything of segments that the kernel touches */
+  uint32_t use_count;
+  uint32_t device;            /**< 1 + the index of the GPU that it must run on; 0: the one that has most of what it needs */
+} ff_launch_request;
+
+/** Queues a launch; *ticket (may be NULL) is its number. Everything it points to is copied. FF_ERROR_TOO_LARGE: not even block by
+ * block does it fit the budget, or it cannot be run in windows. FF_ERROR_BUSY: a range of its uses is mapped for writing. */
+FF_API ff_result ff_launch(ff_gpu *gpu, const ff_launch_request *request, ff_ticket *ticket);
+/** Waits until the launch, and all before it, are over. FF_ERROR_FAULT and others: what became of them. */
+FF_API ff_result ff_wait(ff_gpu *gpu, ff_ticket ticket);
+/** Waits for all. */
+FF_API ff_result ff_wait_all(ff_gpu *gpu);
+/** Is the launch over? Does not wait. */
+FF_API ff_result ff_done(ff_gpu *gpu, ff_ticket ticket, bool *done);
+/** Hands over to the GPU what is held back for the lookahead. ff_wait does so too; a program that goes on with other work calls this. */
+FF_API ff_result ff_flush(ff_gpu *gpu);
+
+/** Why a launch runs as it does: filled for a request without running it. */
+typedef struct ff_plan {
+  uint64_t needed;        /**< bytes of GPU memory that the whole launch needs at once */
+  uint64_t windows;       /**< parts that it would be run in, 1: whole; 0: it cannot be run */
+  char reason[512];       /**< where windows come from ("declared per block", "proved from the PTX"), or why there are none */
+} ff_plan;
+FF_API ff_result ff_launch_plan(ff_gpu *gpu, const ff_launch_request *request, ff_plan *plan);
+
+/* ---- statistics ---- */
+
+typedef struct ff_statistics { /**< since ff_open; bytes of all GPUs */
+  uint64_t launches, windows;          /**< windows: launches of parts */
+  uint64_t to_gpu_copies, to_gpu_bytes, from_gpu_copies, from_gpu_bytes;
+  uint64_t zeroed_bytes;               /**< set on the GPU instead of copied */
+  uint64_t dropped_bytes;              /**< evicted without a copy: the host had them, or nobody needed them */
+  uint64_t evicted_bytes;              /**< all that was evicted */
+  uint64_t mapped_pieces, unmapped_pieces;
+  uint64_t stalls;                     /**< times that a launch had to wait on the host for memory */
+  uint64_t recoveries;                 /**< times that the driver was out of memory and eviction helped */
+  uint64_t resident_bytes, peak_resident_bytes, host_bytes, pinned_host_bytes;
+  uint64_t file_read_bytes, file_written_bytes;
+} ff_statistics;
+FF_API ff_result ff_statistics_get(ff_gpu *gpu, ff_statistics *statistics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

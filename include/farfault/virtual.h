@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file
+ * What the virtual GPU's libcuda.so.1 has beside the CUDA driver API. A program finds these by dlsym and goes on without them
+ * on a real GPU. Results are CUresult numbers. */
+#ifndef FARFAULT_VIRTUAL_H
+#define FARFAULT_VIRTUAL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the next launch of this thread may touch (Wilt 2017, R1 and R3): an access of its kernel to memory that the program allocated
+ * or mapped, outside of all of these, or of another kind, is a fault that names kernel, block, thread, PTX line and segment.
+ * Block (x, y, z) of the launch may touch [base, base + bytes), and if block_bytes is not 0, of these only
+ * [base + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes). Module variables, shared and local memory, the
+ * device heap and parameters are always allowed. */
+typedef struct ff_virtual_use {
+  uint64_t base, bytes;
+  int64_t per_block[3];
+  uint64_t block_bytes;
+  int read, write;
+  const char *segment; /**< its name, for the message; copied */
+} ff_virtual_use;
+
+/** Declares the uses of the calling thread's next launch: checked by that launch, then forgotten. count == 0: nothing may be touched. */
+typedef int ff_virtual_declare_function(const ff_virtual_use *uses, uint32_t count);
+int farfaultDeclareUses(const ff_virtual_use *uses, uint32_t count);
+
+/** The host's virtual time in picoseconds, as the first simulation has it (without one: a local estimate). The call itself takes none. */
+typedef int ff_virtual_time_function(uint64_t *picoseconds);
+int farfaultHostTime(uint64_t *picoseconds);
+
+/** The whole message of the kernel fault that made the context unusable; "" if there was none. Lives as long as the process. */
+typedef const char *ff_virtual_fault_function(void);
+const char *farfaultFault(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
