@@ -1,15 +1,20 @@
-# What an installation has beside programs and data: documents, the licence, farfault.pc; and the Debian package of it all (`cpack -G DEB` in the
+# What an installation has beside programs and data: documents, the licence; and the Debian package of it all (`cpack -G DEB` in the
 # build folder, or the target `package`). Its dependencies are those that dpkg-shlibdeps finds in the programs (package/prepare.cmake).
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 
 install(DIRECTORY docs/ DESTINATION share/doc/farfault)
+
+# The reference of libfarfault (`ninja docs`), if there is a doxygen; not part of an installation.
+find_program(DOXYGEN doxygen)
+if(DOXYGEN)
+  configure_file(cmake/Doxyfile.in Doxyfile @ONLY)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/api)
+  add_custom_target(docs COMMAND ${DOXYGEN} ${CMAKE_BINARY_DIR}/Doxyfile COMMENT "Writing docs/api/html/index.html" VERBATIM)
+else()
+  message(STATUS "no doxygen: no target docs")
+endif()
 install(DIRECTORY examples DESTINATION share/doc/farfault)
 install(FILES README.md LICENSE DESTINATION share/doc/farfault)
-# In the build folder, too, farfault.pc says where the headers are.
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
-file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/farfault ${CMAKE_BINARY_DIR}/include/farfault SYMBOLIC)
-configure_file(cmake/farfault.pc.in lib/pkgconfig/farfault.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/farfault.pc DESTINATION lib/pkgconfig)
 
 set(CPACK_PACKAGE_NAME farfault)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})

@@ -7,6 +7,7 @@
 #   cluster      libopenmpi-dev openmpi-bin (sweeps by mpirun; farfault builds without)
 #   workloads    clang compiles their kernels to PTX
 #   report       nodejs npm bundle the page of `farfault report --html` (any npm that is there already will do)
+#   docs         doxygen (the reference of libfarfault, `ninja -C build docs`)
 #   package      dpkg-dev (`make package`)
 #   tests        mandoc (manual pages), chromium (that page), libcmocka-dev, sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage)
 set -euo pipefail
@@ -14,7 +15,7 @@ packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
           libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
           libopenmpi-dev openmpi-bin
           clang libclang-rt-dev llvm libcmocka-dev sqlite3 python3 chromium
-          dpkg-dev mandoc)
+          doxygen dpkg-dev mandoc)
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "farfault: this is not Debian: what these packages hold has to be there already: ${packages[*]}" >&2

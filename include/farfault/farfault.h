@@ -76,7 +76,7 @@ typedef struct ff_options {
   size_t size;             /**< sizeof(ff_options) */
   const char *driver;      /**< as FARFAULT_DRIVER, which goes before it; NULL: choose */
   const int *devices;      /**< the driver's numbers of the GPUs to use; NULL: device 0 alone */
-  uint32_t device_count;
+  uint32_t device_count;   /**< of them; 0 with `devices` NULL */
   uint32_t lookahead;      /**< launches that may be held back so that what they need is known before something is evicted; 0: 32 */
   uint64_t budget;         /**< bytes of each GPU's memory that segments may take; 0: nine tenths of what is free */
   uint64_t pinned;         /**< bytes of page-locked host memory for the segments' host side; what is above it is pageable; 0: no limit */
@@ -92,13 +92,15 @@ FF_API ff_result ff_close(ff_gpu *gpu);
 
 /** What it has. `name`: of the first GPU. */
 typedef struct ff_gpu_info {
-  char name[256];
+  char name[256];          /**< of the first GPU, as its driver says it */
   char driver[256];        /**< the library's file; "virtual: ..." for the virtual GPU */
-  uint32_t device_count;
-  bool is_virtual;
+  uint32_t device_count;   /**< GPUs that were opened */
+  bool is_virtual;         /**< the driver is farfault's virtual GPU */
   uint64_t memory;         /**< bytes of each GPU */
-  uint64_t budget, piece;  /**< in force */
+  uint64_t budget;         /**< bytes in force, of each GPU */
+  uint64_t piece;          /**< bytes in force */
 } ff_gpu_info;
+/** Fills *info. */
 FF_API ff_result ff_gpu_describe(ff_gpu *gpu, ff_gpu_info *info);
 
 /* ---- segments ---- */
@@ -118,8 +120,9 @@ FF_API ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path
 /** Waits for the launches that use it. FF_ERROR_BUSY: it is mapped. FF_ERROR_IO: its file could not be written; it is not freed then. */
 FF_API ff_result ff_segment_free(ff_segment *segment);
 
+/** What a launch or a mapping does with bytes. */
 typedef enum ff_access {
-  FF_READ = 1,
+  FF_READ = 1,       /**< nothing is written */
   FF_WRITE = 2,      /**< every byte is written: what was there is not brought. What the kernel does leave unwritten is undefined */
   FF_READ_WRITE = 3  /**< may be read, may be written, in part or whole */
 } ff_access;
@@ -141,16 +144,19 @@ FF_API ff_result ff_segment_prioritise(ff_segment *segment, int priority);
 /** Drops it from GPU memory (what is newer there is written back). For tests and programs that know better. */
 FF_API ff_result ff_segment_evict(ff_segment *segment);
 
+/** What is known of a segment at the moment. */
 typedef struct ff_segment_info {
   const char *name;         /**< until the segment is freed */
-  uint64_t bytes;
+  uint64_t bytes;           /**< its size */
   uint64_t address;         /**< on the first GPU: never changes, whether it is resident or not */
   uint64_t resident_bytes;  /**< that have GPU memory, on any GPU, once counted */
   uint64_t valid_bytes;     /**< whose newest contents are in some GPU's memory */
   uint64_t newer_bytes;     /**< of those: the host does not have */
   uint64_t users;           /**< launches that are not over */
-  bool pinned, file;
+  bool pinned;              /**< ff_segment_pin, on any GPU */
+  bool file;                /**< it was made by ff_segment_open */
 } ff_segment_info;
+/** Fills *info. Waits for nothing. */
 FF_API ff_result ff_segment_describe(ff_segment *segment, ff_segment_info *info);
 /** Its address on GPU `device`: always the same. A segment's contents may hold such addresses, if launches that follow them
  * run on that device and declare what they follow to. */
@@ -163,6 +169,7 @@ FF_API ff_result ff_owner(ff_gpu *gpu, uint64_t address, ff_segment **segment, u
 /** From PTX, a cubin or a fat binary in memory (copied). `name` stands in messages. bytes == 0: PTX that ends at its NUL, or a
  * fat binary. Of a cubin nothing is known but its kernels: its launches cannot be analysed, checked or run in windows. */
 FF_API ff_result ff_module_load(ff_gpu *gpu, const char *name, const void *image, size_t bytes, ff_module **module);
+/** The same, from a file. FF_ERROR_NOT_FOUND, FF_ERROR_IO: it cannot be read. */
 FF_API ff_result ff_module_load_file(ff_gpu *gpu, const char *path, ff_module **module);
 /** Waits for its launches. */
 FF_API ff_result ff_module_unload(ff_module *module);
@@ -175,34 +182,38 @@ FF_API ff_result ff_kernel_find(ff_module *module, const char *name, ff_kernel *
  * [offset + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes), clipped to the former. So "block b reads
  * rows b * r to b * r + h" of a matrix with rows of w bytes is {.per_block = {r * w}, .block_bytes = h * w}. */
 typedef struct ff_use {
-  ff_segment *segment;
-  ff_access access;
-  uint64_t offset, bytes;  /**< bytes == 0: to the segment's end */
-  int64_t per_block[3];    /**< bytes */
-  uint64_t block_bytes;
+  ff_segment *segment;     /**< of the same ff_gpu */
+  ff_access access;        /**< how */
+  uint64_t offset;         /**< first byte */
+  uint64_t bytes;          /**< how many; 0: to the segment's end */
+  int64_t per_block[3];    /**< bytes from one block's range to the next one's, in x, y and z; all 0: every block uses the whole range */
+  uint64_t block_bytes;    /**< of one block's range */
 } ff_use;
 
 /** A kernel's argument: a value, or the address of a segment's byte. */
 typedef struct ff_argument {
   const void *value;       /**< copied by ff_launch; NULL: an address */
   size_t bytes;            /**< of the value; it must be the parameter's size, where that is known */
-  ff_segment *segment;
+  ff_segment *segment;     /**< whose address, if `value` is NULL */
   uint64_t offset;         /**< into the segment */
 } ff_argument;
 /** An lvalue as an argument. */
 #define FF_VALUE(lvalue) {&(lvalue), sizeof(lvalue), NULL, 0}
 /** A segment's address as an argument. */
 #define FF_ADDRESS(segment) {NULL, 8, (segment), 0}
+/** The address of a segment's byte as an argument. */
 #define FF_ADDRESS_AT(segment, offset) {NULL, 8, (segment), (offset)}
 
+/** A launch. Zero a whole one, then set what is wanted. */
 typedef struct ff_launch_request {
-  ff_kernel *kernel;
-  uint32_t grid[3], block[3]; /**< 0 counts as 1 */
+  ff_kernel *kernel;          /**< of the same ff_gpu */
+  uint32_t grid[3];           /**< blocks in x, y and z; 0 counts as 1 */
+  uint32_t block[3];          /**< threads of a block; 0 counts as 1 */
   uint32_t shared_bytes;      /**< dynamic */
-  const ff_argument *arguments;
-  uint32_t argument_count;
+  const ff_argument *arguments; /**< in the order of the kernel's parameters */
+  uint32_t argument_count;    /**< of them */
   const ff_use *uses;         /**< everything of segments that the kernel touches */
-  uint32_t use_count;
+  uint32_t use_count;         /**< of them */
   uint32_t device;            /**< 1 + the index of the GPU that it must run on; 0: the one that has most of what it needs */
 } ff_launch_request;
 
@@ -224,22 +235,34 @@ typedef struct ff_plan {
   uint64_t windows;       /**< parts that it would be run in, 1: whole; 0: it cannot be run */
   char reason[512];       /**< where windows come from ("declared per block", "proved from the PTX"), or why there are none */
 } ff_plan;
+/** Fills *plan for the launch that `request` would be. */
 FF_API ff_result ff_launch_plan(ff_gpu *gpu, const ff_launch_request *request, ff_plan *plan);
 
 /* ---- statistics ---- */
 
-typedef struct ff_statistics { /**< since ff_open; bytes of all GPUs */
-  uint64_t launches, windows;          /**< windows: launches of parts */
-  uint64_t to_gpu_copies, to_gpu_bytes, from_gpu_copies, from_gpu_bytes;
+/** Counts since ff_open; bytes of all GPUs. */
+typedef struct ff_statistics {
+  uint64_t launches;                   /**< that ff_launch took */
+  uint64_t windows;                    /**< launches of parts */
+  uint64_t to_gpu_copies;              /**< from the host, or another GPU */
+  uint64_t to_gpu_bytes;               /**< of them */
+  uint64_t from_gpu_copies;            /**< to the host */
+  uint64_t from_gpu_bytes;             /**< of them */
   uint64_t zeroed_bytes;               /**< set on the GPU instead of copied */
   uint64_t dropped_bytes;              /**< evicted without a copy: the host had them, or nobody needed them */
   uint64_t evicted_bytes;              /**< all that was evicted */
-  uint64_t mapped_pieces, unmapped_pieces;
+  uint64_t mapped_pieces;              /**< pieces of GPU memory put behind addresses */
+  uint64_t unmapped_pieces;            /**< and taken away */
   uint64_t stalls;                     /**< times that a launch had to wait on the host for memory */
   uint64_t recoveries;                 /**< times that the driver was out of memory and eviction helped */
-  uint64_t resident_bytes, peak_resident_bytes, host_bytes, pinned_host_bytes;
-  uint64_t file_read_bytes, file_written_bytes;
+  uint64_t resident_bytes;             /**< GPU memory behind segments now */
+  uint64_t peak_resident_bytes;        /**< the most there was */
+  uint64_t host_bytes;                 /**< host memory behind segments now */
+  uint64_t pinned_host_bytes;          /**< of that: page-locked */
+  uint64_t file_read_bytes;            /**< from segments' files */
+  uint64_t file_written_bytes;         /**< to them */
 } ff_statistics;
+/** Fills *statistics. Waits for nothing. */
 FF_API ff_result ff_statistics_get(ff_gpu *gpu, ff_statistics *statistics);
 
 #ifdef __cplusplus

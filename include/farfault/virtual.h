@@ -17,23 +17,28 @@ extern "C" {
  * [base + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes). Module variables, shared and local memory, the
  * device heap and parameters are always allowed. */
 typedef struct ff_virtual_use {
-  uint64_t base, bytes;
-  int64_t per_block[3];
-  uint64_t block_bytes;
-  int read, write;
+  uint64_t base;         /**< device address */
+  uint64_t bytes;        /**< from there */
+  int64_t per_block[3];  /**< bytes from one block's range to the next one's */
+  uint64_t block_bytes;  /**< of one block's range; 0: every block may touch all */
+  int read;              /**< not 0: may be read */
+  int write;             /**< not 0: may be written */
   const char *segment; /**< its name, for the message; copied */
 } ff_virtual_use;
 
 /** Declares the uses of the calling thread's next launch: checked by that launch, then forgotten. count == 0: nothing may be touched. */
 typedef int ff_virtual_declare_function(const ff_virtual_use *uses, uint32_t count);
+/** See ff_virtual_declare_function. */
 int farfaultDeclareUses(const ff_virtual_use *uses, uint32_t count);
 
 /** The host's virtual time in picoseconds, as the first simulation has it (without one: a local estimate). The call itself takes none. */
 typedef int ff_virtual_time_function(uint64_t *picoseconds);
+/** See ff_virtual_time_function. */
 int farfaultHostTime(uint64_t *picoseconds);
 
 /** The whole message of the kernel fault that made the context unusable; "" if there was none. Lives as long as the process. */
 typedef const char *ff_virtual_fault_function(void);
+/** See ff_virtual_fault_function. */
 const char *farfaultFault(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the driver library and its functions.
  *
- *   virtual  libcuda.so.1 in the folder lib/farfault beside this library, or beside the program
+ *   virtual  libcuda.so.1 in the folder lib/farfault beside this library, beside the program, or of the farfault that the shell would start
  *   cuda     libcuda.so.1 as the system finds it
  *   PATH     that file */
 #define _GNU_SOURCE /* dladdr */
@@ -30,6 +30,20 @@ static bool file_beside(const char *module, const char *below, char *path, size_
   return length > 0 && (size_t)length < room && access(path, R_OK) == 0;
 }
 
+/* The shell's way to the program farfault: its installation has the library. */
+static bool on_path(char *path, size_t room) {
+  const char *folders = getenv("PATH");
+  bool found = false;
+  char *list = ff_strdup(folders ? folders : ""), *rest = NULL;
+  for (char *folder = strtok_r(list, ":", &rest); folder && !found; folder = strtok_r(NULL, ":", &rest)) {
+    char program[PATH_MAX];
+    int length = snprintf(program, sizeof program, "%s/farfault", folder);
+    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0) found = file_beside(program, "../lib/farfault/libcuda.so.1", path, room);
+  }
+  free(list);
+  return found;
+}
+
 static bool virtual_library(char *path, size_t room) {
   static const char *const below[] = {"farfault/libcuda.so.1", "../lib/farfault/libcuda.so.1", "libcuda.so.1", "../../lib/farfault/libcuda.so.1"};
   Dl_info info;
@@ -37,6 +51,7 @@ static bool virtual_library(char *path, size_t room) {
   for (size_t m = 0; m < 2; m++)
     for (size_t b = 0; modules[m] && b < sizeof below / sizeof *below; b++)
       if (file_beside(modules[m], below[b], path, room)) return true;
+  if (on_path(path, room)) return true;
 #ifdef FARFAULT_LIBRARY_FOLDER
   int length = snprintf(path, room, "%s/libcuda.so.1", FARFAULT_LIBRARY_FOLDER);
   if (length > 0 && (size_t)length < room && access(path, R_OK) == 0) return true;
@@ -93,8 +108,8 @@ static ff_status open_library(const char *path, const cuda_driver **out, ff_erro
 static ff_status open_virtual(const cuda_driver **driver, ff_error *error) {
   char path[PATH_MAX];
   if (virtual_library(path, sizeof path)) return open_library(path, driver, error);
-  return ff_fail(error, FF_NOT_FOUND, "the virtual GPU's libcuda.so.1 is neither beside libfarfault nor beside the program "
-                 "(lib/farfault of an installation); FARFAULT_DRIVER=PATH names it");
+  return ff_fail(error, FF_NOT_FOUND, "the virtual GPU's libcuda.so.1 is neither beside libfarfault (lib/farfault of an installation), nor beside the program, "
+                 "nor is there a farfault on PATH; FARFAULT_DRIVER=PATH names it");
 }
 
 static ff_status open_which(const char *which, const cuda_driver **driver, ff_error *error) {
