@@ -210,6 +210,11 @@ void engine_touch_collect(bool launch);
 void engine_touch_settle(uint64_t address, uint64_t bytes);
 void engine_touch_settle_all(void);
 
+/* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
+typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
+engine_declared *engine_declared_take(void);
+void engine_declared_free(engine_declared *declared);
+
 void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
 
 #endif

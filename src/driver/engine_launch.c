@@ -84,7 +84,7 @@ static unsigned char *pack_arguments(const engine_launch *launch, const exec_ker
 
 static cudaError_t fault_error(exec_fault_kind kind) {
   switch (kind) {
-    case EXEC_FAULT_ILLEGAL_ADDRESS: return cudaErrorIllegalAddress;
+    case EXEC_FAULT_ILLEGAL_ADDRESS: case EXEC_FAULT_UNDECLARED: return cudaErrorIllegalAddress;
     case EXEC_FAULT_MISALIGNED: return cudaErrorMisalignedAddress;
     case EXEC_FAULT_INVALID_SPACE: return cudaErrorInvalidAddressSpace;
     case EXEC_FAULT_ASSERT: return cudaErrorAssert;
@@ -182,7 +182,8 @@ static void note_fault(const char *kernel, const char *message) {
   free(note.chars);
 }
 
-static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
+static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params,
+                       const engine_declared *declared) {
   exec_config config = configuration(info, launch);
   exec_stats stats = {0};
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
@@ -192,6 +193,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   exec_launch_request request = {
       .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
       .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params)};
+  if (declared) request.uses = declared->uses, request.use_count = declared->count;
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
@@ -215,7 +217,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   return cudaSuccess;
 }
 
-static cudaError_t launch_locked(const engine_launch *launch) {
+static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
   if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
   engine_stream *stream = engine_stream_find(launch->stream);
   if (!stream) return cudaErrorInvalidResourceHandle;
@@ -230,15 +232,18 @@ static cudaError_t launch_locked(const engine_launch *launch) {
   unsigned char *params = pack_arguments(launch, &info.kernel, &error);
   if (error) return error;
   engine_print_flush(); /* the manual: at the start of a launch */
-  error = run(launch, &info, stream, params);
+  error = run(launch, &info, stream, params, declared);
   free(params);
   return error;
 }
 
 cudaError_t engine_launch_run(const engine_launch *launch) {
+  engine_declared *declared = engine_declared_take();
   cudaError_t error = engine_enter();
-  if (error) return error;
-  error = launch_locked(launch);
-  engine_leave();
+  if (!error) {
+    error = launch_locked(launch, declared);
+    engine_leave();
+  }
+  engine_declared_free(declared);
   return error;
 }

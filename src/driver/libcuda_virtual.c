@@ -4,6 +4,11 @@
 
 #include "driver/libcuda.h"
 
+LIBCUDA int farfaultDeclareUses(const ff_virtual_use *uses, uint32_t count) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_declare_uses(uses, count));
+}
+
 LIBCUDA int farfaultHostTime(uint64_t *picoseconds) {
   LIBCUDA_TRY(libcuda_ready());
   if (!picoseconds) return CUDA_ERROR_INVALID_VALUE;

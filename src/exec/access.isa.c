@@ -65,8 +65,10 @@ INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, ui
   }
 }
 
-INLINE void trace_shape(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, shape found) {
+INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, shape found) {
   const exec_access *a = i->side;
+  if (w->block->ranges) core_uses_check(w, i, value, bytes);
+  if (!w->trace) return;
   uint64_t add = (uint64_t)i->immediate, low = value[first_lane(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) core_trace_const(w, value, w->active);
   else if (found == SHAPE_ROW) core_trace_row(w, i, low, bytes, w->active);
@@ -164,7 +166,7 @@ INLINE void after_load(core_warp *w, const exec_access *a) {
       ISA(core_access_windows)(x, i);                                                                                    \
       return;                                                                                                            \
     }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shape(w, i, value, total, found);                                              \
+    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                              \
     uint32_t lane = first_lane(active);                                                                                  \
     const unsigned char *p = (const unsigned char *)(uintptr_t)(value[lane] + add);                                      \
     if (found == SHAPE_ROW) {                                                                                            \
@@ -204,7 +206,7 @@ LOAD_KINDS(X)
       ISA(core_access_windows)(x, i);                                                                                    \
       return;                                                                                                            \
     }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shape(w, i, value, total, found);                                              \
+    if (UNLIKELY(w->watched)) watch_shape(w, i, value, total, found);                                              \
     if (found == SHAPE_ROW) {                                                                                            \
       uint32_t lane = first_lane(active);                                                                                \
       unsigned char *p = (unsigned char *)(uintptr_t)(value[lane] + add) - (size_t)lane * total;                         \
@@ -459,7 +461,7 @@ static void global_atomic(exec_warp *x, const exec_instr *i) {
     core_access_lanes(x, i);
     return;
   }
-  if (UNLIKELY(w->trace != NULL)) trace_shape(w, i, value, a->bytes, found);
+  if (UNLIKELY(w->watched)) watch_shape(w, i, value, a->bytes, found);
   void *address[32];
   EVERY_LANE address[l] = (void *)(uintptr_t)(value[l] + (uint64_t)i->immediate);
   core_atomic(w, i, a->atomic, address, w->active, false);

@@ -71,6 +71,7 @@ static void set_shape(core_block *block, core_launch *launch) {
     w->shared_bytes = block->shared_bytes;
     w->params = launch->params;
     w->trace = launch->trace ? &w->writer : NULL;
+    w->watched = launch->trace || launch->request->uses;
   }
   set_local(block, launch);
   set_thread_ids(block, launch);
@@ -101,6 +102,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->ctaid[0] = (uint32_t)(index % launch->grid[0]);
   block->ctaid[1] = (uint32_t)(index / launch->grid[0] % launch->grid[1]);
   block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
+  core_uses_start(block);
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
   block->at = block->idle_turns = block->busy_turns = 0;
@@ -261,6 +263,7 @@ void core_block_destroy(core_block *block) {
   free(block->shared);
   free(block->local);
   free(block->warps);
+  free(block->own_ranges);
   free(block->print.chars);
   free(block);
 }

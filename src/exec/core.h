@@ -34,6 +34,7 @@
 #include "exec/ops.h"
 #include "exec/space.h"
 #include "ptx/cfg.h"
+#include "ptx/declared.h"
 
 #define EXEC_LANES 32u
 #define EXEC_ALL_LANES UINT32_MAX
@@ -135,6 +136,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   uint32_t data[8];        /* operand offsets of the elements; a sink has a scratch slot */
   uint32_t load[8];        /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
   uint32_t compare;        /* cas: operand offset of c */
+  uint32_t use;            /* the declared use last found here; racy on purpose, always checked */
   exec_atomic_function atomic; /* on global memory */
   exec_atomic_function atomic_shared;
 } exec_access;
@@ -237,6 +239,7 @@ struct core_warp {
   core_launch *launch;
   core_worker *worker;
   trace_writer *trace;             /* NULL: no access stream is wanted */
+  bool watched;                    /* global accesses are to be told: there is a stream, or uses are declared */
   unsigned char *shared;
   uint32_t shared_bytes;
   uint32_t index;                  /* in the block */
@@ -288,6 +291,9 @@ struct core_block {
   uint64_t counted;                /* warp instructions that the launch's total does not have yet */
   ff_text print;
   uint64_t shape;                  /* the launch for which the warps' thread ids were made */
+  const ptx_use_range *ranges;     /* what it may touch, launch->request->use_count of them; NULL: everything */
+  ptx_use_range *own_ranges;       /* where they stand if they are this block's alone */
+  uint32_t own_ranges_room;
   unsigned char *local;            /* all warps' local memory */
   uint64_t local_room;
   core_warp *warps;
@@ -331,6 +337,7 @@ struct core_launch {
   uint64_t clock_base;             /* warp instructions of all launches before */
   uint64_t shape;                  /* unique number of this launch */
   trace_launch *trace;
+  ptx_use_range *ranges;           /* what every block may touch; NULL: everything, or it depends on the block */
   /* shared by the workers, changed atomically */
   uint64_t next_block;
   uint64_t stop_above;             /* blocks with a larger index stop: one with this index has faulted */
@@ -413,6 +420,10 @@ block_result core_block_run(core_block *block);
 void core_block_end(core_block *block);  /* finished: statistics, chunk, context back to the pool */
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
+
+/* Declared uses (uses.c): launch->ranges, if they are the same for all blocks; block->ranges. */
+void core_uses_prepare(core_launch *launch);
+void core_uses_start(core_block *block);
 
 /* A function that the virtual GPU provides itself (host_call.c). */
 void core_host_call(core_warp *w, const exec_instr *i);

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "exec/memory.h"
+#include "farfault/virtual.h"
 #include "ptx/ir.h"
 #include "trace/stream.h"
 
@@ -52,6 +53,7 @@ typedef enum exec_fault_kind { /* what ended a launch */
   EXEC_FAULT_ILLEGAL_ADDRESS, EXEC_FAULT_MISALIGNED, EXEC_FAULT_INVALID_SPACE, EXEC_FAULT_ASSERT, EXEC_FAULT_TRAP,
   EXEC_FAULT_STACK, EXEC_FAULT_BARRIER, EXEC_FAULT_TIMEOUT, EXEC_FAULT_UNSUPPORTED, EXEC_FAULT_INTERNAL,
   EXEC_FAULT_INVALID_PC, EXEC_FAULT_ILLEGAL_INSTRUCTION,
+  EXEC_FAULT_UNDECLARED, /* outside of what the launch declares (exec_launch_request.uses) */
 } exec_fault_kind;
 
 typedef struct exec_fault {
@@ -94,6 +96,9 @@ typedef struct exec_launch_request {
   bool cooperative;
   uint64_t launch_id;         /* %gridid */
   trace_launch *trace;        /* NULL: no access stream is wanted */
+  const ff_virtual_use *uses; /* NULL: nothing is declared, everything is allowed. Otherwise these `use_count` uses (none: an
+                               * access to any allocation but exempt ones is a fault), borrowed */
+  uint32_t use_count;
 } exec_launch_request;
 
 /* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps

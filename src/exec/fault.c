@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/program.h"
+#include "ptx/declared.h"
 
 static void thread_of(const core_warp *w, uint32_t lane, uint32_t thread[3]) {
   const uint32_t *size = w->launch->block;
@@ -20,24 +21,12 @@ static void thread_of(const core_warp *w, uint32_t lane, uint32_t thread[3]) {
   thread[2] = linear / size[0] / size[1];
 }
 
-/* " kernel, block (x,y,z), thread (x,y,z)\n  at FILE line N: instruction [source file:line]" */
 static void add_place(ff_text *text, const core_warp *w, const exec_instr *i, uint32_t lane) {
   const ptx_func *func = w->frame->function->source;
-  const uint32_t *block = w->block->ctaid;
   uint32_t thread[3];
   thread_of(w, lane, thread);
-  ff_text_add(text, "\n  in kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", w->launch->functions[0]->name, block[0], block[1],
-              block[2], thread[0], thread[1], thread[2]);
-  if (i->index >= func->instr_count) return;
-  const ptx_instr *instr = &func->instrs[i->index];
-  const ptx_module *module = func->source ? func->source : func->module;
-  ff_text_add(text, "\n  at %s:%u", module ? module->name : "?", instr->place.line);
-  if (w->frame->parent) ff_text_add(text, " in function %s", func->name);
-  ff_text_add(text, ": ");
-  ptx_print_instr(func, instr, text);
-  const ptx_module *files = func->module;
-  if (instr->source_line && files && instr->source_file < files->file_count && files->files[instr->source_file])
-    ff_text_add(text, "\n  from %s:%u", files->files[instr->source_file], instr->source_line);
+  ptx_put_thread(w->launch->functions[0]->name, w->block->ctaid, thread, text);
+  if (i->index < func->instr_count) ptx_put_place(func, &func->instrs[i->index], w->frame->parent != NULL, text);
 }
 
 static _Noreturn void leave(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address, ff_text *text) {
@@ -157,6 +146,15 @@ _Noreturn void core_fault_access(core_warp *w, const exec_instr *i, uint32_t lan
   }
   add_place(&text, w, i, lane);
   leave(w, i, lane, kind, address, &text);
+}
+
+_Noreturn void core_fault_undeclared(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, uint32_t need) {
+  const exec_launch_request *request = w->launch->request;
+  const exec_access *a = i->side;
+  ff_text text = {0};
+  ptx_use_explain(request->uses, request->use_count, w->block->ctaid, (ptx_space)a->space, address, bytes, need, &text);
+  add_place(&text, w, i, lane);
+  leave(w, i, lane, EXEC_FAULT_UNDECLARED, address, &text);
 }
 
 /* ---- nobody can go on ---- */

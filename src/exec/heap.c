@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "exec/space.h"
 
 enum { SMALLEST = 16, CLASSES = 40 };
 
@@ -34,6 +35,7 @@ ff_status exec_heap_create(exec_memory *memory, uint64_t bytes, exec_heap **out,
   const exec_allocation *allocation;
   ff_status status = exec_memory_allocate(memory, bytes, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, error);
   if (status != FF_OK) return status;
+  exec_memory_exempt(allocation);
   exec_heap *heap = ff_alloc(sizeof *heap);
   pthread_mutex_init(&heap->mutex, NULL);
   heap->memory = memory;

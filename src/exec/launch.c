@@ -325,7 +325,7 @@ static void set_workspace(core_launch *launch, const exec_launch_request *reques
   exec_kernel *kernel = request->kernel;
   if (!kernel->workspace &&
       exec_memory_allocate(launch->memory, EXEC_PAGE_BYTES, 0, EXEC_MEMORY_DEVICE, "workspace of cooperative grids", &workspace, NULL) == FF_OK)
-    kernel->workspace = workspace;
+    exec_memory_exempt(kernel->workspace = workspace);
   if (!kernel->workspace) return;
   launch->workspace = kernel->workspace->address;
   memset((void *)(uintptr_t)launch->workspace, 0, EXEC_PAGE_BYTES);
@@ -353,6 +353,7 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   launch->params = params;
   launch->clock_base = clock_total;
   launch->trace = request->trace;
+  core_uses_prepare(launch);
   launch->stop_above = UINT64_MAX;
   launch->resident_limit = config->resident_blocks ? config->resident_blocks : 4096;
   if (request->cooperative && launch->resident_limit < launch->blocks) launch->resident_limit = (uint32_t)launch->blocks;
@@ -391,6 +392,7 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   }
   pthread_mutex_destroy(&launch->lock);
   pthread_mutex_unlock(&pool.launching);
+  free(launch->ranges);
   free(params);
   free(launch);
   return status;

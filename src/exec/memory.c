@@ -291,6 +291,10 @@ void exec_memory_protect(const exec_allocation *allocation) {
   __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
 }
 
+void exec_memory_exempt(const exec_allocation *allocation) {
+  ((exec_record *)(uintptr_t)allocation)->info.exempt = true;
+}
+
 /* ---- host memory ---- */
 
 static bool overlaps_registered(const exec_memory *memory, uint64_t address, uint64_t bytes) {

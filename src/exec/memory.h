@@ -36,6 +36,7 @@ typedef struct exec_allocation {
   uint32_t id;      /* from 1, in order of allocation, never reused */
   bool freed;
   bool read_only;   /* .const variables: a kernel's store is a fault */
+  bool exempt;      /* module variables, parameters, the heap: launches do not declare their use */
   char name[64];    /* "cudaMalloc #3 (4000 bytes)" or a variable's name */
 } exec_allocation;
 

@@ -19,7 +19,9 @@ static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW
 static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
   exec_memory_kind kind = var->managed ? EXEC_MEMORY_MANAGED : EXEC_MEMORY_DEVICE;
   uint64_t bytes = var->size ? var->size : 1;
-  return exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
+  ff_status status = exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
+  if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
+  return status;
 }
 
 /* The value of an address in initialised data. */
@@ -343,6 +345,7 @@ static ff_status describe(exec_kernel *kernel, ff_error *error) {
     status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0, EXEC_MEMORY_DEVICE,
                                   "kernel parameters", &kernel->params_memory, error);
     if (status == FF_OK) exec_memory_protect(kernel->params_memory);
+    if (status == FF_OK) exec_memory_exempt(kernel->params_memory);
   }
   return status;
 }

@@ -19,6 +19,9 @@ exec_record *exec_memory_record(const exec_memory *memory, uint64_t address);
 /* Kernels may not store to this allocation from now on. */
 void exec_memory_protect(const exec_allocation *allocation);
 
+/* Launches need not declare that they use this allocation. */
+void exec_memory_exempt(const exec_allocation *allocation);
+
 /* The heap of device malloc and free (heap.c): made when first needed, lives as long as the memory. */
 typedef struct exec_heap exec_heap;
 exec_heap **exec_memory_heap(exec_memory *memory);

@@ -45,6 +45,8 @@ typedef struct kernel_test {
   exec_fault fault;
   trace_launch *trace;
   uint32_t shared;
+  const ff_virtual_use *uses; /* NULL: nothing is declared */
+  uint32_t use_count;
   bool cooperative;
   char printed[65536];
   size_t printed_length;
@@ -112,7 +114,7 @@ static inline ff_status launch_with(kernel_test *t, const char *name, const uint
   ff_status status = exec_program_kernel(t->program, name, &kernel, error);
   if (status != FF_OK) return status;
   exec_launch_request request = {.kernel = kernel, .grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]},
-                                 .dynamic_shared = t->shared, .params = params, .trace = t->trace, .cooperative = t->cooperative};
+                                 .dynamic_shared = t->shared, .params = params, .trace = t->trace, .cooperative = t->cooperative, .uses = t->uses, .use_count = t->use_count};
   memset(&t->stats, 0, sizeof t->stats);
   return exec_launch(&t->config, &request, &t->stats, &t->fault, error);
 }
