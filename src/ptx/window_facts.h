@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What window.c asks of a module before it rewrites kernels: which functions see the grid, and in which way.
+ *
+ * What always holds: a function whose `reads` is false reaches no read of %ctaid or %nctaid; one whose `reason` is NULL sees
+ * nothing else of the grid, and neither does anything it calls. */
+#ifndef FF_PTX_WINDOW_FACTS_H
+#define FF_PTX_WINDOW_FACTS_H
+
+#include "ptx/ir.h"
+
+typedef struct ptx_window_facts {
+  bool reads;         /* %ctaid or %nctaid, itself or by what it calls */
+  bool indirect;      /* calls a function by its address, itself or by what it calls */
+  bool address_taken;
+  const char *reason; /* why it cannot run in windows, or NULL; lives in the arena given */
+} ptx_window_facts;
+
+/* One for each of module->funcs; free with free(). */
+ptx_window_facts *ptx_window_facts_find(const ptx_module *module, ff_arena *arena);
+
+/* Is it one of %ctaid.x ... %nctaid.z? *which: 0 to 2 for %ctaid, 3 to 5 for %nctaid. */
+bool ptx_window_sreg(ptx_sreg sreg, uint32_t *which);
+
+#endif
