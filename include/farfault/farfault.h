@@ -152,7 +152,7 @@ typedef struct ff_segment_info {
   uint64_t resident_bytes;  /**< that have GPU memory, on any GPU, once counted */
   uint64_t valid_bytes;     /**< whose newest contents are in some GPU's memory */
   uint64_t newer_bytes;     /**< of those: the host does not have */
-  uint64_t users;           /**< launches that are not over */
+  bool used;                /**< by launches or copies that may not be over */
   bool pinned;              /**< ff_segment_pin, on any GPU */
   bool file;                /**< it was made by ff_segment_open */
 } ff_segment_info;
@@ -220,9 +220,10 @@ typedef struct ff_launch_request {
 /** Queues a launch; *ticket (may be NULL) is its number. Everything it points to is copied. FF_ERROR_TOO_LARGE: not even block by
  * block does it fit the budget, or it cannot be run in windows. FF_ERROR_BUSY: a range of its uses is mapped for writing. */
 FF_API ff_result ff_launch(ff_gpu *gpu, const ff_launch_request *request, ff_ticket *ticket);
-/** Waits until the launch, and all before it, are over. FF_ERROR_FAULT and others: what became of them. */
+/** Waits until the launch is over. The result is what became of it: a launch that failed did nothing, and those after it ran all the
+ * same; but what a launch in windows had done before it failed stays. */
 FF_API ff_result ff_wait(ff_gpu *gpu, ff_ticket ticket);
-/** Waits for all. */
+/** Waits for all. The result is the first failure of a launch that no call has told of so far. */
 FF_API ff_result ff_wait_all(ff_gpu *gpu);
 /** Is the launch over? Does not wait. */
 FF_API ff_result ff_done(ff_gpu *gpu, ff_ticket ticket, bool *done);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's state, for src/runtime only.
+ *
+ *   segment   a range of a *store*; small segments share one
+ *   store     bytes with a host side (page-locked, pageable, or a file) and a side on every GPU: reserved addresses, *pieces*
+ *             of GPU memory mapped there or not, and which bytes of them are valid
+ *   launch    queued in the order of the calls, *issued* (given to the driver) in that order, over some time later
+ *   operation a copy, a set or a kernel in one of the GPU's streams: one stream for copies to it, one for copies from it, some for
+ *             kernels. Its number counts within its stream.
+ *   history   who has read and written which bytes of a store on one side: what the next operation must come after
+ *
+ * What always holds while the lock is free, for every byte of a store:
+ *   blank, or valid on the host, or valid on some GPU; what is valid in several places has the same contents in all;
+ *   valid on a GPU -> its piece is mapped there;  blank -> it is zero, wherever it is valid;
+ * and for every GPU: mapped pieces + free pieces == created pieces <= budget pieces.
+ * Validity is that of the end of everything issued: a copy counts when it is in its stream; histories make others wait for it. */
+#ifndef FF_RUNTIME_GPU_H
+#define FF_RUNTIME_GPU_H
+
+#include <pthread.h>
+
+#include "base/check.h"
+#include "farfault/farfault.h"
+#include "runtime/cuda.h"
+#include "runtime/spans.h"
+
+enum {
+  KERNEL_STREAMS = 6,
+  STREAM_IN = 0,           /* of a GPU's streams: copies to it */
+  STREAM_OUT = 1,          /* copies from it */
+  STREAM_KERNELS = 2,      /* the first one for kernels */
+  STREAMS = STREAM_KERNELS + KERNEL_STREAMS,
+  STREAM_EVENTS = 256,     /* operations of a stream that may not be over; the host waits before more */
+  SLOTS = 4,               /* of page-locked memory, for what is not page-locked itself */
+  SLOT_BYTES = 4 << 20,
+  LOOKAHEAD = 32,
+  MOST_DEVICES = 16,
+  PIECES_WANTED = 4096,    /* of a budget, at most, unless the driver's granularity is larger */
+};
+
+/* ---- operations ---- */
+
+typedef struct operation {
+  uint32_t stream;         /* index in gpu.streams */
+  uint64_t number;         /* from 1; 0: none */
+} operation;
+
+typedef struct stream {
+  cuda_stream handle;
+  uint32_t device;
+  bool open;                             /* operation issued + 1 is being put together: its event is not recorded */
+  uint64_t issued, completed;            /* numbers; completed: as far as the host knows */
+  cuda_event events[STREAM_EVENTS];      /* of operation n: [n % STREAM_EVENTS]; made when first needed */
+  uint64_t seen[MOST_DEVICES * STREAMS]; /* of each other stream: the operation that this one waits for already */
+} stream;
+
+typedef struct history_record {
+  span bytes;
+  operation by;
+  bool write;
+} history_record;
+typedef FF_VEC(history_record) history;
+
+/* ---- stores ---- */
+
+typedef struct piece {
+  cuda_memory memory;
+  bool mapped;             /* memory lies there; */
+  bool usable;             /* and kernels and copies may touch it */
+  uint32_t pins;
+  uint64_t used;           /* gpu.tick of its last use */
+  uint64_t mark;           /* gpu.tick of the launch that needs it now */
+  uint64_t next;           /* scratch of choosing victims: position of its next use in the queue */
+} piece;
+
+typedef struct store_side { /* on one GPU */
+  cuda_address address;    /* reserved; 0: not yet */
+  piece *pieces;
+  size_t usable;           /* pieces */
+  uint64_t used, mark;     /* as a piece's, of all of it */
+  spans valid;
+  history history;
+} store_side;
+
+typedef enum host_kind { HOST_NONE, HOST_PINNED, HOST_PAGEABLE, HOST_FILE } host_kind;
+
+typedef struct store {
+  ff_gpu *gpu;
+  uint64_t bytes;
+  size_t piece_count;
+  store_side *sides;       /* one per GPU */
+  spans blank, host_valid;
+  history host_history;    /* of copies that read and write the page-locked host side */
+  host_kind host_kind;
+  unsigned char *host;     /* PINNED, PAGEABLE */
+  int file;                /* FILE */
+  char *path;
+  uint64_t file_offset;
+  bool writable;           /* the file */
+  bool slab;               /* shared by small segments */
+  FF_VEC(ff_segment *) segments; /* in it, by their place */
+} store;
+
+typedef struct mapping { /* an ff_segment_map */
+  unsigned char *host;
+  span bytes;              /* of the store */
+  bool write, copy;        /* copy: `host` is memory of its own (a file's) */
+} mapping;
+
+struct ff_segment {
+  ff_gpu *gpu;
+  store *store;
+  uint64_t base, bytes;    /* in the store */
+  char *name;
+  int priority;
+  uint32_t pins;           /* a bit per GPU */
+  FF_VEC(mapping) mappings;
+};
+
+/* ---- code ---- */
+
+struct ptx_module;
+struct ff_module {
+  ff_gpu *gpu;
+  char *name;
+  char *image;             /* owned; with a NUL behind it */
+  size_t bytes;
+  struct ptx_module *ptx;  /* NULL: not PTX, or nothing that is understood here */
+  char reason[256];        /* why not */
+  struct ptx_windows *windows; /* NULL: not made yet, or cannot be */
+  cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
+  FF_VEC(ff_kernel *) kernels;
+};
+struct ff_kernel {
+  ff_module *module;
+  char *name;
+  cuda_function functions[MOST_DEVICES], windows[MOST_DEVICES];
+  bool known;              /* from PTX: */
+  uint32_t param_count;
+  uint32_t *param_bytes;
+};
+
+/* ---- launches ---- */
+
+typedef struct use {
+  ff_segment *segment;
+  ff_access access;
+  span bytes;              /* of the store */
+  int64_t start;           /* block (x, y, z) uses [start + x * per_block[0] + ..., + block_bytes), clipped to bytes */
+  int64_t per_block[3];
+  uint64_t block_bytes;    /* 0: all of it, for every block */
+} use;
+
+typedef struct box { uint32_t from[3], to[3]; } box; /* blocks of a grid: [from, to) */
+
+typedef struct argument {
+  ff_segment *segment;     /* an address, filled in when the GPU is chosen; NULL: a value */
+  uint64_t offset;         /* in the segment, or in `values` */
+} argument;
+
+typedef struct launch {
+  struct launch *next;     /* queued */
+  ff_ticket ticket;
+  ff_kernel *kernel;
+  uint32_t grid[3], block[3], shared, device; /* device: 1 + index; 0: any */
+  uint32_t argument_count, use_count;
+  argument *arguments;
+  unsigned char *values;
+  use *uses;
+  uint32_t axis, step;     /* windows: of `step` blocks along `axis`; step 0: it runs whole */
+} launch;
+
+typedef struct outcome { /* of a ticket that is issued and maybe not over, or that failed */
+  ff_ticket ticket;
+  operation last;          /* of it */
+  ff_result result;
+  char *message;
+  bool told;
+} outcome;
+
+/* ---- everything ---- */
+
+typedef struct slot { unsigned char *memory; operation by; } slot; /* by: what last used it */
+
+typedef struct device {
+  int number;              /* the driver's */
+  cuda_context context;
+  uint64_t memory;
+  uint64_t budget_pieces, created, resident;
+  FF_VEC(cuda_memory) free;
+  uint32_t next_stream;
+  slot slots[SLOTS];
+  uint32_t next_slot;
+  uint64_t pinned_pieces;
+} device;
+
+struct ff_gpu {
+  pthread_mutex_t lock;
+  const cuda_driver *driver;
+  device devices[MOST_DEVICES];
+  uint32_t device_count;
+  stream *streams;         /* STREAMS per GPU */
+  uint64_t piece, tick;
+  uint32_t lookahead;
+  bool check;
+  uint64_t pinned_limit;
+  FF_VEC(ff_segment *) segments;
+  FF_VEC(store *) stores;
+  FF_VEC(ff_module *) modules;
+  launch *first, **last;   /* queued, not issued */
+  const launch *issuing;   /* the one that is being issued, and which of its blocks were not yet */
+  box rest;
+  uint32_t queued;
+  ff_ticket tickets;       /* given; those that are neither queued nor running nor failed are over */
+  FF_VEC(outcome) running; /* issued, by ticket */
+  FF_VEC(outcome) failed;  /* by ticket */
+  uint64_t segment_names;
+  bool lost;               /* the context is of no use any more */
+  bool fault, loss_told;   /* by a kernel's fault; somebody knows */
+  char lost_message[2048];
+  cuda_context caller;     /* the calling thread's context, while it is in here */
+  cuda_context current;
+  ff_statistics statistics;
+};
+
+/* ---- message.c ---- */
+
+/* Sets the thread's message and returns `result`. */
+ff_result runtime_fail(ff_result result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void runtime_restore_message(const char *message);
+/* What a failed driver call becomes; finds out whether the context is lost. */
+ff_result driver_failed(ff_gpu *gpu, int result, const char *call);
+#define DRIVER_TRY(gpu, name, ...)                                                         \
+  do {                                                                                     \
+    int tried_ = (gpu)->driver->name(__VA_ARGS__);                                         \
+    if (tried_) return driver_failed((gpu), tried_, "cu" #name);                           \
+  } while (0)
+#define TRY(expression)                 \
+  do {                                  \
+    ff_result tried_ = (expression);    \
+    if (tried_) return tried_;          \
+  } while (0)
+
+/* ---- open.c ---- */
+
+void gpu_enter(ff_gpu *gpu);  /* takes the lock */
+void gpu_leave(ff_gpu *gpu);  /* gives the thread's own context back, and the lock */
+ff_result gpu_on(ff_gpu *gpu, uint32_t device); /* makes its context current */
+
+/* ---- order.c: streams, operations, who comes after whom ---- */
+
+static inline uint32_t stream_of(uint32_t device, uint32_t which) { return device * STREAMS + which; }
+/* Opens the stream's next operation, whose context becomes current; *op is its number already. What is put into the stream until
+ * work_close belongs to it. Open already: goes on with it. */
+ff_result work_open(ff_gpu *gpu, uint32_t stream, operation *op);
+ff_result work_close(ff_gpu *gpu, uint32_t stream);
+/* The open operation of `stream` comes after `op`. */
+ff_result work_after(ff_gpu *gpu, uint32_t stream, operation op);
+bool work_is_over(ff_gpu *gpu, operation op);    /* as far as the host knows, without asking */
+ff_result work_ask(ff_gpu *gpu, operation op, bool *over);
+ff_result work_wait(ff_gpu *gpu, operation op);  /* the host waits */
+/* The same for all records that an access of [begin, end) must come after. */
+ff_result history_after(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write, uint32_t stream);
+ff_result history_wait(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write);
+void history_add(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write, operation by);
+void history_forget(history *h, uint64_t begin, uint64_t end);
+/* The stream for a kernel: of the operation it must come after anyway, if that is the last of its stream; else the next in turn. */
+uint32_t kernel_stream(ff_gpu *gpu, const launch *l, uint32_t device, const span *ranges);
+
+/* ---- store.c ---- */
+
+ff_result store_make(ff_gpu *gpu, uint64_t bytes, store **out);
+void store_free(store *s); /* everything is over, its pieces are unmapped (or the context is lost) */
+ff_result store_host(store *s); /* an anonymous store has host memory afterwards */
+void store_written(store *s, uint32_t device, uint64_t begin, uint64_t end); /* the newest bytes are on that GPU now */
+void store_check(const store *s);
+
+/* ---- transfer.c: copies ---- */
+
+/* Each brings the newest bytes of [begin, end) to the GPU, the host side or the file; pieces are mapped already. */
+ff_result transfer_in(store *s, uint32_t device, uint64_t begin, uint64_t end);
+ff_result transfer_out(store *s, uint64_t begin, uint64_t end);
+/* What no other place has of [begin, end) on that GPU. */
+ff_result transfer_save(store *s, uint32_t device, uint64_t begin, uint64_t end);
+ff_result file_read(store *s, uint64_t at, void *to, uint64_t bytes);
+ff_result file_write(store *s, uint64_t at, const void *from, uint64_t bytes);
+
+/* ---- memory.c: pieces ---- */
+
+typedef struct need { store *store; span bytes; } need; /* on the GPU that is meant */
+/* How many pieces of them have no memory there. Marks all with a new tick. */
+uint64_t memory_missing(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
+uint64_t memory_pieces(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count); /* all of them, and all that are pinned */
+bool memory_has_room(const device *d, uint64_t missing); /* without an eviction */
+/* All of them mapped; evicts what is needed last. */
+ff_result memory_bring(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
+ff_result memory_evict(store *s, uint32_t device); /* all of it but what is pinned */
+ff_result memory_drop(store *s, uint32_t device);  /* unmaps all, whatever it holds; everything is over */
+
+/* ---- launch.c ---- */
+
+ff_result launch_flush(ff_gpu *gpu); /* issues all that is queued */
+ff_result launch_settle(ff_gpu *gpu); /* and waits until all is over; failures stay for who asks */
+span use_bytes(const use *u, const box *blocks); /* what these blocks use */
+box whole_grid(const launch *l);
+/* The next part of *rest that runs at once (all of it, or a window), which is taken off. false: nothing is left. */
+bool next_part(const launch *l, box *rest, box *part);
+
+/* ---- window.c ---- */
+
+/* Chooses axis and step, so that every window fits; uses that were not declared per block become so where the kernel's PTX proves
+ * it. FF_ERROR_TOO_LARGE: there are none, and why. */
+ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows, char *reason, size_t length);
+
+/* ---- module.c ---- */
+
+/* `window`: the form that takes part of a grid (ptx/window.h). FF_ERROR_TOO_LARGE: it has none, and why. */
+ff_result kernel_function(ff_gpu *gpu, ff_kernel *kernel, uint32_t device, bool window, cuda_function *function);
+void module_free(ff_module *module);
+
+/* ---- segment.c ---- */
+
+void segment_free(ff_segment *segment); /* the bookkeeping alone */
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU memory in pieces: which are mapped, and which go when others come (Wilt 2017, R9).
+ *
+ *              take_memory (free, or created)
+ *   not mapped ------------------------------> mapped --------------------------------------------> not mapped, its memory free
+ *              map_piece                              evict: what is newer there is copied out,
+ *                                                     all that uses it is over, unmap_piece
+ *
+ * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first, then what was
+ * used longest ago. Pinned pieces and those of the launch at hand stay. */
+#include <stdlib.h>
+
+#include "runtime/gpu.h"
+
+typedef struct victim { store *store; size_t index; int priority; } victim;
+typedef FF_VEC(victim) victims;
+
+static span piece_range(const ff_gpu *gpu, span bytes) {
+  return (span){bytes.begin / gpu->piece, (bytes.end + gpu->piece - 1) / gpu->piece};
+}
+
+static bool is_whole(const store *s, span pieces) { return pieces.begin == 0 && pieces.end == s->piece_count; }
+
+/* ---- counting ---- */
+
+uint64_t memory_missing(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
+  uint64_t missing = 0, tick = ++gpu->tick;
+  for (uint32_t n = 0; n < count; n++) {
+    store_side *side = &needs[n].store->sides[d];
+    span pieces = piece_range(gpu, needs[n].bytes);
+    if (needs[n].bytes.begin >= needs[n].bytes.end) continue;
+    if (is_whole(needs[n].store, pieces) && side->usable == needs[n].store->piece_count) {
+      side->used = side->mark = tick;
+      continue;
+    }
+    for (uint64_t i = pieces.begin; i < pieces.end; i++) {
+      piece *p = &side->pieces[i];
+      missing += !p->mapped && p->mark != tick;
+      p->used = p->mark = tick;
+    }
+  }
+  return missing;
+}
+
+uint64_t memory_pieces(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
+  uint64_t pieces = gpu->devices[d].pinned_pieces, tick = ++gpu->tick;
+  for (uint32_t n = 0; n < count; n++) {
+    span range = piece_range(gpu, needs[n].bytes);
+    for (uint64_t i = range.begin; i < range.end; i++) {
+      piece *p = &needs[n].store->sides[d].pieces[i];
+      pieces += p->mark != tick && !p->pins;
+      p->mark = tick;
+    }
+  }
+  return pieces;
+}
+
+bool memory_has_room(const device *d, uint64_t missing) { return missing <= d->free.count + d->budget_pieces - d->created; }
+
+/* ---- mapping ---- */
+
+static cuda_memory_properties properties_of(const device *d) {
+  return (cuda_memory_properties){.type = 1, .location = {1, d->number}};
+}
+
+/* Access is given apart: when that fails, the memory stays where it is, and the next one who needs the piece asks again. */
+static ff_result allow_piece(store *s, uint32_t d, size_t index) {
+  ff_gpu *gpu = s->gpu;
+  cuda_memory_access access = {{1, gpu->devices[d].number}, 3};
+  DRIVER_TRY(gpu, MemSetAccess, s->sides[d].address + index * gpu->piece, gpu->piece, &access, 1);
+  s->sides[d].pieces[index].usable = true;
+  s->sides[d].usable++;
+  return FF_SUCCESS;
+}
+
+static ff_result map_piece(store *s, uint32_t d, size_t index, cuda_memory memory) {
+  ff_gpu *gpu = s->gpu;
+  piece *p = &s->sides[d].pieces[index];
+  DRIVER_TRY(gpu, MemMap, s->sides[d].address + index * gpu->piece, gpu->piece, 0, memory, 0);
+  p->memory = memory;
+  p->mapped = true;
+  gpu->devices[d].resident++;
+  ff_statistics *st = &gpu->statistics;
+  st->mapped_pieces++;
+  st->resident_bytes += gpu->piece;
+  if (st->peak_resident_bytes < st->resident_bytes) st->peak_resident_bytes = st->resident_bytes;
+  return FF_SUCCESS;
+}
+
+static ff_result unmap_piece(store *s, uint32_t d, size_t index) {
+  ff_gpu *gpu = s->gpu;
+  store_side *side = &s->sides[d];
+  uint64_t begin = index * gpu->piece;
+  DRIVER_TRY(gpu, MemUnmap, side->address + begin, gpu->piece);
+  spans_remove(&side->valid, begin, begin + gpu->piece);
+  history_forget(&side->history, begin, begin + gpu->piece);
+  side->usable -= side->pieces[index].usable;
+  side->pieces[index].mapped = side->pieces[index].usable = false;
+  gpu->devices[d].resident--;
+  gpu->statistics.unmapped_pieces++;
+  gpu->statistics.resident_bytes -= gpu->piece;
+  FF_PUSH(&gpu->devices[d].free, side->pieces[index].memory);
+  return FF_SUCCESS;
+}
+
+/* ---- choosing victims ---- */
+
+static void note_part(ff_gpu *gpu, uint32_t d, const launch *l, const box *part, uint64_t position) {
+  for (uint32_t u = 0; u < l->use_count; u++) {
+    span pieces = piece_range(gpu, use_bytes(&l->uses[u], part));
+    store_side *side = &l->uses[u].segment->store->sides[d];
+    for (uint64_t i = pieces.begin; i < pieces.end; i++)
+      if (side->pieces[i].next > position) side->pieces[i].next = position;
+  }
+}
+
+/* When what is queued needs each piece next: its position, window by window; UINT64_MAX: nothing needs it. */
+static void note_future(ff_gpu *gpu, uint32_t d) {
+  enum { WINDOWS = 64 }; /* of one launch, that are told apart */
+  for (size_t s = 0; s < gpu->stores.count; s++)
+    for (size_t i = 0; i < gpu->stores.items[s]->piece_count; i++) gpu->stores.items[s]->sides[d].pieces[i].next = UINT64_MAX;
+  uint64_t position = 0;
+  for (const launch *l = gpu->issuing ? gpu->issuing : gpu->first; l; l = l == gpu->issuing ? gpu->first : l->next) {
+    box rest = l == gpu->issuing ? gpu->rest : whole_grid(l), part;
+    for (int w = 0; w < WINDOWS && next_part(l, &rest, &part); w++) note_part(gpu, d, l, &part, ++position);
+    if (next_part(l, &rest, &part)) note_part(gpu, d, l, &rest, ++position);
+  }
+}
+
+static int priority_of(const store *s, span bytes) {
+  int priority = INT32_MIN;
+  for (size_t i = 0; i < s->segments.count; i++) {
+    const ff_segment *g = s->segments.items[i];
+    if (g->base < bytes.end && bytes.begin < g->base + g->bytes && g->priority > priority) priority = g->priority;
+  }
+  return priority;
+}
+
+static _Thread_local uint32_t compared_device;
+static int compare(const void *a, const void *b) { /* who goes first */
+  const victim *x = a, *y = b;
+  const store_side *sx = &x->store->sides[compared_device], *sy = &y->store->sides[compared_device];
+  const piece *px = &sx->pieces[x->index], *py = &sy->pieces[y->index];
+  if (px->next != py->next) return px->next > py->next ? -1 : 1;
+  if (px->next == UINT64_MAX && x->priority != y->priority) return x->priority < y->priority ? -1 : 1;
+  uint64_t ux = px->used > sx->used ? px->used : sx->used, uy = py->used > sy->used ? py->used : sy->used;
+  if (ux != uy) return ux < uy ? -1 : 1;
+  if (x->store != y->store) return sx->address < sy->address ? -1 : 1;
+  return x->index < y->index ? -1 : 1;
+}
+
+static int by_place(const void *a, const void *b) {
+  const victim *x = a, *y = b;
+  if (x->store != y->store) return x->store->sides[compared_device].address < y->store->sides[compared_device].address ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The `wanted` pieces that go first; fewer if there are no more. */
+static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, victims *out) {
+  note_future(gpu, d);
+  for (size_t i = 0; i < gpu->stores.count; i++) {
+    store *s = gpu->stores.items[i];
+    store_side *side = &s->sides[d];
+    if (side->mark == gpu->tick) continue;
+    for (size_t p = 0; p < s->piece_count; p++)
+      if (side->pieces[p].mapped && !side->pieces[p].pins && side->pieces[p].mark != gpu->tick)
+        FF_PUSH(out, ((victim){s, p, priority_of(s, (span){p * gpu->piece, (p + 1) * gpu->piece})}));
+  }
+  compared_device = d;
+  if (out->count) qsort(out->items, out->count, sizeof *out->items, compare);
+  if (out->count > wanted) out->count = wanted;
+  if (out->count) qsort(out->items, out->count, sizeof *out->items, by_place);
+}
+
+/* ---- evicting ---- */
+
+static bool all_over(ff_gpu *gpu, const history *h, span bytes) {
+  for (size_t i = 0; i < h->count; i++)
+    if (h->items[i].bytes.begin < bytes.end && bytes.begin < h->items[i].bytes.end && !work_is_over(gpu, h->items[i].by)) return false;
+  return true;
+}
+
+/* Pieces next to each other go in one copy. Two passes: all copies are on their way before the host waits for the first. */
+static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
+  uint64_t copied = gpu->statistics.from_gpu_bytes, valid = 0;
+  bool stalled = false;
+  for (size_t i = 0, end; i < chosen->count; i = end) {
+    const victim *v = &chosen->items[i];
+    for (end = i + 1; end < chosen->count && chosen->items[end].store == v->store && chosen->items[end].index == v->index + (end - i);) end++;
+    span run = {v->index * gpu->piece, (v->index + (end - i)) * gpu->piece};
+    valid += spans_bytes(&v->store->sides[d].valid, run.begin, run.end);
+    stalled = stalled || !all_over(gpu, &v->store->sides[d].history, run);
+    TRY(transfer_save(v->store, d, run.begin, run.end));
+  }
+  gpu->statistics.stalls += stalled;
+  TRY(gpu_on(gpu, d));
+  for (size_t i = 0; i < chosen->count; i++) {
+    const victim *v = &chosen->items[i];
+    TRY(history_wait(gpu, &v->store->sides[d].history, v->index * gpu->piece, (v->index + 1) * gpu->piece, true));
+    TRY(unmap_piece(v->store, d, v->index));
+  }
+  copied = gpu->statistics.from_gpu_bytes - copied;
+  gpu->statistics.evicted_bytes += chosen->count * gpu->piece;
+  gpu->statistics.dropped_bytes += valid > copied ? valid - copied : 0;
+  return FF_SUCCESS;
+}
+
+/* Frees `wanted` pieces, or as many as there are. */
+static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t *freed) {
+  victims chosen = {0};
+  choose(gpu, d, wanted, &chosen);
+  ff_result result = evict(gpu, d, &chosen);
+  *freed = chosen.count;
+  free(chosen.items);
+  return result;
+}
+
+/* Memory for one piece. When the driver has less than the budget says, what is there must do. */
+static ff_result take_memory(ff_gpu *gpu, uint32_t d, cuda_memory *memory) {
+  device *dev = &gpu->devices[d];
+  uint64_t freed = 0;
+  if (!dev->free.count && dev->created < dev->budget_pieces) {
+    cuda_memory_properties properties = properties_of(dev);
+    int result = gpu->driver->MemCreate(memory, gpu->piece, &properties, 0);
+    if (!result) {
+      dev->created++;
+      return FF_SUCCESS;
+    }
+    if (result != CUDA_OUT_OF_MEMORY) return driver_failed(gpu, result, "cuMemCreate");
+    TRY(make_room(gpu, d, 1, &freed));
+    if (!freed) return driver_failed(gpu, result, "cuMemCreate");
+    gpu->statistics.recoveries++;
+  } else if (!dev->free.count) {
+    TRY(make_room(gpu, d, 1, &freed));
+    if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
+                                    (unsigned long long)dev->budget_pieces, (unsigned long long)gpu->piece);
+  }
+  *memory = dev->free.items[--dev->free.count];
+  return FF_SUCCESS;
+}
+
+static ff_result bring_piece(store *s, uint32_t d, size_t index) {
+  cuda_memory memory;
+  if (!s->sides[d].pieces[index].mapped) {
+    TRY(take_memory(s->gpu, d, &memory));
+    ff_result result = gpu_on(s->gpu, d);
+    if (!result) result = map_piece(s, d, index, memory);
+    if (result) {
+      FF_PUSH(&s->gpu->devices[d].free, memory);
+      return result;
+    }
+  }
+  TRY(gpu_on(s->gpu, d));
+  return allow_piece(s, d, index);
+}
+
+ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
+  device *dev = &gpu->devices[d];
+  uint64_t missing = memory_missing(gpu, d, needs, count), freed;
+  TRY(gpu_on(gpu, d));
+  uint64_t there = dev->free.count + dev->budget_pieces - dev->created;
+  if (missing > there) TRY(make_room(gpu, d, missing - there, &freed));
+  for (uint32_t n = 0; n < count; n++) {
+    store_side *side = &needs[n].store->sides[d];
+    span pieces = piece_range(gpu, needs[n].bytes);
+    bool all = needs[n].bytes.begin >= needs[n].bytes.end || side->usable == needs[n].store->piece_count;
+    for (uint64_t i = pieces.begin; i < pieces.end && !all; i++)
+      if (!side->pieces[i].usable) TRY(bring_piece(needs[n].store, d, i));
+  }
+  return FF_SUCCESS;
+}
+
+ff_result memory_evict(store *s, uint32_t d) {
+  victims chosen = {0};
+  compared_device = d;
+  for (size_t p = 0; p < s->piece_count; p++)
+    if (s->sides[d].pieces[p].mapped && !s->sides[d].pieces[p].pins) FF_PUSH(&chosen, ((victim){s, p, 0}));
+  ff_result result = evict(s->gpu, d, &chosen);
+  free(chosen.items);
+  return result;
+}
+
+ff_result memory_drop(store *s, uint32_t d) {
+  TRY(gpu_on(s->gpu, d));
+  for (size_t p = 0; p < s->piece_count; p++)
+    if (s->sides[d].pieces[p].mapped) TRY(unmap_piece(s, d, p));
+  return FF_SUCCESS;
+}
