@@ -203,7 +203,7 @@ static ff_result window_name(ff_kernel *k, const char **name) {
 }
 
 static ff_result window_function(ff_gpu *gpu, ff_kernel *k, uint32_t d) {
-  const char *name;
+  const char *name = NULL;
   if (k->windows[d]) return FF_SUCCESS;
   TRY(window_name(k, &name));
   TRY(load_image(k->module, d, k->module->windows->text.chars, &k->module->window_code[d]));

@@ -108,7 +108,7 @@ static void prove(ff_gpu *gpu, launch *l, char *reason, size_t length) {
     for (uint32_t i = 0; i < asked.segment_count; i++) {
       if (of[i] != l->uses[u].segment) continue;
       narrow(&l->uses[u], &found.segments[i].all);
-      if (found.segments[i].all.whole && !*reason) snprintf(reason, length, "segment '%.60s': %s", of[i]->name, found.complete ? found.segments[i].reason : found.reason);
+      if (found.segments[i].all.whole && !*reason) snprintf(reason, length, "segment '%.60s': %.250s", of[i]->name, found.complete ? found.segments[i].reason : found.reason);
     }
   ptx_ranges_free(&found);
   free(block);
@@ -137,7 +137,7 @@ static bool choose_slices(ff_gpu *gpu, launch *l, uint64_t fixed, uint64_t room,
 
 ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows, char *reason, size_t length) {
   cuda_function function;
-  char analysis[300] = "", why[160];
+  char analysis[400] = "", why[160];
   uint32_t declared = 0, proved = 0;
   *windows = 0;
   for (uint32_t u = 0; u < l->use_count; u++) declared += l->uses[u].block_bytes != 0;
