@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as PTX: parsing must end with a module or a message. A module must survive everything that is done with
- * one: printing (which must parse back to the same text), linking, control flow, liveness, outstanding loads. */
+ * one: printing (which must parse back to the same text), linking, instrumenting, control flow, liveness, outstanding loads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "ptx/cfg.h"
+#include "ptx/instrument.h"
 #include "ptx/pending.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -60,6 +61,26 @@ static void check_printed(const ptx_module *module) {
   free(second.chars);
 }
 
+/* What instrument makes must parse, with an entry for every kernel that has no reason against it. */
+static void check_instrumented(const ptx_module *module) {
+  ff_error error;
+  ptx_checked *checked = ptx_instrument(module);
+  ptx_module *again;
+  if (ptx_module_parse("instrumented", checked->text.chars, checked->text.length, &again, &error) != FF_OK) {
+    fprintf(stderr, "%s\n%s\n", checked->text.chars, error.message);
+    abort();
+  }
+  for (uint32_t i = 0; i < checked->kernel_count; i++) {
+    const ptx_checked_kernel *kernel = &checked->kernels[i];
+    FF_ASSERT(!kernel->checked_name == !!kernel->reason);
+    const ptx_func *made = kernel->checked_name ? ptx_find_func(again, kernel->checked_name) : NULL;
+    FF_ASSERT(!kernel->checked_name || (made && made->entry && made->has_body));
+    if (made) check_func(made);
+  }
+  ptx_module_free(again);
+  ptx_checked_free(checked);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   ff_error error = {0};
   ptx_module *module, *linked;
@@ -71,10 +92,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   }
   for (uint32_t i = 0; i < module->func_count; i++) check_func(module->funcs[i]);
   check_printed(module);
+  check_instrumented(module);
   ptx_module *twice[2] = {module, module};
   if (ptx_link(twice, 1, &linked, &error) == FF_OK) {
     for (uint32_t i = 0; i < linked->func_count; i++) check_func(linked->funcs[i]);
     check_printed(linked);
+    check_instrumented(linked);
     ptx_module_free(linked);
   }
   if (ptx_link(twice, 2, &linked, &error) == FF_OK) {
