@@ -26,8 +26,9 @@ add_custom_command(
   COMMENT "Linking static library libfarfault.a" VERBATIM COMMAND_EXPAND_LISTS)
 add_custom_target(libfarfault-static ALL DEPENDS ${library_static})
 
-# In the build folder, too, farfault.pc says where headers and library are.
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include)
+# In the build folder, too, farfault.pc says where headers, library and examples are.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include ${CMAKE_BINARY_DIR}/share/doc/farfault)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/examples ${CMAKE_BINARY_DIR}/share/doc/farfault/examples SYMBOLIC)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/farfault ${CMAKE_BINARY_DIR}/include/farfault SYMBOLIC)
 configure_file(cmake/farfault.pc.in lib/pkgconfig/farfault.pc @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/lib/cmake/farfault/farfaultConfigVersion.cmake COMPATIBILITY SameMinorVersion)

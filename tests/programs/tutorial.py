@@ -122,7 +122,7 @@ def main():
         with open(document, "w") as file:
             file.write("\n".join(lines))
     print(f"{len(found) - failed} passed, {failed} failed")
-    return 1 if failed or len(found) < 10 else 0
+    return 1 if failed or len(found) < 6 else 0
 
 
 sys.exit(main())
