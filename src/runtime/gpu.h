@@ -235,6 +235,12 @@ ff_result driver_failed(ff_gpu *gpu, int result, const char *call);
     int tried_ = (gpu)->driver->name(__VA_ARGS__);                                         \
     if (tried_) return driver_failed((gpu), tried_, "cu" #name);                           \
   } while (0)
+/* Of a clean-up: what the driver refuses once it may let through the next time; a lost context never does. */
+#define INSIST(call)                           \
+  do {                                         \
+    for (int tries_ = 0; tries_ < 8; tries_++) \
+      if (!(call)) break;                      \
+  } while (0)
 #define TRY(expression)                 \
   do {                                  \
     ff_result tried_ = (expression);    \
@@ -300,7 +306,8 @@ ff_result memory_drop(store *s, uint32_t device);  /* unmaps all, whatever it ho
 /* ---- launch.c ---- */
 
 ff_result launch_flush(ff_gpu *gpu); /* issues all that is queued */
-ff_result launch_settle(ff_gpu *gpu); /* and waits until all is over; failures stay for who asks */
+ff_result launch_wait(ff_gpu *gpu);   /* and waits until all is over; what failed stays for who asks */
+ff_result launch_settle(ff_gpu *gpu); /* the same, and tells the first failure that nobody knows of */
 span use_bytes(const use *u, const box *blocks); /* what these blocks use */
 box whole_grid(const launch *l);
 /* The next part of *rest that runs at once (all of it, or a window), which is taken off. false: nothing is left. */

@@ -400,7 +400,7 @@ static ff_result wait_unlocked(ff_gpu *gpu, operation op) {
 
 static ff_result wait_for(ff_gpu *gpu, ff_ticket ticket) {
   if (!ticket || ticket > gpu->tickets) return runtime_fail(FF_ERROR_INVALID, "there is no launch %llu", (unsigned long long)ticket);
-  pump(gpu, ticket);
+  launch_flush(gpu); /* those behind it too: the caller queues nothing while it waits */
   outcome *failed = find_outcome(gpu->failed.items, gpu->failed.count, ticket);
   if (failed) return lost(gpu, tell(failed));
   outcome *running = find_outcome(gpu->running.items, gpu->running.count, ticket);
@@ -426,9 +426,13 @@ static ff_result settle_running(ff_gpu *gpu) {
   return first;
 }
 
-ff_result launch_settle(ff_gpu *gpu) {
+ff_result launch_wait(ff_gpu *gpu) {
   launch_flush(gpu);
-  ff_result result = lost(gpu, settle_running(gpu));
+  return settle_running(gpu);
+}
+
+ff_result launch_settle(ff_gpu *gpu) {
+  ff_result result = lost(gpu, launch_wait(gpu));
   if (result) return result;
   for (size_t i = 0; i < gpu->failed.count; i++)
     if (!gpu->failed.items[i].told) return lost(gpu, tell(&gpu->failed.items[i]));

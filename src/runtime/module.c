@@ -71,8 +71,7 @@ static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
 static ff_result load_on(ff_module *m, uint32_t d) { return load_image(m, d, m->image, &m->loaded[d]); }
 
 static void unload(ff_module *m, uint32_t d, cuda_module *loaded) {
-  for (int tries = 0; *loaded && tries < 8; tries++) /* what fails once may be let through the next time */
-    if (!gpu_on(m->gpu, d) && !m->gpu->driver->ModuleUnload(*loaded)) *loaded = NULL;
+  if (*loaded) INSIST(gpu_on(m->gpu, d) || m->gpu->driver->ModuleUnload(*loaded));
 }
 
 void module_free(ff_module *m) {
@@ -140,13 +139,10 @@ ff_result ff_module_unload(ff_module *module) {
   if (!module) return FF_SUCCESS;
   ff_gpu *gpu = module->gpu;
   gpu_enter(gpu);
-  ff_result result = launch_settle(gpu);
-  if (gpu->lost || !gpu->first) { /* a launch that failed does not keep its module */
-    result = FF_SUCCESS;
-    module_free(module);
-  }
+  ff_result result = launch_wait(gpu);
+  if (!result || gpu->lost) module_free(module);
   gpu_leave(gpu);
-  return result;
+  return gpu->lost ? FF_SUCCESS : result;
 }
 
 /* ---- kernels ---- */

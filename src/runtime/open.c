@@ -86,13 +86,6 @@ static ff_result open_devices(ff_gpu *gpu, const ff_options *o) {
   return FF_SUCCESS;
 }
 
-/* A call of the clean-up that fails once may be let through the next time; a lost context never lets it. */
-#define INSIST(call)                             \
-  do {                                           \
-    for (int tries_ = 0; tries_ < 8; tries_++)   \
-      if (!(call)) break;                        \
-  } while (0)
-
 static void close_device(ff_gpu *gpu, uint32_t index) {
   device *d = &gpu->devices[index];
   const cuda_driver *driver = gpu->driver;

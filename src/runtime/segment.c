@@ -153,15 +153,15 @@ static void unpin(ff_segment *g, uint32_t d) {
   g->pins &= ~(1u << d);
 }
 
-/* A place in a slab is blank again; a store of its own goes. */
-static ff_result give_up(ff_segment *g) {
+/* Its place is blank again. A store without segments goes; if the driver does not give its pieces back it stays, and its pieces
+ * are evicted like others. */
+static void give_up(ff_segment *g) {
   ff_gpu *gpu = g->gpu;
   store *s = g->store;
   uint64_t begin = g->base, end = g->base + g->bytes;
-  bool last = s->segments.count == 1;
+  bool dropped = s->segments.count == 1;
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     unpin(g, d);
-    if (last) TRY(memory_drop(s, d));
     spans_remove(&s->sides[d].valid, begin, end);
     history_forget(&s->sides[d].history, begin, end);
   }
@@ -169,8 +169,8 @@ static ff_result give_up(ff_segment *g) {
   history_forget(&s->host_history, begin, end);
   spans_add(&s->blank, begin, end);
   segment_free(g);
-  if (last) store_free(s);
-  return FF_SUCCESS;
+  for (uint32_t d = 0; dropped && d < gpu->device_count; d++) dropped = !memory_drop(s, d);
+  if (dropped) store_free(s);
 }
 
 static ff_result free_segment(ff_segment *g) {
@@ -179,7 +179,8 @@ static ff_result free_segment(ff_segment *g) {
   TRY(launch_flush(g->gpu));
   if (s->host_kind == HOST_FILE && s->writable) TRY(transfer_out(s, g->base, g->base + g->bytes));
   TRY(wait_for_bytes(s, g->base, g->base + g->bytes));
-  return give_up(g);
+  give_up(g);
+  return FF_SUCCESS;
 }
 
 ff_result ff_segment_free(ff_segment *segment) {

@@ -36,7 +36,7 @@ ff_result store_make(ff_gpu *gpu, uint64_t bytes, store **out) {
 static void free_host(store *s) {
   ff_gpu *gpu = s->gpu;
   if (s->host_kind == HOST_PINNED) {
-    gpu->driver->MemFreeHost(s->host);
+    INSIST(gpu->driver->MemFreeHost(s->host));
     gpu->statistics.pinned_host_bytes -= s->bytes;
   }
   if (s->host_kind == HOST_PAGEABLE) munmap(s->host, s->bytes);
@@ -48,13 +48,13 @@ void store_free(store *s) {
   ff_gpu *gpu = s->gpu;
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     store_side *side = &s->sides[d];
-    gpu_on(gpu, d);
-    if (side->address) gpu->driver->MemAddressFree(side->address, s->piece_count * gpu->piece);
+    INSIST(gpu_on(gpu, d));
+    if (side->address) INSIST(gpu->driver->MemAddressFree(side->address, s->piece_count * gpu->piece));
     free(side->pieces);
     spans_free(&side->valid);
     free(side->history.items);
   }
-  gpu_on(gpu, 0);
+  INSIST(gpu_on(gpu, 0));
   free_host(s);
   spans_free(&s->blank);
   spans_free(&s->host_valid);
