@@ -128,6 +128,7 @@ struct ff_module {
   struct ptx_module *ptx;  /* NULL: not PTX, or nothing that is understood here */
   char reason[256];        /* why not */
   struct ptx_windows *windows; /* NULL: not made yet, or cannot be */
+  bool both;               /* `loaded` is the text with both forms of the kernels; else the windows' form is in window_code */
   cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
   FF_VEC(ff_kernel *) kernels;
 };

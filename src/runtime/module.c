@@ -49,6 +49,13 @@ static void read_ptx(ff_module *m) {
   else if (ptx_module_parse(m->name, m->image, bytes, &m->ptx, &error)) snprintf(m->reason, sizeof m->reason, "%.*s", (int)strcspn(error.message, "\n"), error.message);
 }
 
+/* Kernels of both forms must see the same variables: then one module has both from the start. */
+static bool has_variables(const ff_module *m) {
+  for (uint32_t i = 0; m->ptx && i < m->ptx->var_count; i++)
+    if (m->ptx->vars[i]->space == PTX_SPACE_GLOBAL) return true;
+  return false;
+}
+
 /* ---- loading ---- */
 
 static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_module *loaded) {
@@ -68,7 +75,11 @@ static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
   return runtime_fail(FF_ERROR_CODE, "%s", text);
 }
 
-static ff_result load_on(ff_module *m, uint32_t d) { return load_image(m, d, m->image, &m->loaded[d]); }
+static ff_result load_on(ff_module *m, uint32_t d) {
+  if (m->both && !load_image(m, d, m->windows->text.chars, &m->loaded[d])) return FF_SUCCESS;
+  m->both = m->both && m->loaded[0]; /* on every GPU the same text */
+  return m->both ? load_image(m, d, m->windows->text.chars, &m->loaded[d]) : load_image(m, d, m->image, &m->loaded[d]);
+}
 
 static void unload(ff_module *m, uint32_t d, cuda_module *loaded) {
   if (*loaded) INSIST(gpu_on(m->gpu, d) || m->gpu->driver->ModuleUnload(*loaded));
@@ -104,12 +115,13 @@ static ff_result load(ff_gpu *gpu, const char *name, const void *image, size_t b
   ff_module *m = ff_alloc(sizeof *m);
   *m = (ff_module){.gpu = gpu, .name = ff_strdup(name ? name : "module"), .image = ff_alloc(bytes + 1), .bytes = bytes};
   memcpy(m->image, image, bytes);
+  read_ptx(m);
+  if (has_variables(m)) m->both = (m->windows = ptx_windows_make(m->ptx)) != NULL;
   ff_result result = load_on(m, 0);
   if (result) {
     module_free(m);
     return result;
   }
-  read_ptx(m);
   FF_PUSH(&gpu->modules, m);
   *out = m;
   return FF_SUCCESS;
@@ -184,13 +196,10 @@ ff_result ff_kernel_find(ff_module *module, const char *name, ff_kernel **kernel
   return result;
 }
 
-/* A second module with the rewritten code. Its variables are its own, so a module that has some is not run in windows. */
 static ff_result window_name(ff_kernel *k, const char **name) {
   ff_module *m = k->module;
   if (!m->ptx) return runtime_fail(FF_ERROR_TOO_LARGE, "%s", m->reason);
-  for (uint32_t i = 0; i < m->ptx->var_count; i++)
-    if (m->ptx->vars[i]->space == PTX_SPACE_GLOBAL)
-      return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has the variable '%s', which the rewritten kernel would have twice", m->name, m->ptx->vars[i]->name);
+  if (has_variables(m) && !m->both) return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form", m->name);
   if (!m->windows) m->windows = ptx_windows_make(m->ptx);
   const ptx_window_kernel *found = ptx_windows_find(m->windows, k->name);
   if (!found || !found->window_name) return runtime_fail(FF_ERROR_TOO_LARGE, "kernel '%s' %s", k->name, found ? found->reason : "has no body");
@@ -202,9 +211,10 @@ static ff_result window_function(ff_gpu *gpu, ff_kernel *k, uint32_t d) {
   const char *name = NULL;
   if (k->windows[d]) return FF_SUCCESS;
   TRY(window_name(k, &name));
-  TRY(load_image(k->module, d, k->module->windows->text.chars, &k->module->window_code[d]));
+  ff_module *m = k->module;
+  TRY(m->both ? load_on(m, d) : load_image(m, d, m->windows->text.chars, &m->window_code[d]));
   TRY(gpu_on(gpu, d));
-  DRIVER_TRY(gpu, ModuleGetFunction, &k->windows[d], k->module->window_code[d], name);
+  DRIVER_TRY(gpu, ModuleGetFunction, &k->windows[d], m->both ? m->loaded[d] : m->window_code[d], name);
   return FF_SUCCESS;
 }
 
