@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures for people and programs: a table of measured against expected, JSON, CSV. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/calibrate.h"
+#include "report/table.h"
+
+#define RESOLUTION 1e-3 /* a nanosecond, a thousandth of a cycle: what is nearer than that is the same */
+
+static void number_cell(table *t, double value, const char *unit) {
+  char text[32];
+  if (!isfinite(value)) table_cell(t, "-");
+  else if (!strcmp(unit, "bytes") && value >= 4096) table_cell(t, "%s", ff_format_bytes((uint64_t)llround(value), text, sizeof text));
+  else table_cell(t, "%.5g", value);
+}
+
+uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m, double tolerance, ff_text *out) {
+  table t;
+  uint32_t off = 0, compared = 0, missing = 0;
+  table_start(&t, "lrrrrrl");
+  static const char *const heads[] = {"figure", "measured", "low", "high", "machine", "off", ""};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, "%s", heads[i]);
+  for (int i = 0; i < FIGURE_COUNT; i++) {
+    const figure_info *info = &figure_infos[i];
+    double expected = figure_expected((figure_id)i, m);
+    bool found = result->figures[i].count;
+    figure_summary s = {.median = NAN, .low = NAN, .high = NAN};
+    if (found) s = figure_summarise(&result->figures[i]);
+    double difference = fabs(s.median - expected) < RESOLUTION ? 0 : expected ? s.median / expected - 1 : s.median;
+    bool judged = isfinite(expected) && info->kind != FIGURE_SOLVED, wrong = judged && found && !(fabs(difference) <= tolerance);
+    compared += judged && found;
+    missing += judged && !found;
+    off += wrong;
+    table_cell(&t, "%s%s%s", info->name, info->unit[0] ? ", " : "", info->unit);
+    number_cell(&t, s.median, info->unit);
+    number_cell(&t, s.low, info->unit);
+    number_cell(&t, s.high, info->unit);
+    number_cell(&t, expected, info->unit);
+    if (!isfinite(expected)) table_cell(&t, "-");
+    else if (!found) table_cell(&t, "not found");
+    else table_cell(&t, "%+.1f%%", difference * 100);
+    table_cell(&t, "%s", wrong ? "!" : info->kind == FIGURE_SOLVED ? "with the base" : "");
+  }
+  table_write(&t, 0, out);
+  table_free(&t);
+  ff_text_add(out, "%u of %u figures within %.3g %%, %u not found\n", compared - off, compared, tolerance * 100, missing);
+  return off + missing;
+}
+
+static void json_text(const char *text, ff_text *out) {
+  ff_text_add(out, "\"");
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\') ff_text_add(out, "\\%c", c);
+    else if (c < 32 || c > 126) ff_text_add(out, "\\u%04x", c);
+    else ff_text_add(out, "%c", c);
+  }
+  ff_text_add(out, "\"");
+}
+
+void calibrate_json(const calibrate_result *r, ff_text *out) {
+  const char *between = "";
+  ff_text_add(out, "{\n  \"gpu\": ");
+  json_text(r->device.name, out);
+  ff_text_add(out, ",\n  \"cuda\": \"%d.%d\",\n  \"virtual\": %s,\n  \"figures\": {", r->device.driver_version / 1000, r->device.driver_version % 1000 / 10,
+              r->device.is_virtual ? "true" : "false");
+  for (int i = 0; i < FIGURE_COUNT; i++) {
+    const figure *f = &r->figures[i];
+    if (!f->count) continue;
+    figure_summary s = figure_summarise(f);
+    ff_text_add(out, "%s\n    \"%s\": {\"median\": %.9g, \"unit\": \"%s\", \"low\": %.9g, \"high\": %.9g, \"quartiles\": [%.9g, %.9g], \"samples\": %u}", between,
+                figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, s.quarter, s.three_quarters, f->count);
+    between = ",";
+  }
+  ff_text_add(out, "\n  },\n  \"latency\": [");
+  for (uint32_t i = 0; i < r->curve_count; i++)
+    ff_text_add(out, "%s\n    {\"bytes\": %llu, \"cycles\": %.6g}", i ? "," : "", (unsigned long long)r->curve[i].bytes, r->curve[i].cycles);
+  ff_text_add(out, "%s],\n  \"failures\": ", r->curve_count ? "\n  " : "");
+  json_text(r->failures, out);
+  ff_text_add(out, "\n}\n");
+}
+
+void calibrate_csv(const calibrate_result *r, const char *command, ff_text *out) {
+  for (int i = 0; i < FIGURE_COUNT; i++) {
+    const figure *f = &r->figures[i];
+    if (!f->count) continue;
+    figure_summary s = figure_summarise(f);
+    ff_text_add(out, "%s,%.9g,%s,%.9g,%.9g,%s\n", figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, command);
+  }
+}
