@@ -84,7 +84,7 @@ static void check_product(const pipeline_plan *plan, const float *in, const floa
     int64_t left = 0, right = 0;
     for (uint64_t k = 0; k < n; k++) right += (int64_t)in[i * n + k] * product[k];
     for (uint64_t j = 0; j < n; j++) {
-      uint64_t piece = i / plan->panel * plan->tiles + j / plan->panel;
+      uint64_t piece = matmul_step_of(plan, (matmul_step){(uint32_t)(i / plan->panel), (uint32_t)(j / plan->panel)});
       float c = out[(piece * plan->panel + i % plan->panel) * plan->panel + j % plan->panel];
       left += fabsf(c) < 1e9f ? (int64_t)c * (int64_t)(word_at(j) % 7) : INT32_MAX;
     }

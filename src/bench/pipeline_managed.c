@@ -34,7 +34,7 @@ static ff_status launch_all(const bench_gpu *gpu, const pipeline_kernels *kernel
   if (plan->shape == PIPELINE_STREAM) return launch_mix(gpu, kernels, plan, m->in, m->out, plan->tiles, SEED_F, m->streams[0], error);
   for (uint32_t step = 0; is_matmul(plan) && step < matmul_steps(plan); step++) {
     matmul_step at = matmul_step_at(plan, step);
-    BENCH_DO(launch_product(gpu, kernels, plan, m->in + at.row * plan->tile, m->in + (plan->tiles + at.column) * plan->tile, m->out + matmul_piece(plan, at),
+    BENCH_DO(launch_product(gpu, kernels, plan, m->in + at.row * plan->tile, m->in + (plan->tiles + at.column) * plan->tile, m->out + step * piece_bytes(plan),
                             m->streams[step % COMPUTE_STREAMS], error));
   }
   for (uint32_t tile = 0; !is_matmul(plan) && tile < plan->tiles; tile++) {

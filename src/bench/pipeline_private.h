@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the ways of writing a pipeline share. Private to pipeline*.c.
  *
- * The data: `in` has the input's tiles behind each other (matmul: A's panels, then B's), `out` the output's (matmul: C's tiles, row by row
- * of tiles, each in one piece). A step is a launch or several that make one tile of the output. */
+ * The data: `in` has the input's tiles behind each other (matmul: A's panels, then B's), `out` the output's (matmul: C's tiles, in
+ * the order of the steps, so that what is written at a time lies together). A step is a launch or several that make one tile of the output. */
 #ifndef FF_BENCH_PIPELINE_PRIVATE_H
 #define FF_BENCH_PIPELINE_PRIVATE_H
 
@@ -30,7 +30,12 @@ static inline matmul_step matmul_step_at(const pipeline_plan *plan, uint32_t ste
   uint32_t rows = plan->tiles - first < PASS_ROWS ? plan->tiles - first : PASS_ROWS, column = within / rows;
   return (matmul_step){first + within % rows, pass % 2 ? plan->tiles - 1 - column : column};
 }
-static inline uint64_t matmul_piece(const pipeline_plan *plan, matmul_step at) { return ((uint64_t)at.row * plan->tiles + at.column) * piece_bytes(plan); }
+/* The step that makes a tile. */
+static inline uint32_t matmul_step_of(const pipeline_plan *plan, matmul_step at) {
+  uint32_t pass = at.row / PASS_ROWS, first = pass * PASS_ROWS, rows = plan->tiles - first < PASS_ROWS ? plan->tiles - first : PASS_ROWS;
+  uint32_t column = pass % 2 ? plan->tiles - 1 - at.column : at.column;
+  return first * plan->tiles + column * rows + at.row % PASS_ROWS;
+}
 
 /* The launches, on the memory given, in one stream each. */
 typedef struct pipeline_kernels { cuda_function mix, join, product; } pipeline_kernels;

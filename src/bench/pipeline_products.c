@@ -137,7 +137,7 @@ static ff_status do_step(products *p, uint32_t step, ff_error *error) {
   c->panel = step;
   if (!p->with_copies) return FF_OK;
   BENCH_TRY(p->gpu, StreamWaitEvent, p->out_stream, b->used[which], 0);
-  BENCH_TRY(p->gpu, MemcpyDtoHAsync, p->out + matmul_piece(p->plan, at), c->address, piece_bytes(p->plan), p->out_stream);
+  BENCH_TRY(p->gpu, MemcpyDtoHAsync, p->out + step * piece_bytes(p->plan), c->address, piece_bytes(p->plan), p->out_stream);
   BENCH_TRY(p->gpu, EventRecord, c->loaded, p->out_stream);
   p->result->from_gpu += piece_bytes(p->plan);
   return FF_OK;

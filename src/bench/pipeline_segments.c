@@ -90,7 +90,7 @@ static ff_status launch_one(program *p, uint32_t step, ff_error *error) {
   const pipeline_plan *plan = p->plan;
   if (is_matmul(plan)) {
     matmul_step at = matmul_step_at(plan, step);
-    return product(p, (place){p->in, at.row * plan->tile}, (place){p->in, (plan->tiles + at.column) * plan->tile}, (place){p->out, matmul_piece(plan, at)}, error);
+    return product(p, (place){p->in, at.row * plan->tile}, (place){p->in, (plan->tiles + at.column) * plan->tile}, (place){p->out, step * piece_bytes(plan)}, error);
   }
   place in = {p->in, step * plan->tile}, out = {p->out, step * plan->tile}, between = {p->between[step % PAIRS], 0}, other = {p->other[step % PAIRS], 0};
   BENCH_DO(mix(p, in, between, SEED_F, error));
@@ -105,7 +105,7 @@ static ff_status launch_one(program *p, uint32_t step, ff_error *error) {
 /* The host has the output of this step. */
 static ff_status take_output(program *p, uint32_t step, ff_error *error) {
   const pipeline_plan *plan = p->plan;
-  uint64_t at = is_matmul(plan) ? matmul_piece(plan, matmul_step_at(plan, step)) : step * plan->tile;
+  uint64_t at = step * piece_bytes(plan);
   void *host;
   TRY(ff_segment_map, p->out, FF_READ, at, piece_bytes(plan), &host);
   TRY(ff_segment_unmap, p->out, host);
