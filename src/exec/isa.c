@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instruction sets that this build has, and which of them the processor can run. */
+#include <pthread.h>
 #include <string.h>
 
 #include "exec/program.h"
@@ -24,7 +25,18 @@ static bool has_f16c(void) {
 static const exec_isa_table *const tables[EXEC_ISAS] = {&exec_isa_avx512, &exec_isa_avx2, &exec_isa_baseline};
 static const char *const names[EXEC_ISAS] = {"avx512", "avx2", "baseline"};
 
-static bool can_run(uint32_t index) { return index == 0 ? CAN_AVX512 : index == 1 ? CAN_AVX2 : true; }
+/* Asked once: in a virtual machine `cpuid` takes microseconds. */
+static bool runs[EXEC_ISAS];
+static void ask_processor(void) {
+  runs[0] = CAN_AVX512;
+  runs[1] = CAN_AVX2;
+  runs[2] = true;
+}
+static bool can_run(uint32_t index) {
+  static pthread_once_t asked = PTHREAD_ONCE_INIT;
+  pthread_once(&asked, ask_processor);
+  return runs[index];
+}
 
 const char *const *exec_isas(void) {
   static const char *found[EXEC_ISAS + 1];

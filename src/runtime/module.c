@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "ptx/ir.h"
@@ -141,7 +142,7 @@ ff_result ff_module_load_file(ff_gpu *gpu, const char *path, ff_module **module)
   ff_error error;
   if (!gpu || !path || !module) return runtime_fail(FF_ERROR_INVALID, "ff_module_load_file: NULL");
   ff_status status = ff_file_read(path, 0, &data, &bytes, &error);
-  if (status) return runtime_fail(status == FF_NOT_FOUND ? FF_ERROR_NOT_FOUND : FF_ERROR_IO, "%s", error.message);
+  if (status) return runtime_fail(access(path, F_OK) ? FF_ERROR_NOT_FOUND : FF_ERROR_IO, "%s", error.message);
   ff_result result = bytes ? ff_module_load(gpu, path, data, bytes, module) : runtime_fail(FF_ERROR_CODE, "%s: is empty", path);
   free(data);
   return result;
