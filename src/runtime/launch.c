@@ -102,6 +102,25 @@ static void copy_use(use *u, const ff_use *from) {
   *u = (use){from->segment, from->access, {begin, begin + bytes}, (int64_t)begin, {from->per_block[0], from->per_block[1], from->per_block[2]}, from->block_bytes};
 }
 
+/* Do the blocks' ranges leave bytes between them? Surely not, if the axes, taken by their strides, each continue what those before
+ * cover. Such bytes are nobody's: what is there stays. */
+static bool has_gaps(const use *u, const uint32_t grid[3]) {
+  __int128 covered = u->block_bytes;
+  bool taken[3] = {false, false, false};
+  for (int n = 0; n < 3 && u->block_bytes; n++) {
+    int next = -1;
+    uint64_t stride = 0;
+    for (int i = 0; i < 3; i++) {
+      uint64_t own = u->per_block[i] < 0 ? -(uint64_t)u->per_block[i] : (uint64_t)u->per_block[i];
+      if (!taken[i] && (next < 0 || own < stride)) next = i, stride = own;
+    }
+    taken[next] = true;
+    if (grid[next] > 1 && stride > covered) return true;
+    covered += (__int128)stride * (grid[next] - 1);
+  }
+  return false;
+}
+
 static ff_result make_launch(ff_gpu *gpu, const ff_launch_request *r, launch **out) {
   size_t value_bytes;
   if (!r->kernel || r->kernel->module->gpu != gpu) return runtime_fail(FF_ERROR_INVALID, "ff_launch: %s", r->kernel ? "a kernel of another ff_gpu" : "no kernel");
@@ -120,6 +139,7 @@ static ff_result make_launch(ff_gpu *gpu, const ff_launch_request *r, launch **o
   ff_result result = FF_SUCCESS;
   for (uint32_t i = 0; i < r->use_count && !result; i++) {
     copy_use(&l->uses[i], &r->uses[i]);
+    if (l->uses[i].access == FF_WRITE && has_gaps(&l->uses[i], l->grid)) l->uses[i].access = FF_READ_WRITE;
     result = check_mapped(&l->uses[i], i);
   }
   if (result) free(l);
@@ -156,18 +176,21 @@ static ff_result plan(ff_gpu *gpu, launch *l, uint64_t *pieces, uint64_t *window
     snprintf(reason, length, "it fits");
     return FF_SUCCESS;
   }
+  l->device = d + 1; /* the windows are as large as that one allows */
   return window_choose(gpu, l, gpu->devices[d].budget_pieces, windows, reason, length);
 }
 
 /* ---- issuing ---- */
 
-/* The GPU that has most of what the launch needs; of equal ones the one with the least in its streams. */
+/* The GPU that has most of what the launch needs, and room for it beside what is pinned there; of equal ones the one with the least
+ * in its streams. */
 static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   if (l->device || gpu->device_count == 1) return any_device(l);
   uint32_t best = 0;
   uint64_t best_bytes = 0, best_work = UINT64_MAX;
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     uint64_t bytes = 0, work = 0;
+    if (whole_pieces(gpu, l, d) > gpu->devices[d].budget_pieces) continue;
     for (uint32_t u = 0; u < l->use_count; u++) bytes += spans_bytes(&l->uses[u].segment->store->sides[d].valid, l->uses[u].bytes.begin, l->uses[u].bytes.end);
     for (uint32_t s = 0; s < STREAMS; s++) work += gpu->streams[stream_of(d, s)].issued;
     if (bytes < best_bytes || (bytes == best_bytes && work >= best_work)) continue;

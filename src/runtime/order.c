@@ -39,12 +39,16 @@ ff_result work_ask(ff_gpu *gpu, operation op, bool *over) {
 ff_result work_open(ff_gpu *gpu, uint32_t index, operation *op) {
   stream *s = &gpu->streams[index];
   TRY(gpu_on(gpu, s->device));
-  *op = (operation){index, s->issued + 1};
-  if (s->open) return FF_SUCCESS;
+  operation next = {index, s->issued + 1};
+  if (s->open) {
+    *op = next;
+    return FF_SUCCESS;
+  }
   if (s->issued - s->completed >= STREAM_EVENTS - 1) TRY(work_wait(gpu, (operation){index, s->issued - STREAM_EVENTS / 2}));
-  cuda_event *event = &s->events[op->number % STREAM_EVENTS];
+  cuda_event *event = &s->events[next.number % STREAM_EVENTS];
   if (!*event) DRIVER_TRY(gpu, EventCreate, event, CUDA_EVENT_DISABLE_TIMING);
   s->open = true;
+  *op = next; /* not before: nobody may wait for what was never opened */
   return FF_SUCCESS;
 }
 

@@ -327,6 +327,7 @@ ff_result ff_segment_evict(ff_segment *segment) {
 static ff_result pin(ff_segment *g, uint32_t d) {
   ff_gpu *gpu = g->gpu;
   need all = {g->store, {g->base, g->base + g->bytes}};
+  TRY(check_mappings(g, FF_READ, all.bytes)); /* what the host is writing cannot be brought */
   TRY(launch_flush(gpu));
   uint64_t pieces = memory_pieces(gpu, d, &all, 1);
   if (pieces > gpu->devices[d].budget_pieces)

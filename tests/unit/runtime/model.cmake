@@ -5,3 +5,9 @@ set_target_properties(model_driver PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
 target_include_directories(model_driver PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(model_driver PRIVATE ff_base Threads::Threads)
 add_dependencies(test_plugins model_driver)
+
+# random_*.c: random programs, checked against the host.
+file(GLOB random_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/random_*.c)
+add_library(random_programs STATIC EXCLUDE_FROM_ALL ${random_sources})
+target_include_directories(random_programs PUBLIC ${CMAKE_CURRENT_LIST_DIR})
+target_link_libraries(random_programs PUBLIC ff_runtime)

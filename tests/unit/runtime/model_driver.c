@@ -23,6 +23,7 @@ uint64_t model_random(uint64_t below) {
 
 void model_violation(const char *format, ...) {
   size_t used = strlen(model.violations);
+  if (model.quiet) return;
   model.violation_count++;
   if (used + 2 >= sizeof model.violations) return;
   if (used) model.violations[used++] = '\n';
@@ -92,6 +93,7 @@ static int enter(model_call call) {
 }
 
 static int leave(int result) {
+  model.quiet = false;
   queue_progress();
   if (model.options.verbose && result && result != MODEL_NOT_READY) fprintf(stderr, "  model:   = %d\n", result);
   pthread_mutex_unlock(&model.lock);
@@ -119,7 +121,8 @@ static int context_error(const char *call) {
 /* For releasing calls: goes on, `result` is what is returned when the work went well. */
 #define ENTER_RELEASE(name, on_device)         \
   int result = enter(MODEL_##name);            \
-  if (!result && (on_device) < MODEL_DEVICES) result = model.devices[on_device].lost
+  if (!result && (on_device) < MODEL_DEVICES) result = model.devices[on_device].lost; \
+  model.quiet = result != 0 /* who is told of an error tries again what was done */
 
 static struct cuda_stream_ *find_stream(cuda_stream stream, const char *call) {
   if (!stream) return current ? &model.devices[current->device].null : NULL;
@@ -242,7 +245,7 @@ CALL int cuMemHostAlloc(void **host, size_t bytes, unsigned flags) {
   if (model.options.host_memory && bytes > model.options.host_memory - model.host_used) return leave(MODEL_OUT_OF_MEMORY);
   char *made = malloc(bytes);
   if (!made) return leave(MODEL_OUT_OF_MEMORY);
-  memset(made, 0xa5, bytes);
+  memset(made, 0xa5, bytes < 1 << 16 ? bytes : 1 << 16);
   model.host_used += bytes;
   FF_PUSH(&model.hosts, ((host_allocation){made, bytes}));
   *host = made;

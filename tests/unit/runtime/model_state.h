@@ -129,7 +129,7 @@ typedef struct model_state {
   uint32_t failure_count, violation_count;
   uint64_t failed;
   char violations[2048];
-  bool thread_started;
+  bool thread_started, quiet;          /* quiet: nothing is a violation just now */
 } model_state;
 extern model_state model;
 
