@@ -32,7 +32,7 @@ const char *ff_result_name(ff_result result) {
 uint32_t ff_library_version(void) { return FF_VERSION; }
 
 /* Errors after which a context may be of no use: a kernel's faults, a lost or reset GPU. */
-static bool may_be_lost(int result) { return (result >= 700 && result < 800) || result == 4 || result == 201 || result == 46; }
+static bool may_be_lost(int result) { return (result >= 700 && result < 800) || result == 4 || result == 201 || result == 46 || result == 214 || result == 220 || result == 999; }
 
 ff_result driver_failed(ff_gpu *gpu, int result, const char *call) {
   ff_error error;

@@ -413,7 +413,7 @@ CALL int cuStreamWaitEvent(cuda_stream handle, cuda_event event, unsigned flags)
   struct cuda_event_ *awaited = find_event(event, "cuStreamWaitEvent");
   if (!stream || !awaited) return leave(MODEL_INVALID_HANDLE);
   if (model.devices[stream->device].lost) return leave(model.devices[stream->device].lost);
-  if (!awaited->recorded || awaited->recorded->done) return leave(MODEL_OK);
+  if (!awaited->recorded || awaited->recorded->done) return leave(awaited->recorded ? awaited->recorded->lost : MODEL_OK);
   operation *op = queue_make(OPERATION_WAIT);
   op->awaited = completion_hold(awaited->recorded);
   queue_add(stream, op);

@@ -59,6 +59,7 @@ static void finish(operation *op) {
   stream->first = op->next;
   if (!stream->first) stream->last = NULL;
   op->own->done = true;
+  op->own->lost = model.devices[stream->device].lost;
   op->own->operation = NULL;
   op->own->time = ++model.time;
   completion_drop(op->own);
@@ -179,7 +180,8 @@ static void run(operation *op) {
   switch (op->kind) {
     case OPERATION_COPY: case OPERATION_SET: error = run_move(op); break;
     case OPERATION_KERNEL: error = run_kernel(op); break;
-    case OPERATION_RECORD: case OPERATION_WAIT: break;
+    case OPERATION_RECORD: break;
+    case OPERATION_WAIT: error = op->awaited->lost; break; /* what waits for what never comes is lost as well */
     case OPERATION_HOST: hand_to_thread(op); return;
   }
   if (error) queue_lose(device, error);

@@ -32,6 +32,7 @@ struct operation;
 typedef struct completion {
   uint32_t references;
   bool done;
+  int lost;                    /* it was dropped, with this error */
   uint64_t time;               /* operations that had run before it */
   struct operation *operation; /* NULL: done */
 } completion;

@@ -122,9 +122,9 @@ static void inject(program *of) {
       one.per_million = chance(from, 50) ? 10000 : 100000;
       if (chance(from, 30)) one = (model_failure){.call = MODEL_MemCreate, .per_million = 300000};
       break;
-    case PROGRAM_ONE_FAILURE: one.at = choose_between(from, 1, 200); break;
+    case PROGRAM_ONE_FAILURE: one.at = choose_between(from, 1, chance(from, 50) ? 40 : 200); break;
     case PROGRAM_LOST:
-      one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)], .at = choose_between(from, 1, 40), .lost = true,
+      one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)], .at = choose_between(from, 1, chance(from, 60) ? 6 : 40), .lost = true,
                             .error = errors[choose(from, sizeof errors / sizeof *errors)]};
       break;
   }
