@@ -91,8 +91,6 @@ static void narrow(use *u, const ptx_range *proved) {
 }
 
 /* Makes uses per block where it can; the reason of the first that stays whole is added to `reason`. */
-#pragma weak ptx_ranges_find
-#pragma weak ptx_ranges_free
 static void prove(ff_gpu *gpu, launch *l, char *reason, size_t length) {
   uint32_t d = l->device ? l->device - 1 : 0, bytes;
   const ptx_func *f = l->kernel->module->ptx ? ptx_find_func(l->kernel->module->ptx, l->kernel->name) : NULL;
@@ -105,7 +103,6 @@ static void prove(ff_gpu *gpu, launch *l, char *reason, size_t length) {
   memcpy(asked.grid, l->grid, sizeof asked.grid);
   memcpy(asked.block, l->block, sizeof asked.block);
   ptx_ranges found;
-  if (!ptx_ranges_find) return;
   ptx_ranges_find(f, &asked, &found);
   for (uint32_t u = 0; u < l->use_count; u++)
     for (uint32_t i = 0; i < asked.segment_count; i++) {
