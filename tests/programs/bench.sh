@@ -82,4 +82,10 @@ expect_err none.so
 run "$farfault" bench managed --only copies --repeat 1 --svg no/such/folder.svg
 expect_status 1
 expect_err no/such/folder.svg
+# A signal ends the measurement, with nothing on stdout and nothing left behind.
+run timeout --preserve-status -s INT 0.5 "$farfault" bench pipeline --shape matmul --csv never.csv
+expect_status 130
+expect_no_out
+expect_err "signal 2"
+expect test ! -e never.csv
 finish
