@@ -3,6 +3,7 @@
 #   1. all tests on the build that users get (BUILD)
 #   2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
 #      unit tests, whole-program tests without workloads, each fuzz target for its share of a minute, the branch-coverage figure
+#   3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
 set -uo pipefail
 build=$1
@@ -37,6 +38,7 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
   cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
   count 0
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+  export FARFAULT_PROGRAMS=2000 # random programs for libfarfault: a quarter of those above
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
   rm -rf "$check/profiles"
   say "tests with checks"
@@ -75,6 +77,24 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
 else
   tail -30 "$check/build.log"
   count 1 "the build with checks"
+fi
+
+say "libfarfault with ThreadSanitizer"
+threads=$build-threads
+mkdir -p "$threads"
+if CC=clang cmake -S . -B "$threads" -G Ninja -DFARFAULT_WORKLOADS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-fsanitize=thread \
+    -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$threads/build.log" 2>&1 &&
+  cmake --build "$threads" -j "$jobs" --target runtime_test_random_programs runtime_test_model_driver >>"$threads/build.log" 2>&1; then
+  export TSAN_OPTIONS=halt_on_error=1 FARFAULT_CHECK=2
+  "$threads/tests/runtime_test_model_driver" >"$threads/tests.log" 2>&1
+  count $? "the model driver with ThreadSanitizer: $threads/tests.log"
+  for kind in threads threads_failures; do
+    "$threads/tests/runtime_test_random_programs" --kind $kind --seed 1 --count 200 >>"$threads/tests.log" 2>&1
+    count $? "random programs ($kind) with ThreadSanitizer: $threads/tests.log"
+  done
+else
+  tail -30 "$threads/build.log"
+  count 1 "the build with ThreadSanitizer"
 fi
 
 say "done"

@@ -20,6 +20,7 @@ static size_t first_from(const spans *set, uint64_t at, bool touching) {
 
 /* Puts `count` ranges (at most two) in the place of [from, to). */
 static void replace(spans *set, size_t from, size_t to, const span *ranges, size_t count) {
+  if (from == to && !count) return;
   size_t behind = set->count - to;
   ff_vec_reserve((void **)&set->items, &set->capacity, from + count + behind, sizeof(span));
   memmove(set->items + from + count, set->items + to, behind * sizeof(span));

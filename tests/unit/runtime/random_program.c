@@ -91,7 +91,7 @@ static ff_options any_options(program *of) {
   static const uint32_t eagerness[] = {0, 0, 10, 40, 80, 97};
   model_options settings = {
       .seed = choose(from, UINT64_MAX),
-      .devices = chance(from, 70) ? 1 : (uint32_t)choose_between(from, 2, 3),
+      .devices = chance(from, 60) ? 1 : (uint32_t)choose_between(from, 2, 3),
       .granularity = granularity,
       .memory = budget + (chance(from, 70) ? 1 << 20 : unit * choose(from, 3)),
       .eagerness = eagerness[choose(from, sizeof eagerness / sizeof *eagerness)],

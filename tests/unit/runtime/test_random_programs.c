@@ -2,7 +2,7 @@
 /* Random programs on libfarfault and the model driver: the result is that of the launches one after the other, whatever order the
  * driver chooses, whatever calls fail, with nothing left over. FARFAULT_PROGRAMS: how many per kind (of the first).
  *
- *   test_random_programs --kind plain|failures|one|lost|threads --seed N [--count N] [-v]    one, or some, with their steps */
+ *   test_random_programs --kind plain|failures|one|lost|threads|threads_failures --seed N [--count N] [-v]    one, or some, with their steps */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@ typedef struct kind {
 } kind;
 static const kind kinds[] = {
     {"plain", PROGRAM_NO_FAILURES, 1, 100}, {"failures", PROGRAM_FAILURES, 1, 50}, {"one", PROGRAM_ONE_FAILURE, 1, 50},
-    {"lost", PROGRAM_LOST, 1, 30},          {"threads", PROGRAM_NO_FAILURES, 4, 10},
+    {"lost", PROGRAM_LOST, 1, 30},          {"threads", PROGRAM_NO_FAILURES, 4, 5},
+    {"threads_failures", PROGRAM_FAILURES, 3, 5},
 };
 
 static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *sum) {
@@ -42,7 +43,7 @@ static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *s
 /* Seeds from the kind's own range: what one kind has found does not move the others. */
 static void run_kind(const kind *kind) {
   const char *wanted = getenv("FARFAULT_PROGRAMS");
-  uint64_t count = (wanted ? strtoull(wanted, NULL, 10) : 5000) * kind->percent / 100;
+  uint64_t count = (wanted ? strtoull(wanted, NULL, 10) : 8000) * kind->percent / 100;
   program_result sum = {.launches = 0};
   for (uint64_t seed = 1; seed <= count; seed++)
     if (!run(kind, seed, false, &sum)) fail();
@@ -56,6 +57,7 @@ static void failures(void **state) { run_kind(&kinds[1]); }
 static void one_failure(void **state) { run_kind(&kinds[2]); }
 static void lost(void **state) { run_kind(&kinds[3]); }
 static void threads(void **state) { run_kind(&kinds[4]); }
+static void threads_failures(void **state) { run_kind(&kinds[5]); }
 
 static int start(void **state) { return !program_start(FF_BUILD_DIR "/tests/model_driver.so"); }
 static int end(void **state) {
@@ -90,7 +92,8 @@ int main(int argc, char **argv) {
     return result;
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plain), cmocka_unit_test(failures), cmocka_unit_test(one_failure), cmocka_unit_test(lost), cmocka_unit_test(threads),
+      cmocka_unit_test(plain), cmocka_unit_test(failures), cmocka_unit_test(one_failure),
+      cmocka_unit_test(lost),  cmocka_unit_test(threads),  cmocka_unit_test(threads_failures),
   };
   return cmocka_run_group_tests(tests, start, end);
 }
