@@ -4,7 +4,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all demo test bench deps install package clean
+.PHONY: all demo test bench gpu-check deps install package clean
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
 
@@ -28,6 +28,10 @@ package: all
 
 bench: all
 	@scripts/bench.sh $(BUILD)
+
+# On a machine with an NVIDIA GPU: docs/results/gpu-DATE-NAME.csv. Elsewhere it says that there is none: exit status 77.
+gpu-check: all
+	@scripts/gpu-check.sh $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-check

@@ -56,6 +56,7 @@ typedef struct calibrate_options {
   const char *set;     /* of the virtual GPU: "NAME=VALUE,..."; NULL: none */
   uint32_t repeats;    /* 1 to CALIBRATE_SAMPLES; 0: 11 on a GPU, 3 on the virtual one */
   bool quick;          /* smaller sweeps; no curve */
+  bool info;           /* measure nothing: result->device only */
   bool progress;       /* a line on stderr that says what is being measured */
 } calibrate_options;
 
@@ -76,7 +77,9 @@ ff_status calibrate_write_machine(const calibrate_result *result, const machine_
 /* Measured against what machine `m` says; returns the figures further off than `tolerance` (0.05), or that were not found. */
 uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m, double tolerance, ff_text *out);
 void calibrate_json(const calibrate_result *result, ff_text *out);
-/* Rows "name,value,unit,min,max,command" without a header. */
+/* Rows "name,value,unit,min,max,command" without a header: what the driver says of the GPU, and the link it sits on as the system says. */
+void calibrate_info_csv(const calibrate_device *device, const char *command, ff_text *out);
+/* The same of all figures. */
 void calibrate_csv(const calibrate_result *result, const char *command, ff_text *out);
 void calibrate_picture(const calibrate_result *result, ff_text *out); /* SVG: latency against footprint */
 

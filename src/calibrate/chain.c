@@ -63,13 +63,27 @@ double lab_latency(const lab *l, double step_cycles) { return step_cycles - lab_
 
 enum { STREAM_THREADS = 1024 };
 
-uint64_t lab_read_unit(const lab *l) { return (uint64_t)l->result->device.sm_count * STREAM_THREADS * 16 * STREAM_ROUND; }
+enum { BLOCK_UNIT = STREAM_THREADS * 16 * STREAM_ROUND };
 
-static ff_status stream(lab *l, lab_kernel kernel, cuda_address base, uint64_t bytes, double *us) {
-  uint64_t unit = lab_read_unit(l), rounds = (bytes + unit - 1) / unit, step = unit;
-  void *arguments[] = {&base, &rounds, &step, &l->sink};
-  return lab_time_kernel(l, kernel, (uint32_t)l->result->device.sm_count, STREAM_THREADS, arguments, us);
+uint64_t lab_read_unit(const lab *l) { return (uint64_t)l->result->device.sm_count * BLOCK_UNIT; }
+
+static ff_status stream(lab *l, lab_kernel kernel, uint32_t blocks, cuda_address base, uint64_t bytes, double *us) {
+  uint64_t unit = (uint64_t)blocks * BLOCK_UNIT, rounds = (bytes + unit - 1) / unit;
+  void *arguments[] = {&base, &rounds, &unit, &l->sink};
+  return lab_time_kernel(l, kernel, blocks, STREAM_THREADS, arguments, us);
 }
 
-ff_status lab_read(lab *l, cuda_address base, uint64_t bytes, double *us) { return stream(l, KERNEL_read, base, bytes, us); }
-ff_status lab_write(lab *l, cuda_address base, uint64_t bytes, double *us) { return stream(l, KERNEL_write, base, bytes, us); }
+ff_status lab_read(lab *l, cuda_address base, uint64_t bytes, double *us) {
+  return stream(l, KERNEL_read, (uint32_t)l->result->device.sm_count, base, bytes, us);
+}
+
+ff_status lab_write(lab *l, cuda_address base, uint64_t bytes, double *us) {
+  return stream(l, KERNEL_write, (uint32_t)l->result->device.sm_count, base, bytes, us);
+}
+
+ff_status lab_sweep(lab *l, cuda_address base, uint64_t bytes) {
+  uint32_t blocks = 1;
+  double us;
+  while (2 * blocks <= (uint32_t)l->result->device.sm_count && bytes % ((uint64_t)2 * blocks * BLOCK_UNIT) == 0) blocks *= 2;
+  return stream(l, KERNEL_read, blocks, base, bytes, &us);
+}

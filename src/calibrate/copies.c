@@ -9,7 +9,7 @@
 
 #include "calibrate/lab.h"
 
-enum { SIZES = (FIGURE_d2h_64M - FIGURE_h2d_4K + 1) / 2, LEAST = 4096 };
+enum { COPY_SIZES = (FIGURE_d2h_64M - FIGURE_h2d_4K + 1) / 2, LEAST = 4096 };
 
 typedef struct buffers {
   cuda_address device, other;
@@ -45,7 +45,7 @@ static ff_status copy_time(lab *l, const buffers *b, bool in, size_t bytes, doub
 
 static ff_status by_size(lab *l, const buffers *b, bool in) {
   double last = 0, before = 0;
-  for (int i = 0; i < SIZES && (size_t)LEAST << i <= b->bytes; i++) {
+  for (int i = 0; i < COPY_SIZES && (size_t)LEAST << i <= b->bytes; i++) {
     size_t bytes = (size_t)LEAST << i;
     before = last;
     LAB_TRY(copy_time(l, b, in, bytes, &last));
@@ -114,11 +114,12 @@ static ff_status within_host(lab *l, const buffers *b) {
 
 /* A chase over pinned memory: each step is a trip over the link; 32 bytes of it are the transfer itself. */
 static ff_status pinned_chase(lab *l, const buffers *b) {
-  enum { COUNT = 1024, STRIDE = 256 }; /* few pages: no TLB misses */
+  enum { MOST = 1024, STRIDE = 256 }; /* few pages: no TLB misses */
   double few, many;
+  uint64_t count = b->bytes / STRIDE < MOST ? b->bytes / STRIDE : MOST; /* a power of two, which 389 has no factor of: all are visited */
   cuda_address base = (cuda_address)(uintptr_t)b->pinned;
-  for (uint64_t i = 0; i < COUNT; i++) { /* 389 has no factor of 1024: all are visited */
-    cuda_address next = base + (i + 389) % COUNT * STRIDE;
+  for (uint64_t i = 0; i < count; i++) {
+    cuda_address next = base + (i + 389) % count * STRIDE;
     memcpy(b->pinned + i * STRIDE, &next, sizeof next);
   }
   LAB_TRY(lab_chase(l, KERNEL_chase_l2, base, 2, &few));
@@ -150,7 +151,10 @@ static ff_status all(lab *l, buffers *b) {
 }
 
 ff_status measure_copies(lab *l) {
+  size_t available, total;
+  LAB_CALL(l, MemGetInfo, &available, &total);
   buffers b = {.bytes = (size_t)64 << 20};
+  while (b.bytes > (size_t)LEAST << 4 && b.bytes > available / 4) b.bytes /= 2;
   b.pageable = ff_alloc(b.bytes);
   ff_status status = all(l, &b);
   if (b.second) l->cuda->StreamDestroy(b.second);

@@ -77,6 +77,7 @@ double lab_latency(const lab *l, double step_cycles); /* less the instructions o
 /* Reads `bytes` from `base` with all SMs, at least once over; the time. */
 ff_status lab_read(lab *l, cuda_address base, uint64_t bytes, double *us);
 ff_status lab_write(lab *l, cuda_address base, uint64_t bytes, double *us);
+ff_status lab_sweep(lab *l, cuda_address base, uint64_t bytes); /* reads just these, a multiple of 64 KiB, in order, not as fast */
 uint64_t lab_read_unit(const lab *l); /* these go by so many bytes, rounded up */
 
 /* ---- the groups, in the order in which they are measured; groups.def names them ---- */

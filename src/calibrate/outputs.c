@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures for people and programs: a table of measured against expected, JSON, CSV. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,5 +89,54 @@ void calibrate_csv(const calibrate_result *r, const char *command, ff_text *out)
     if (!f->count) continue;
     figure_summary s = figure_summarise(f);
     ff_text_add(out, "%s,%.9g,%s,%.9g,%.9g,%s\n", figure_infos[i].name, s.median, figure_infos[i].unit, s.low, s.high, command);
+  }
+}
+
+/* ---- what the GPU is ---- */
+
+/* A file of /sys/bus/pci/devices of the GPU, its first line; "" if there is none. */
+static void read_link(const calibrate_device *d, const char *file, char *text, size_t size) {
+  char path[160];
+  text[0] = '\0';
+  if (d->is_virtual) return;
+  snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/%s", (unsigned)d->pci_domain, (unsigned)d->pci_bus, (unsigned)d->pci_device, file);
+  FILE *from = fopen(path, "r");
+  if (!from) return;
+  if (!fgets(text, (int)size, from)) text[0] = '\0';
+  text[strcspn(text, "\r\n")] = '\0';
+  fclose(from);
+}
+
+/* A cell between quotes, as what drivers say may hold anything. */
+static void info_row(ff_text *out, const char *name, const char *value, const char *unit, const char *command) {
+  ff_text_add(out, "%s,\"", name);
+  for (; *value; value++)
+    if ((unsigned char)*value >= 32 && *value != '"') ff_text_add(out, "%c", *value);
+  ff_text_add(out, "\",%s,,,%s\n", unit, command);
+}
+
+void calibrate_info_csv(const calibrate_device *d, const char *command, ff_text *out) {
+  static const struct { const char *name, *file; } links[] = {{"pcie_speed", "current_link_speed"}, {"pcie_width", "current_link_width"},
+                                                              {"pcie_speed_most", "max_link_speed"}, {"pcie_width_most", "max_link_width"}};
+  char text[64];
+  info_row(out, "gpu", d->name, "", command);
+  info_row(out, "virtual", d->is_virtual ? "yes" : "no", "", command);
+  snprintf(text, sizeof text, "%d.%d", d->driver_version / 1000, d->driver_version % 1000 / 10);
+  info_row(out, "driver_cuda", text, "", command);
+  FILE *version = d->is_virtual ? NULL : fopen("/sys/module/nvidia/version", "r");
+  if (version && fgets(text, sizeof text, version)) {
+    text[strcspn(text, "\r\n")] = '\0';
+    info_row(out, "driver_version", text, "", command);
+  }
+  if (version) fclose(version);
+  snprintf(text, sizeof text, "%d.%d", d->major, d->minor);
+  info_row(out, "compute_capability", text, "", command);
+  snprintf(text, sizeof text, "%llu", (unsigned long long)d->memory_bytes);
+  info_row(out, "memory", text, "bytes", command);
+  snprintf(text, sizeof text, "%d", d->sm_count);
+  info_row(out, "sm_count", text, "", command);
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    read_link(d, links[i].file, text, sizeof text);
+    if (text[0]) info_row(out, links[i].name, text, "", command);
   }
 }

@@ -61,9 +61,9 @@ static void prepare_environment(const calibrate_options *options, int session) {
   if (options->driver) setenv("FARFAULT_DRIVER", options->driver, 1);
 }
 
-static void note_failure(calibrate_result *result, const group *g, const char *message) {
+static void note_failure(calibrate_result *result, const char *what, const char *message) {
   size_t used = strlen(result->failures);
-  snprintf(result->failures + used, sizeof result->failures - used, "%s: %s\n", g->help, message);
+  snprintf(result->failures + used, sizeof result->failures - used, "%s: %.300s\n", what, message);
 }
 
 static void measure(lab *l, shared *s, int session) {
@@ -74,7 +74,7 @@ static void measure(lab *l, shared *s, int session) {
     if (l->options.progress) fprintf(stderr, "\r\033[K[%d/%d] %s ", i + 1, GROUPS, g->help);
     ff_error error;
     l->error = &error;
-    if (g->measure(l)) note_failure(&s->result, g, error.message);
+    if (g->measure(l)) note_failure(&s->result, g->help, error.message);
   }
 }
 
@@ -83,7 +83,7 @@ static void child(const calibrate_options *options, shared *s, int session) {
   prepare_environment(options, session);
   if (lab_open(&l, options, &s->result, &s->error)) _exit(1);
   s->opened = true;
-  measure(&l, s, session);
+  if (!options->info) measure(&l, s, session);
   _exit(0); /* the driver's own clean-up measures nothing */
 }
 
@@ -112,7 +112,12 @@ ff_status calibrate_run(const calibrate_options *options, calibrate_result *resu
   shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (s == MAP_FAILED) return ff_fail(error, FF_NO_MEMORY, "no shared memory: %s", strerror(errno));
   ff_status status = FF_OK;
-  for (int i = 0; i < SESSIONS && !status; i++) status = run_session(options, s, i, error);
+  for (int i = 0; i < (options->info ? 1 : SESSIONS) && !status; i++) {
+    status = run_session(options, s, i, error);
+    if (!status || i == 0 || !error) continue;
+    note_failure(&s->result, s->current, error->message); /* what was found before stays */
+    status = FF_OK;
+  }
   if (options->progress) fprintf(stderr, "\r\033[K");
   *result = s->result;
   munmap(s, sizeof *s);

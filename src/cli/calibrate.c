@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "study/session.h"
 
-enum { KEY_DRIVER = 1000, KEY_BASE, KEY_DATE, KEY_QUICK, KEY_REPEATS, KEY_JSON, KEY_CSV, KEY_SVG, KEY_COMPARE, KEY_SET };
+enum { KEY_DRIVER = 1000, KEY_BASE, KEY_DATE, KEY_QUICK, KEY_REPEATS, KEY_JSON, KEY_CSV, KEY_SVG, KEY_COMPARE, KEY_SET, KEY_INFO };
 
 typedef struct arguments {
   calibrate_options options;
@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
     {"repeats", KEY_REPEATS, "N", 0, "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
     {"date", KEY_DATE, "DATE", 0, "for the title (default: today's)", 0},
     {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL, "a table on stderr: measured against this machine (default: --machine)", 0},
+    {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does", 0},
     {"json", KEY_JSON, "FILE", 0, "write all figures there", 0},
     {"csv", KEY_CSV, "FILE", 0, "the same as rows name,value,unit,min,max,command", 0},
     {"svg", KEY_SVG, "FILE", 0, "draw latency against footprint there (not with --quick)", 0},
@@ -62,6 +63,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_BASE: a->base = named(value, "--base", state); return 0;
   case KEY_DATE: a->date = read_date(value, state); return 0;
   case KEY_QUICK: a->options.quick = true; return 0;
+  case KEY_INFO: a->options.info = true; return 0;
   case KEY_REPEATS: a->options.repeats = read_repeats(value, state); return 0;
   case KEY_JSON: a->json = named(value, "--json", state); return 0;
   case KEY_CSV: a->csv = named(value, "--csv", state); return 0;
@@ -148,7 +150,10 @@ static int report(const arguments *a, calibrate_result *result) {
   int status = CLI_DONE;
   if (load_base(a, &result->device, &base, base_name, sizeof base_name, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   calibrate_solve(result, &base);
-  if (result->failures[0]) fprintf(stderr, "farfault: not everything could be measured:\n%s", result->failures);
+  if (result->failures[0]) {
+    fprintf(stderr, "farfault: not everything could be measured:\n%s", result->failures);
+    status = CLI_FAILED;
+  }
   if (a->compares) {
     if (load_compared(a, &compared, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
     calibrate_compare(result, &compared, 0.05, &text);
@@ -158,8 +163,17 @@ static int report(const arguments *a, calibrate_result *result) {
   if (write_files(a, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   else if (calibrate_write_machine(result, &base, base_name, a->date ? a->date : today(date, sizeof date), &text, &error))
     status = cli_fail(CLI_FAILED, "what was measured makes no machine: %s", error.message);
-  else if (!a->output) status = cli_print(&text);
+  else if (!a->output) status = cli_print(&text) ? CLI_FAILED : status;
   else if (ff_file_write(a->output, text.chars, text.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  free(text.chars);
+  return status;
+}
+
+static int print_info(const calibrate_result *result) {
+  ff_text text = {0};
+  ff_text_add(&text, "name,value,unit,min,max,command\n");
+  calibrate_info_csv(&result->device, "farfault calibrate --info", &text);
+  int status = cli_print(&text);
   free(text.chars);
   return status;
 }
@@ -180,7 +194,9 @@ static int calibrate(int argc, char **argv) {
                                    "of it, each value with its spread; what cannot be measured is a base machine's. On the virtual GPU it finds what its "
                                    "machine file says: --compare shows it.\v"
                                    "Example:\n  farfault calibrate -o mine.yaml --svg mine.svg\n  farfault run --machine ./mine.yaml ./app\n"
-                                   "  farfault calibrate --driver virtual --machine h200 --quick --compare -o /dev/null",
+                                   "  farfault calibrate --driver virtual --machine h200 --quick --compare -o /dev/null\n\n"
+                                   "Exit status: 0; 1 if something could not be measured (the file is written, with the base's values for it) or written, 2 a machine file is "
+                                   "of no use, 64 wrong arguments.",
                                    NULL, NULL, NULL};
   arguments a = {.options = {.machine = "v100", .progress = isatty(STDERR_FILENO)}};
   cli_parse(&argp, argc, argv, &a);
@@ -189,7 +205,7 @@ static int calibrate(int argc, char **argv) {
   calibrate_result *result = ff_alloc(sizeof *result);
   int status;
   if (calibrate_run(&a.options, result, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
-  else status = report(&a, result);
+  else status = a.options.info ? print_info(result) : report(&a, result);
   free(result);
   return status;
 }

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# What can only be seen on a GPU: the library's examples and tests, the benches and the calibration against NVIDIA's driver, every
+# figure with its spread as a row of a dated CSV.
+#
+#   scripts/gpu-check.sh [-d virtual|cuda|PATH] [-o FOLDER] [-D DATE] [-q] [BUILD]
+#
+# BUILD: build, which must be built. FOLDER: docs/results. -d: the driver (cuda); with `virtual` the whole of it runs on the virtual GPU, which tests
+# the script. -q: small sizes. The file is FOLDER/gpu-DATE-NAME.csv, the machine file as measured beside it. Exit status: 77 if there is no GPU,
+# 1 if something failed (its row says so), else 0.
+set -uo pipefail
+driver=cuda folder=docs/results date=$(date +%F) quick=""
+while getopts d:o:D:q option; do
+  case $option in
+  d) driver=$OPTARG ;;
+  o) folder=$OPTARG ;;
+  D) date=$OPTARG ;;
+  q) quick=--quick ;;
+  *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+  esac
+done
+shift $((OPTIND - 1))
+build=${1:-build}
+source=$(cd "$(dirname "$0")/.." && pwd)
+[[ -d $build ]] && build=$(cd "$build" && pwd)
+farfault=$build/bin/farfault
+limit=${LIMIT:-1200} # seconds, of each step
+[[ -x $farfault ]] || { echo "gpu-check: $farfault is not there: build first (make)" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export FARFAULT_DRIVER=$driver
+unset FARFAULT_MACHINE FARFAULT_MEMORY
+if ! "$farfault" calibrate --driver "$driver" --info >"$work/result.csv" 2>"$work/log"; then
+  echo "gpu-check: there is no GPU: $(sed 's/^farfault: //' "$work/log")"
+  exit 77
+fi
+name=$(sed -n 's/^gpu,"\(.*\)",,,,.*/\1/p' "$work/result.csv" | tr -cs 'A-Za-z0-9\n' '-' | sed 's/-$//')
+failures=0
+say() { echo "gpu-check: $*"; }
+
+# step NAME COMMAND...: its output to $work/log; a row that says whether it went well.
+step() {
+  local what=$1 status
+  shift
+  say "$*"
+  timeout "$limit" "$@" >"$work/log" 2>&1 </dev/null
+  status=$?
+  if [[ $status -ne 0 ]]; then
+    failures=$((failures + 1))
+    tail -5 "$work/log" | sed 's/^/  /'
+  fi
+  local command=$*
+  command=${command//"$work/"/} # without this machine's folders
+  command=${command//"$build/"/build/}
+  command=${command//"$source/"/}
+  echo "\"check: $what\",$status,exit status,,,\"${command//\"/\'}\"" >>"$work/result.csv"
+  return $status
+}
+
+# Examples check their own results.
+cc=${CC:-cc}
+for example in saxpy image_pipeline kmeans matmul_out_of_core stream_file; do
+  [[ -f $source/examples/$example.c && -f $build/lib/libfarfault.a ]] || continue
+  arguments=()
+  [[ -n $quick && $example = matmul_out_of_core ]] && arguments=(512 2 2)
+  [[ -n $quick && $example = image_pipeline ]] && arguments=(2 256 4)
+  if step "compile $example" "$cc" -std=c11 -O2 -I "$source/include" "$source/examples/$example.c" "$build/lib/libfarfault.a" -ldl -lm -pthread -o "$work/$example"; then
+    if [[ $driver = virtual ]]; then export FARFAULT_DRIVER=$build/lib/farfault/libcuda.so.1; fi
+    (cd "$work" && step "example $example" "./$example" "${arguments[@]}")
+    failures=$((failures + ($? != 0)))
+    export FARFAULT_DRIVER=$driver
+  fi
+done
+
+# Tests that take the driver from FARFAULT_DRIVER carry the label gpu.
+if [[ $(ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null | sed -n 's/^Total Tests: //p') -gt 0 ]]; then
+  step "library's tests" ctest --test-dir "$build" -L '^gpu$' --output-on-failure
+fi
+if [[ -x $build/bench/bench_launch ]] && step "bench_launch" "$build/bench/bench_launch"; then
+  sed -nE 's/^(.*[a-zA-Z)]) +([0-9.]+) (us|ns|%)$/"launch: \1",\2,\3,,,bench_launch/p' "$work/log" >>"$work/result.csv"
+fi
+
+# The benches' own tables, a row per number.
+commands=$("$farfault" --help)
+if grep -q '^  bench ' <<<"$commands"; then
+  arguments=()
+  [[ -n $quick ]] && arguments=(--repeat 2)
+  if step "bench managed" "$farfault" bench managed "${arguments[@]}" --csv "$work/managed.csv"; then
+    awk -F, 'NR > 1 && $1 !~ /^paper/ && $4 != "" { printf "\"managed: %s, %s pages touched\",%s,us,,,farfault bench managed\n", $1, $2, $4 }
+      NR > 1 && $1 !~ /^paper/ && $5 != "" { printf "\"managed: %s, %s pages not touched\",%s,us,,,farfault bench managed\n", $1, $2, $5 }' \
+      "$work/managed.csv" >>"$work/result.csv"
+  fi
+  arguments=()
+  [[ -n $quick ]] && arguments=(--data 16M --tile 512K --shape chain)
+  [[ $driver = virtual ]] && arguments+=(--machine v100)
+  if step "bench pipeline" "$farfault" bench pipeline "${arguments[@]}" --csv "$work/pipeline.csv"; then
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+      { key = "pipeline: " $(column["shape"]) ", " $(column["program"])
+        printf "\"%s\",%s,s,,,farfault bench pipeline\n", key, $(column["seconds"])
+        if ($(column["ratio"]) != "") printf "\"%s, over streams\",%s,,,,farfault bench pipeline\n", key, $(column["ratio"]) }' \
+      "$work/pipeline.csv" >>"$work/result.csv"
+  fi
+fi
+
+# The calibration.
+# shellcheck disable=SC2086 # no word, or one
+if step "calibrate" "$farfault" calibrate --driver "$driver" $quick --date "$date" -o "$work/machine.yaml" --csv "$work/figures.csv"; then
+  tail -n +2 "$work/figures.csv" >>"$work/result.csv"
+fi
+
+mkdir -p "$folder"
+file=$folder/gpu-$date-$name
+[[ -s $work/machine.yaml ]] && cp "$work/machine.yaml" "$file.yaml"
+cp "$work/result.csv" "$file.csv.new" && mv "$file.csv.new" "$file.csv"
+say "$file.csv: $(($(wc -l <"$file.csv") - 1)) rows, $failures failures"
+[[ $failures -eq 0 ]]

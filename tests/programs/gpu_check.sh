@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# scripts/gpu-check.sh: without a GPU it says so; on the virtual GPU all of it runs and every figure is a row. $3: the build folder.
+source "$(dirname "$0")/common.sh"
+unset FARFAULT_DRIVER
+check=$source/scripts/gpu-check.sh
+
+run "$check" -d "$work/nowhere/libcuda.so.1" -o results "$3"
+expect_status 77
+expect_out "there is no GPU"
+expect test ! -e results
+
+run "$check" -d virtual -q -D 2026-11-21 -o results "$3"
+expect_status 0
+csv=results/gpu-2026-11-21-Tesla-V100-SXM2-16GB.csv
+expect grep -qx 'name,value,unit,min,max,command' "$csv"
+expect grep -q '^gpu,"Tesla V100-SXM2-16GB",' "$csv"
+expect grep -q '^launch_us,3.25,us,3.25,3.25,farfault calibrate' "$csv"
+expect grep -q '^"check: example saxpy",0,' "$csv"
+expect grep -q '^"managed: segments, 4096 pages touched",[0-9.]*,us,' "$csv"
+expect grep -q '^"pipeline: chain, segments",[0-9.]*,s,' "$csv"
+expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
+expect_no '^"check: [^"]*",[1-9]'
+expect_no "$source|$work|$3"
+expect awk -F, 'NF < 6 { exit 1 }' "$csv"
+run "$farfault" run --machine "./${csv%.csv}.yaml" --memory none true
+expect_status 0
+
+run "$check" -x
+expect_status 64
+run "$check" -d virtual no-such-build
+expect_status 1
+finish
