@@ -132,7 +132,7 @@ typedef enum ff_access {
  * mapped several times at once; ranges mapped for writing may overlap no other mapping, and no launch may use them (FF_ERROR_BUSY);
  * launches may read what is mapped for reading. */
 FF_API ff_result ff_segment_map(ff_segment *segment, ff_access access, uint64_t offset, uint64_t bytes, void **host);
-/** Ends the mapping that gave `host`. What was mapped for writing is the newest from now on. */
+/** Ends the mapping that gave `host` (of several the youngest). What was mapped for writing is the newest from now on. */
 FF_API ff_result ff_segment_unmap(ff_segment *segment, void *host);
 /** Brings the host side (and its file) up to date, without freeing GPU memory. */
 FF_API ff_result ff_segment_flush(ff_segment *segment);

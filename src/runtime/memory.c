@@ -16,6 +16,7 @@ typedef struct victim { store *store; size_t index; int priority; } victim;
 typedef FF_VEC(victim) victims;
 
 static span piece_range(const ff_gpu *gpu, span bytes) {
+  if (bytes.begin >= bytes.end) return (span){0, 0}; /* no bytes are in no piece, wherever they are */
   return (span){bytes.begin / gpu->piece, (bytes.end + gpu->piece - 1) / gpu->piece};
 }
 

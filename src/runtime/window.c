@@ -151,7 +151,8 @@ ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows
   ff_result result = kernel_function(gpu, l->kernel, 0, true, &function);
   if (result) {
     *windows = 0;
-    return no_windows(reason, length, ff_message(), "");
+    no_windows(reason, length, ff_message(), "");
+    return result; /* of the driver perhaps, which may do it the next time */
   }
   snprintf(reason, length, proved > declared ? "uses per block proved from the PTX" : "uses declared per block");
   return FF_SUCCESS;

@@ -478,38 +478,13 @@ CALL int cuEventElapsedTime(float *milliseconds, cuda_event start, cuda_event st
 
 /* ---- modules and launches ---- */
 
-static const known_kernel *find_kernel(const char *name) {
-  for (uint32_t i = 0; i < model.kernel_count; i++)
-    if (!strcmp(model.kernels[i].name, name)) return &model.kernels[i];
-  return NULL;
-}
-
-/* "NAME SIZE SIZE ...\n" at *text; moves past it. */
-static bool read_kernel(const char **text, struct cuda_function_ *function) {
-  char name[64];
-  int length = 0;
-  if (sscanf(*text, "%63s%n", name, &length) != 1 || !(function->kernel = find_kernel(name))) return false;
-  for (*text += length; **text && **text != '\n'; (*text) += length) {
-    if (function->count == MODEL_PARAMETERS || sscanf(*text, "%u%n", &function->size[function->count++], &length) != 1) return false;
-  }
-  if (**text) ++*text;
-  return true;
-}
-
 CALL int cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned count, const int *options, void **values) {
   ENTER_CONTEXT(ModuleLoadDataEx);
-  const char *text = image;
-  if (!strncmp(text, "\177ELF", 4)) text += 4;
-  if (strncmp(text, "model\n", 6)) return leave(MODEL_INVALID_IMAGE);
   struct cuda_module_ *made = ff_alloc(sizeof *made);
   made->device = current->device;
-  for (text += 6; *text; made->count++) {
-    struct cuda_function_ *function = &made->functions[made->count];
-    function->device = made->device;
-    if (made->count >= sizeof made->functions / sizeof *made->functions - 1 || !read_kernel(&text, function)) {
-      free(made);
-      return leave(MODEL_INVALID_IMAGE);
-    }
+  if (!module_read(made, image)) {
+    free(made);
+    return leave(MODEL_INVALID_IMAGE);
   }
   made->next = model.modules;
   *module = model.modules = made;
@@ -528,7 +503,7 @@ CALL int cuModuleUnload(cuda_module module) {
 CALL int cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name) {
   ENTER_CONTEXT(ModuleGetFunction);
   for (uint32_t i = 0; i < module->count; i++)
-    if (!strcmp(module->functions[i].kernel->name, name)) {
+    if (!strcmp(module->functions[i].name, name)) {
       *function = &module->functions[i];
       return leave(MODEL_OK);
     }
@@ -555,6 +530,17 @@ static void copy_arguments(operation *op, const struct cuda_function_ *function,
   }
 }
 
+/* The last six arguments are the window's. */
+static void take_window(model_launch *launch) {
+  launch->argument_count -= 6;
+  for (int i = 0; i < 3; i++) {
+    memcpy(&launch->from[i], launch->arguments[launch->argument_count + i], 4);
+    memcpy(&launch->grid[i], launch->arguments[launch->argument_count + 3 + i], 4);
+    launch->to[i] += launch->from[i];
+    if (launch->to[i] > launch->grid[i]) model_violation("cuLaunchKernel: a window up to block %u of a grid of %u", launch->to[i], launch->grid[i]);
+  }
+}
+
 CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                         unsigned shared, cuda_stream handle, void **arguments, void **extra) {
   ENTER_CONTEXT(LaunchKernel);
@@ -568,7 +554,9 @@ CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y
   op->kernel = function->kernel;
   copy_arguments(op, function, arguments);
   op->launch = (model_launch){.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared,
-                              .arguments = (const void *const *)op->argument, .argument_count = function->count, .device = stream->device};
+                              .to = {grid_x, grid_y, grid_z}, .arguments = (const void *const *)op->argument, .argument_count = function->count,
+                              .device = stream->device};
+  if (function->window) take_window(&op->launch);
   queue_add(stream, op);
   return leave(MODEL_OK);
 }

@@ -9,7 +9,9 @@
  *             needs and nothing else. A copy may run in two parts with others between them.
  * violation   what a correct program never does, though a driver need not tell: memory unmapped under a pending operation,
  *             page-locked memory freed under one, an access to what is not mapped or not accessible, an argument that cannot be
- * module      a text "model\n", then a line "NAME SIZE SIZE ..." for each kernel with its parameters' bytes; an ELF magic may precede
+ * module      a text "model\n", then a line "NAME SIZE SIZE ..." for each kernel with its parameters' bytes (an ELF magic may precede);
+ *             or PTX, of which only the entries' names and parameters are read. NAME__window has six u32 more than NAME: the first
+ *             block and the whole grid (ptx/window.h)
  * failure     a call that fails because the test said so: the n-th, or by chance; or the context is lost from there on
  *
  * What always holds: the same options and the same calls of one thread give the same order and the same results; new memory holds
@@ -67,6 +69,7 @@ typedef struct model_counts {
  * kernel runs on anything else that has a read and a write. */
 typedef struct model_launch {
   uint32_t grid[3], block[3], shared;
+  uint32_t from[3], to[3]; /* the blocks to run: [from, to) of the grid; all of it but for windows */
   const void *const *arguments;
   uint32_t argument_count;
   uint32_t device;
@@ -75,7 +78,7 @@ typedef struct model_launch {
   int error;   /* set by the kernel: it failed with this CUresult */
   void *more;  /* of read's and write's own */
 } model_launch;
-/* Does what all blocks do. Called without warning a second time with a read that gives zeros and a write that drops, to learn what it
+/* Does what the blocks do. Called without warning a second time with a read that gives zeros and a write that drops, to learn what it
  * touches, unless it was registered as one that follows pointers. */
 typedef void model_kernel_function(model_launch *launch);
 

@@ -2,7 +2,7 @@
 /* What the model driver's files share. One lock guards all of it; every function here is called with it held.
  *
  *   model_driver.c  the calls           model_memory.c  addresses, mappings, pieces of memory
- *   model_queue.c   streams, operations, their order, waiting
+ *   model_queue.c   streams, operations, their order, waiting    model_module.c  images
  *
  * completion  whether an operation has run; events, waiting calls and its operation hold references
  * piece       physical memory (a CUmemGenericAllocationHandle); lives while it has a handle or a mapping */
@@ -74,11 +74,13 @@ struct cuda_event_ {
 };
 struct cuda_function_ {
   const known_kernel *kernel;
+  char name[64];
   uint32_t size[MODEL_PARAMETERS], count, device;
+  bool window;
 };
 struct cuda_module_ {
   uint32_t device;
-  struct cuda_function_ functions[16];
+  struct cuda_function_ functions[40];
   uint32_t count;
   struct cuda_module_ *next;
 };
@@ -171,6 +173,8 @@ void completion_drop(completion *one);
 /* The pending operation that touches [begin, end) of device memory, or of host memory; NULL: none. */
 operation *queue_user(uint64_t begin, uint64_t end);
 operation *queue_host_user(const char *begin, const char *end);
+/* modules: the kernels of an image; false: it is none, or names one that nobody registered */
+bool module_read(struct cuda_module_ *module, const char *image);
 const char *operation_name(const operation *op);
 void queue_start_thread(void);
 #endif

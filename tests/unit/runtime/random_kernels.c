@@ -94,9 +94,9 @@ void kernel_mix(model_launch *launch) {
   }
   for (uint32_t u = 0; u < count; u++)
     if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & READ)) hash = read_part(launch, &uses[u], 0, uses[u].shape.bytes, hash);
-  for (uint32_t z = 0; any_per_block && z < launch->grid[2]; z++)
-    for (uint32_t y = 0; y < launch->grid[1]; y++)
-      for (uint32_t x = 0; x < launch->grid[0]; x++) mix_block(launch, uses, count, x, y, z, hash + x + 1000 * y + 1000000 * z);
+  for (uint32_t z = launch->from[2]; any_per_block && z < launch->to[2]; z++)
+    for (uint32_t y = launch->from[1]; y < launch->to[1]; y++)
+      for (uint32_t x = launch->from[0]; x < launch->to[0]; x++) mix_block(launch, uses, count, x, y, z, hash + x + 1000 * y + 1000000 * z);
   for (uint32_t u = 0; u < count; u++)
     if (mix_is_whole(&uses[u].shape) && (uses[u].shape.access & WRITE)) write_part(launch, &uses[u], 0, uses[u].shape.bytes, hash + u);
 }
@@ -114,18 +114,26 @@ void kernel_follow(model_launch *launch) {
   }
 }
 
-const char *kernels_register(const model_driver *model) {
-  static char text[1024] = "model\n";
-  char *at = text + strlen("model\n");
+const char *kernels_register(const model_driver *model, const char **clean) {
+  static char text[1024], ptx[8192];
+  size_t at = (size_t)sprintf(text, "model\n"), ptx_at = (size_t)sprintf(ptx, ".version 7.0\n.target sm_70\n.address_size 64\n");
   for (int n = 0; n <= MIX_USES; n++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "mix%d", n);
     model->kernel(name, kernel_mix, false);
-    at += sprintf(at, "%s 8", name);
-    for (int u = 0; u < n; u++) at += sprintf(at, " 8 %zu", sizeof(mix_shape));
-    at += sprintf(at, "\n");
+    at += (size_t)sprintf(text + at, "%s 8", name);
+    snprintf(name, sizeof name, "clean%d", n);
+    model->kernel(name, kernel_mix, false);
+    ptx_at += (size_t)sprintf(ptx + ptx_at, ".visible .entry %s(.param .u64 seed", name);
+    for (int u = 0; u < n; u++) {
+      at += (size_t)sprintf(text + at, " 8 %zu", sizeof(mix_shape));
+      ptx_at += (size_t)sprintf(ptx + ptx_at, ", .param .u64 address%d, .param .align 8 .b8 shape%d[%zu]", u, u, sizeof(mix_shape));
+    }
+    at += (size_t)sprintf(text + at, "\n");
+    ptx_at += (size_t)sprintf(ptx + ptx_at, ")\n{\n  .reg .b32 %%r<2>;\n  mov.u32 %%r1, %%ctaid.x;\n  ret;\n}\n");
   }
   model->kernel("follow", kernel_follow, true);
-  sprintf(at, "follow 8 8 4\n");
+  sprintf(text + at, "follow 8 8 4\n");
+  *clean = ptx;
   return text;
 }

@@ -4,6 +4,7 @@
  *   mixN    (seed, then N times: address, shape): reads every byte of what it reads into one number and writes every byte of what it
  *           writes (FF_WRITE), or some of them (FF_READ_WRITE), from that number: one wrong byte in makes all bytes out wrong.
  *           What is used whole is read before the first block and written after the last; what is used per block by each block.
+ *   cleanN  mixN, but in a module of PTX, so that it can be run in windows: for launches whose blocks do not touch what others write
  *   follow  (seed, table, count): adds to the 8 bytes at each of the addresses that stand in the table. */
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H
@@ -19,8 +20,8 @@ typedef struct mix_shape { /* as ff_use, from the address on */
   uint32_t access, padding;
 } mix_shape;
 
-/* Registers them; the module's text. */
-const char *kernels_register(const model_driver *model);
+/* Registers them; the module's text, and that of the clean ones. */
+const char *kernels_register(const model_driver *model, const char **clean);
 void kernel_mix(model_launch *launch);
 void kernel_follow(model_launch *launch);
 uint64_t kernels_hash(uint64_t hash, const void *data, uint64_t bytes);

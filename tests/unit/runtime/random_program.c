@@ -11,7 +11,7 @@
 
 static model_driver model;
 static char driver_path[512], folder[64];
-static const char *module_text;
+static const char *module_text, *clean_text;
 
 const model_driver *program_model(void) { return &model; }
 const char *program_folder(void) { return folder; }
@@ -138,11 +138,14 @@ static bool open_all(program *of, const ff_options *options) {
   if (!program_allows(of, result, "ff_open")) return false;
   ff_gpu_info info;
   result = ff_module_load(of->gpu, "model", module_text, strlen(module_text), &of->module);
-  bool good = program_allows(of, result, "ff_module_load") && program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
+  bool good = program_allows(of, result, "ff_module_load") &&
+              program_allows(of, ff_module_load(of->gpu, "clean", clean_text, 0, &of->clean_module), "ff_module_load") && program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
   for (int n = 0; n <= MIX_USES && good; n++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "mix%d", n);
     good = program_allows(of, ff_kernel_find(of->module, name, &of->mix[n]), "ff_kernel_find");
+    snprintf(name, sizeof name, "clean%d", n);
+    good = good && program_allows(of, ff_kernel_find(of->clean_module, name, &of->clean[n]), "ff_kernel_find");
   }
   good = good && program_allows(of, ff_kernel_find(of->module, "follow", &of->follow), "ff_kernel_find");
   if (!good) {
@@ -222,6 +225,11 @@ static void run_worlds(program *of, world *worlds, uint32_t threads) {
   model.inject(NULL);
   of->result->failed_calls = model.failures();
   for (uint32_t w = 0; w < count && program_is_good(of); w++) world_end(&worlds[w], &of->choices);
+  ff_statistics statistics = {0};
+  ff_statistics_get(of->gpu, &statistics);
+  of->result->windows = statistics.windows;
+  of->result->evicted_bytes = statistics.evicted_bytes;
+  of->result->torn = of->torn;
   ff_result result = ff_close(of->gpu);
   program_trace(of, "close = %s", ff_result_name(result));
   if (of->options->failures == PROGRAM_NO_FAILURES) program_allows(of, result, "ff_close");
@@ -252,7 +260,7 @@ bool program_start(const char *driver) {
   snprintf(driver_path, sizeof driver_path, "%s", driver);
   snprintf(folder, sizeof folder, "%s/farfault-XXXXXX", temporary && strlen(temporary) < 40 ? temporary : "/tmp");
   if (!model_load(driver, &model) || !mkdtemp(folder)) return false;
-  module_text = kernels_register(&model);
+  module_text = kernels_register(&model, &clean_text);
   return true;
 }
 

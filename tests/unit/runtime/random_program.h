@@ -33,7 +33,7 @@ typedef struct program_result {
   bool good;
   char why[4096];        /* what was wrong */
   char *trace;           /* the steps, one a line; the caller frees */
-  uint64_t launches, refused, failed_calls, failed_launches;
+  uint64_t launches, refused, failed_calls, failed_launches, windows, evicted_bytes, torn;
 } program_result;
 
 /* Once: the kernels, the folder for files. `driver`: the model driver's file. False: it cannot be loaded. */

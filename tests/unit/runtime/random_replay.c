@@ -49,6 +49,7 @@ static void replay_launch(replay *in, const launch_spec *spec) {
   uint64_t addresses[MIX_USES];
   model_launch launch = {.block = {1, 1, 1}, .arguments = arguments, .read = mirror_read, .write = mirror_write, .more = in};
   memcpy(launch.grid, spec->grid, sizeof launch.grid);
+  memcpy(launch.to, spec->grid, sizeof launch.to);
   in->device = spec->follow ? spec->device - 1 : 0;
   arguments[launch.argument_count++] = &spec->seed;
   for (uint32_t u = 0; u < spec->count; u++) addresses[u] = in->mirrors[spec->uses[u].slot].segment.address[in->device] + spec->uses[u].offset;
@@ -166,6 +167,7 @@ static bool check_files_left(replay *in) {
 bool world_replay(world *in) {
   replay replay = {.world = in};
   bool good = true;
+  if (in->program->torn) return true;
   for (size_t i = 0; i < in->log.count && good; i++) {
     good = replay_entry(&replay, &in->log.items[i]) && program_is_good(in->program);
     keep_history(&replay);

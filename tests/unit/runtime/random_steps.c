@@ -35,7 +35,8 @@ static uint32_t any_segment(world *in, choices *from) {
 /* Sizes around pieces, mostly small ones; now and then one that is larger than many budgets. */
 static uint64_t any_size(world *in, choices *from) {
   uint64_t piece = in->program->piece;
-  switch (choose(from, 8)) {
+  switch (choose(from, 9)) {
+    case 8: return 1 + choose(from, 3 * smaller(in->program->budget, 24 * piece)); /* windows */
     case 0: return 1 + choose(from, 16);
     case 1: return 1 + choose(from, piece);
     case 2: return piece * choose_between(from, 1, 3);
@@ -210,8 +211,10 @@ static void step_map(world *in, choices *from) {
   uint64_t offset, bytes;
   any_range(from, in->segments[slot].bytes, &offset, &bytes);
   if (!map(in, slot, access, offset, bytes, &made)) return;
+  bool again = false; /* ff_segment_unmap could not tell which of the two is meant */
+  for (uint32_t m = 0; m < MAPPINGS; m++) again |= in->mappings[m].held && in->mappings[m].host == made.host;
   *mapping = made;
-  if (chance(from, 85)) unmap(in, from, mapping, NULL);
+  if (again || chance(from, 85)) unmap(in, from, mapping, NULL);
 }
 
 static void step_unmap(world *in, choices *from) {
@@ -292,6 +295,42 @@ static need needed(const world *in, const launch_spec *spec) {
   return sum;
 }
 
+/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces. */
+static void mark_slice(const launch_spec *spec, const launch_use *use, int axis, uint32_t at, unsigned char *pieces, uint64_t piece) {
+  uint64_t first = UINT64_MAX, last = 0, begin, end;
+  uint32_t b[3];
+  for (b[2] = axis == 2 ? at : 0; b[2] < (axis == 2 ? at + 1 : spec->grid[2]); b[2]++)
+    for (b[1] = axis == 1 ? at : 0; b[1] < (axis == 1 ? at + 1 : spec->grid[1]); b[1]++)
+      for (b[0] = axis == 0 ? at : 0; b[0] < (axis == 0 ? at + 1 : spec->grid[0]); b[0]++)
+        if (mix_range(&use->shape, b[0], b[1], b[2], &begin, &end)) {
+          if (begin < first) first = begin;
+          if (end > last) last = end;
+        }
+  if (first < last) mark(pieces, piece, use->offset + first, use->offset + last);
+}
+
+/* What a window of one block's thickness needs at most, along the axis where that is least; UINT64_MAX: there are no windows. */
+static uint64_t slice_bytes(const world *in, const launch_spec *spec) {
+  uint64_t piece = in->program->piece, best = UINT64_MAX;
+  for (int axis = 0; axis < 3 && spec->clean; axis++) {
+    uint64_t worst = 0;
+    for (uint32_t at = 0; at < spec->grid[axis] && spec->grid[axis] > 1; at++) {
+      uint64_t sum = 0;
+      for (uint32_t s = 0; s < SLOTS; s++) {
+        uint64_t count = (in->segments[s].bytes + piece - 1) / piece + 1;
+        unsigned char *pieces = ff_alloc(count);
+        for (uint32_t u = 0; u < spec->count; u++)
+          if (spec->uses[u].slot == s) mark_slice(spec, &spec->uses[u], axis, at, pieces, piece);
+        for (uint64_t i = 0; i < count; i++) sum += pieces[i] * piece;
+        free(pieces);
+      }
+      if (sum > worst) worst = sum;
+    }
+    if (worst && worst < best) best = worst;
+  }
+  return best;
+}
+
 /* Bytes that pinned segments other than the launch's take at most. */
 static uint64_t pinned_bytes(const world *in, const launch_spec *spec) {
   uint64_t sum = 0, piece = in->program->piece;
@@ -307,7 +346,12 @@ static uint64_t pinned_bytes(const world *in, const launch_spec *spec) {
 static void judge(world *in, const launch_spec *spec, ff_result result, bool plan) {
   program *program = in->program;
   need need = needed(in, spec);
-  bool fits = need.most + pinned_bytes(in, spec) <= program->budget, cannot = need.least > program->budget;
+  bool fits = need.most + pinned_bytes(in, spec) <= program->budget, cannot = need.least > program->budget && !spec->clean;
+  if (result == FF_ERROR_TOO_LARGE && !fits && spec->clean) {
+    uint64_t slice = slice_bytes(in, spec), room = program->budget - pinned_bytes(in, spec);
+    if (program->budget >= pinned_bytes(in, spec) && slice <= room)
+      program_wrong(program, "a launch that has windows of %llu bytes was refused: %s", (unsigned long long)slice, ff_message());
+  }
   if (result == FF_ERROR_TOO_LARGE && !fits) return;
   if (result == FF_ERROR_BUSY && need.may_be_busy) return;
   if (result && need.refused) return;
@@ -327,7 +371,7 @@ typedef struct request {
 
 static void make_request(const world *in, const launch_spec *spec, request *out) {
   const program *program = in->program;
-  *out = (request){.launch = {.kernel = spec->follow ? program->follow : program->mix[spec->count], .block = {32, 1, 1}, .device = spec->device}};
+  *out = (request){.launch = {.kernel = spec->follow ? program->follow : spec->clean ? program->clean[spec->count] : program->mix[spec->count], .block = {32, 1, 1}, .device = spec->device}};
   uint32_t count = 0;
   memcpy(out->launch.grid, spec->grid, sizeof spec->grid);
   out->arguments[count++] = (ff_argument){&spec->seed, 8, NULL, 0};
@@ -358,7 +402,7 @@ static void trace_launch(world *in, const launch_spec *spec, ff_result result, f
   }
   need need = needed(in, spec);
   program_trace(in->program, "%u.%u: launch %llu (%s, device %u, grid %u %u %u%s; needs %llu to %llu) = %s", in->index, in->steps, (unsigned long long)ticket,
-                spec->follow ? "follow" : "mix", spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "",
+                spec->follow ? "follow" : spec->clean ? "clean" : "mix", spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "",
                 (unsigned long long)need.least, (unsigned long long)need.most, ff_result_name(result));
   free(text.chars);
 }
@@ -377,6 +421,7 @@ static void launch(world *in, const launch_spec *spec) {
   if (result) return;
   entry *one = log_add(in, ENTRY_LAUNCH, 0);
   one->ticket = ticket;
+  one->windows = spec->clean && needed(in, spec).most + pinned_bytes(in, spec) > in->program->budget;
   one->launch = ff_alloc(sizeof *spec);
   *one->launch = *spec;
 }
@@ -395,16 +440,47 @@ static bool any_mix(world *in, choices *from, launch_spec *spec) {
   return true;
 }
 
+/* Rows of their own for all blocks, or for the blocks of one axis where the others have no more than one. */
+static void any_rows(world *in, choices *from, uint32_t slot, launch_use *use, const uint32_t grid[3], bool written) {
+  *use = (launch_use){.slot = slot};
+  mix_shape *shape = &use->shape;
+  any_range(from, in->segments[slot].bytes, &use->offset, &shape->bytes);
+  shape->access = written ? (uint32_t)choose_between(from, 2, 3) : FF_READ;
+  if (!written && chance(from, 25)) return;
+  uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2], row = (shape->bytes + blocks - 1) / blocks;
+  bool z_first = chance(from, 30); /* which axis' rows are next to each other */
+  shape->per_block[0] = (int64_t)(z_first ? row * grid[2] * grid[1] : row);
+  shape->per_block[1] = (int64_t)(z_first ? row * grid[2] : row * grid[0]);
+  shape->per_block[2] = (int64_t)(z_first ? row : row * grid[0] * grid[1]);
+  shape->block_bytes = row;
+  if (chance(from, 25)) shape->block_bytes = written ? 1 + choose(from, row) : 1 + choose(from, 3 * row);
+}
+
+/* No block writes what another one touches: at most one use of each segment that is written. */
+static bool any_clean(world *in, choices *from, launch_spec *spec) {
+  bool used[SLOTS] = {false};
+  *spec = (launch_spec){.clean = true, .seed = choose(from, UINT64_MAX), .count = (uint32_t)choose_between(from, 1, chance(from, 60) ? 2 : 4)};
+  for (int d = 0; d < 3; d++) spec->grid[d] = (uint32_t)(chance(from, d ? 40 : 90) ? choose_between(from, 1, d ? 4 : 12) : 1);
+  for (uint32_t u = 0; u < spec->count; u++) {
+    uint32_t slot = any_segment(in, from);
+    if (slot == SLOTS || used[slot]) return false;
+    used[slot] = true;
+    any_rows(in, from, slot, &spec->uses[u], spec->grid, chance(from, 60) && (!in->segments[slot].file || in->segments[slot].writable));
+  }
+  if (chance(from, 30)) spec->device = (uint32_t)choose(from, in->program->devices + 1);
+  return true;
+}
+
 static void step_launch(world *in, choices *from) {
   launch_spec spec;
-  if (any_mix(in, from, &spec)) launch(in, &spec);
+  if (chance(from, 30) ? any_clean(in, from, &spec) : any_mix(in, from, &spec)) launch(in, &spec);
 }
 
 static void step_plan(world *in, choices *from) {
   launch_spec spec;
   request request;
   ff_plan plan = {.needed = 0};
-  if (!any_mix(in, from, &spec)) return;
+  if (!(chance(from, 50) ? any_clean(in, from, &spec) : any_mix(in, from, &spec))) return;
   make_request(in, &spec, &request);
   ff_result result = ff_launch_plan(in->program->gpu, &request.launch, &plan);
   need need = needed(in, &spec);
@@ -547,6 +623,7 @@ static void ask_for_outcomes(world *in) {
     if (one->ended_well) continue;
     program_trace(in->program, "%u: launch %llu came to %s: %s", in->index, (unsigned long long)one->ticket, ff_result_name(result), ff_message());
     pthread_mutex_lock(&in->program->lock);
+    in->program->torn |= one->windows;
     in->program->result->failed_launches++;
     pthread_mutex_unlock(&in->program->lock);
   }

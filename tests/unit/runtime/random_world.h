@@ -49,7 +49,7 @@ typedef struct launch_use {
   mix_shape shape;
 } launch_use;
 typedef struct launch_spec {
-  bool follow;
+  bool follow, clean;      /* clean: its blocks may run in any order, in windows too */
   uint64_t seed;
   uint32_t grid[3], count; /* follow: uses[0] is the table, of `pointers` addresses; uses[1] is what they point into */
   launch_use uses[MIX_USES];
@@ -72,6 +72,7 @@ typedef struct entry {
   launch_spec *launch;
   ff_ticket ticket;
   bool ended_well;        /* of a launch: known when the program is over */
+  bool windows;           /* of a launch: it may have been run in windows */
 } entry;
 
 struct program;
@@ -88,12 +89,13 @@ typedef struct program {
   const program_options *options;
   choices choices;        /* the program's own; each thread's is made from it */
   ff_gpu *gpu;
-  ff_module *module;
-  ff_kernel *mix[MIX_USES + 1], *follow;
+  ff_module *module, *clean_module;
+  ff_kernel *mix[MIX_USES + 1], *clean[MIX_USES + 1], *follow;
   uint32_t devices, lookahead;
   uint64_t piece, budget, granularity;
   ff_result first_failure;
   bool lost, pins;        /* lost: the library said so. pins: threads do not */
+  bool torn;              /* a launch failed in one of its windows: what it had written before stays, so contents are not checked */
   pthread_mutex_t lock;   /* of what is below */
   program_result *result;
   ff_text trace;

@@ -36,6 +36,9 @@ static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *s
   sum->refused += result.refused;
   sum->failed_calls += result.failed_calls;
   sum->failed_launches += result.failed_launches;
+  sum->windows += result.windows;
+  sum->evicted_bytes += result.evicted_bytes;
+  sum->torn += result.torn;
   free(result.trace);
   return result.good;
 }
@@ -47,9 +50,10 @@ static void run_kind(const kind *kind) {
   program_result sum = {.launches = 0};
   for (uint64_t seed = 1; seed <= count; seed++)
     if (!run(kind, seed, false, &sum)) fail();
-  print_message("%llu programs: %llu launches, %llu refused, %llu driver calls failed, %llu launches with them\n", (unsigned long long)count,
-                (unsigned long long)sum.launches, (unsigned long long)sum.refused, (unsigned long long)sum.failed_calls, (unsigned long long)sum.failed_launches);
-  assert_true(sum.launches > count);
+  print_message("%llu programs: %llu launches, %llu refused, %llu driver calls failed, %llu launches with them; %llu windows, %llu MB evicted; contents of %llu not checked\n",
+                (unsigned long long)count, (unsigned long long)sum.launches, (unsigned long long)sum.refused, (unsigned long long)sum.failed_calls,
+                (unsigned long long)sum.failed_launches, (unsigned long long)sum.windows, (unsigned long long)sum.evicted_bytes >> 20, (unsigned long long)sum.torn);
+  assert_true(sum.launches > count && sum.windows > count / 20 && sum.evicted_bytes > count * 4096 && sum.torn < count / 10 + 1);
   if (kind->failures) assert_true(sum.failed_calls > count / 10 && sum.failed_launches > 0);
 }
 static void plain(void **state) { run_kind(&kinds[0]); }
