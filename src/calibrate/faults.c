@@ -8,7 +8,7 @@
 
 #include "calibrate/lab.h"
 
-enum { BLOCK = 2 << 20, PAGE = 4096, AWAY = 256 << 10 };
+enum { BLOCK = 2 << 20, PAGE = 4096, AWAY = 256 << 10, TOUCH_SIZES = (FIGURE_touch_together_256 - FIGURE_touch_alone_1 + 1) / 2 };
 
 typedef struct managed {
   cuda_address base; /* of whole blocks */
@@ -20,6 +20,7 @@ static ff_status managed_make(lab *l, uint64_t blocks, managed *m) {
   m->blocks = blocks;
   LAB_CALL(l, MemAllocManaged, &m->allocation, (blocks + 1) * BLOCK, 1);
   m->base = (m->allocation + BLOCK - 1) / BLOCK * BLOCK;
+  memset((void *)(uintptr_t)m->base, 1, blocks * BLOCK); /* pages that nobody wrote would come without a copy */
   return FF_OK;
 }
 
@@ -129,12 +130,31 @@ static ff_status batches_once(lab *l, const managed *m) {
   return FF_OK;
 }
 
+/* First touches of 1, 2, 4 ... 256 pages that follow each other, in a block of 2 MiB of their own, less what the second ones take. */
+static ff_status pages_touched(lab *l, const managed *m, uint64_t block) {
+  for (int i = 0; i < TOUCH_SIZES; i++) {
+    uint64_t pages = UINT64_C(1) << i, stride = PAGE;
+    double first, again;
+    for (int together = 0; together < 2; together++) {
+      cuda_address base = m->base + block++ * BLOCK;
+      void *arguments[] = {&base, &stride, together ? (void *)&l->sink : (void *)&pages};
+      lab_kernel kernel = together ? KERNEL_touch : KERNEL_touch_alone;
+      LAB_TRY(lab_time_kernel(l, kernel, 1, together ? (uint32_t)pages : 1, arguments, &first));
+      LAB_TRY(lab_time_kernel(l, kernel, 1, together ? (uint32_t)pages : 1, arguments, &again));
+      lab_record(l, (figure_id)(FIGURE_touch_alone_1 + 2 * i + together), first - again);
+    }
+  }
+  return FF_OK;
+}
+
 ff_status measure_batches(lab *l) {
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < l->repeats && !status; i++) {
     managed m = {0};
-    status = managed_make(l, 1 + 2 + 16 + 9, &m);
+    uint64_t batches = 1 + 2 + 16 + 9;
+    status = managed_make(l, batches + 2 * TOUCH_SIZES, &m);
     if (!status) status = batches_once(l, &m);
+    if (!status) status = pages_touched(l, &m, batches);
     managed_free(l, &m);
   }
   return status;

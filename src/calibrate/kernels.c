@@ -92,12 +92,23 @@ static void touch(ff_text *out) {
                    "mad.lo.u64 at, index, stride, at;\nld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nret;\n}\n");
 }
 
+/* (base, stride, count): one thread reads base + i * stride, then writes it, for all i: each write waits for its read. */
+static void touch_alone(ff_text *out) {
+  ff_text_add(out, ".visible .entry touch_alone(.param .u64 p0, .param .u64 p1, .param .u64 p2) {\n"
+                   ".reg .u64 at, stride, n, value;\n.reg .pred more;\n"
+                   "ld.param.u64 at, [p0];\nld.param.u64 stride, [p1];\nld.param.u64 n, [p2];\n");
+  loop_begin(out);
+  ff_text_add(out, "ld.global.u64 value, [at];\nadd.u64 value, value, 1;\nst.global.u64 [at], value;\nadd.u64 at, at, stride;\n");
+  loop_end(out);
+  ff_text_add(out, "ret;\n}\n");
+}
+
 void kernels_text(ff_text *out) {
   ff_text_add(out, ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() {\nret;\n}\n");
   chase(out, "chase", "ld.global.ca.u64 at, [at];\n");
   chase(out, "chase_l2", "ld.global.cg.u64 at, [at];\n");
   compute(out, "chain", "f32", "fma.rn.f32 a, a, x, y;\n", "fma.rn.f32 b, b, x, y;\n");
-  compute(out, "sfu", "f32", "ex2.approx.f32 a, a;\n", "ex2.approx.f32 b, b;\n");
+  compute(out, "sfu", "f32", "ex2.approx.ftz.f32 a, a;\n", "ex2.approx.ftz.f32 b, b;\n");
   compute(out, "fp64", "f64", "fma.rn.f64 a, a, x, y;\n", "fma.rn.f64 b, b, x, y;\n");
   clocks(out);
   scatter(out);
@@ -105,4 +116,5 @@ void kernels_text(ff_text *out) {
   stream(out, "read_l2", "ld.global.cg");
   stream(out, "write", NULL);
   touch(out);
+  touch_alone(out);
 }
