@@ -315,6 +315,7 @@ static void refuses_wrong_calls(void **state) {
   ff_options o = {.size = sizeof o, .driver = "virtual", .budget = UINT64_MAX};
   assert_int_equal(ff_open(&o, &f.gpu), FF_ERROR_NO_MEMORY);
   o.driver = "/nowhere/libcuda.so.1";
+  unsetenv("FARFAULT_DRIVER");
   assert_int_equal(ff_open(&o, &f.gpu), FF_ERROR_NO_DRIVER);
 }
 
