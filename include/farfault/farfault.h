@@ -82,6 +82,7 @@ typedef struct ff_options {
   uint64_t pinned;         /**< bytes of page-locked host memory for the segments' host side; what is above it is pageable; 0: no limit */
   uint64_t piece;          /**< bytes of GPU memory that are mapped and evicted at once; 0: the driver's granularity, larger for large budgets */
   bool check;              /**< as FF_CHECK=1 */
+  bool commit;             /**< take the whole budget from the driver at once, so that no launch waits for the driver to find memory */
 } ff_options;
 
 /** `options` may be NULL. FF_ERROR_NO_DRIVER, FF_ERROR_DRIVER, FF_ERROR_NO_MEMORY (the budget is more than the GPU has). */

@@ -35,7 +35,8 @@ enum {
   SLOT_BYTES = 4 << 20,
   LOOKAHEAD = 32,
   MOST_DEVICES = 16,
-  PIECES_WANTED = 4096,    /* of a budget, at most, unless the driver's granularity is larger */
+  PIECES_WANTED = 512,     /* of a budget, unless the driver's granularity is larger, or pieces would be */
+  LARGEST_PIECE = 16 << 20,
 };
 
 /* ---- operations ---- */
@@ -301,6 +302,9 @@ uint64_t memory_pieces(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t
 bool memory_has_room(const device *d, uint64_t missing); /* without an eviction */
 /* All of them mapped; evicts what is needed last. */
 ff_result memory_bring(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
+ff_result memory_commit(ff_gpu *gpu, uint32_t device); /* takes all of the budget from the driver */
+/* Begins to copy out what a launch has written and nothing queued uses, if memory is short. */
+ff_result memory_clean_ahead(ff_gpu *gpu, uint32_t device, const need *written);
 ff_result memory_evict(store *s, uint32_t device); /* all of it but what is pinned */
 ff_result memory_drop(store *s, uint32_t device);  /* unmaps all, whatever it holds; everything is over */
 

@@ -3,14 +3,16 @@
  *
  *              take_memory (free, or created)
  *   not mapped ------------------------------> mapped --------------------------------------------> not mapped, its memory free
- *              map_piece                              evict: what is newer there is copied out,
- *                                                     all that uses it is over, unmap_piece
+ *              map_piece, allow                       evict: what is newer there is copied out,
+ *                                                     all that uses it is over, unmap
  *
  * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first, then what was
  * used longest ago. Pinned pieces and those of the launch at hand stay. */
 #include <stdlib.h>
 
 #include "runtime/gpu.h"
+
+enum { SPARE_SHARE = 4, MAPPED_AHEAD = 8 }; /* of the budget: what one eviction may free; pieces that are mapped before their launch's turn */
 
 typedef struct victim { store *store; size_t index; int priority; } victim;
 typedef FF_VEC(victim) victims;
@@ -64,13 +66,27 @@ static cuda_memory_properties properties_of(const device *d) {
   return (cuda_memory_properties){.type = 1, .location = {1, d->number}};
 }
 
-/* Access is given apart: when that fails, the memory stays where it is, and the next one who needs the piece asks again. */
-static ff_result allow_piece(store *s, uint32_t d, size_t index) {
+/* Access is given apart, to pieces next to each other in one call (it is the dearest of them): when that fails, the memory stays
+ * where it is, and the next one who needs the pieces asks again. */
+static ff_result allow(store *s, uint32_t d, size_t from, size_t to) {
   ff_gpu *gpu = s->gpu;
   cuda_memory_access access = {{1, gpu->devices[d].number}, 3};
-  DRIVER_TRY(gpu, MemSetAccess, s->sides[d].address + index * gpu->piece, gpu->piece, &access, 1);
-  s->sides[d].pieces[index].usable = true;
-  s->sides[d].usable++;
+  TRY(gpu_on(gpu, d));
+  DRIVER_TRY(gpu, MemSetAccess, s->sides[d].address + from * gpu->piece, (to - from) * gpu->piece, &access, 1);
+  for (size_t i = from; i < to; i++) {
+    s->sides[d].usable += !s->sides[d].pieces[i].usable;
+    s->sides[d].pieces[i].usable = true;
+  }
+  return FF_SUCCESS;
+}
+
+/* All of [from, to) that is mapped and not usable. */
+static ff_result allow_all(store *s, uint32_t d, size_t from, size_t to) {
+  const piece *pieces = s->sides[d].pieces;
+  for (size_t i = from, end; i < to; i = end) {
+    for (end = i + 1; !pieces[i].usable && end < to && pieces[end].mapped && !pieces[end].usable;) end++;
+    if (pieces[i].mapped && !pieces[i].usable) TRY(allow(s, d, i, end));
+  }
   return FF_SUCCESS;
 }
 
@@ -88,19 +104,27 @@ static ff_result map_piece(store *s, uint32_t d, size_t index, cuda_memory memor
   return FF_SUCCESS;
 }
 
-static ff_result unmap_piece(store *s, uint32_t d, size_t index) {
+static void forget_piece(store *s, uint32_t d, size_t index) {
   ff_gpu *gpu = s->gpu;
   store_side *side = &s->sides[d];
-  uint64_t begin = index * gpu->piece;
-  DRIVER_TRY(gpu, MemUnmap, side->address + begin, gpu->piece);
-  spans_remove(&side->valid, begin, begin + gpu->piece);
-  history_forget(&side->history, begin, begin + gpu->piece);
   side->usable -= side->pieces[index].usable;
   side->pieces[index].mapped = side->pieces[index].usable = false;
   gpu->devices[d].resident--;
   gpu->statistics.unmapped_pieces++;
   gpu->statistics.resident_bytes -= gpu->piece;
   FF_PUSH(&gpu->devices[d].free, side->pieces[index].memory);
+}
+
+/* Pieces [from, to), all mapped, in one call. */
+static ff_result unmap(store *s, uint32_t d, size_t from, size_t to) {
+  ff_gpu *gpu = s->gpu;
+  store_side *side = &s->sides[d];
+  uint64_t begin = from * gpu->piece, end = to * gpu->piece;
+  TRY(gpu_on(gpu, d));
+  DRIVER_TRY(gpu, MemUnmap, side->address + begin, end - begin);
+  spans_remove(&side->valid, begin, end);
+  history_forget(&side->history, begin, end);
+  for (size_t i = from; i < to; i++) forget_piece(s, d, i);
   return FF_SUCCESS;
 }
 
@@ -156,8 +180,8 @@ static int by_place(const void *a, const void *b) {
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The `wanted` pieces that go first; fewer if there are no more. */
-static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, victims *out) {
+/* The `wanted` pieces that go first, fewer if there are no more; and up to `most` if nothing queued needs them. */
+static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, victims *out) {
   note_future(gpu, d);
   for (size_t i = 0; i < gpu->stores.count; i++) {
     store *s = gpu->stores.items[i];
@@ -169,6 +193,7 @@ static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, victims *out) {
   }
   compared_device = d;
   if (out->count) qsort(out->items, out->count, sizeof *out->items, compare);
+  while (wanted < most && wanted < out->count && out->items[wanted].store->sides[d].pieces[out->items[wanted].index].next == UINT64_MAX) wanted++;
   if (out->count > wanted) out->count = wanted;
   if (out->count) qsort(out->items, out->count, sizeof *out->items, by_place);
 }
@@ -181,24 +206,30 @@ static bool all_over(ff_gpu *gpu, const history *h, span bytes) {
   return true;
 }
 
-/* Pieces next to each other go in one copy. Two passes: all copies are on their way before the host waits for the first. */
+/* The victims from `i` on that lie next to each other in one store; moves i behind them. */
+static victim take_run(const victims *chosen, size_t *i, size_t *end) {
+  victim first = chosen->items[*i];
+  for (*end = first.index; *i < chosen->count && chosen->items[*i].store == first.store && chosen->items[*i].index == *end; (*i)++) (*end)++;
+  return first;
+}
+
+/* Pieces next to each other go in one copy and one call. Two passes: all copies are on their way before the host waits for the first. */
 static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
   uint64_t copied = gpu->statistics.from_gpu_bytes, valid = 0;
   bool stalled = false;
-  for (size_t i = 0, end; i < chosen->count; i = end) {
-    const victim *v = &chosen->items[i];
-    for (end = i + 1; end < chosen->count && chosen->items[end].store == v->store && chosen->items[end].index == v->index + (end - i);) end++;
-    span run = {v->index * gpu->piece, (v->index + (end - i)) * gpu->piece};
-    valid += spans_bytes(&v->store->sides[d].valid, run.begin, run.end);
-    stalled = stalled || !all_over(gpu, &v->store->sides[d].history, run);
-    TRY(transfer_save(v->store, d, run.begin, run.end));
+  size_t end;
+  for (size_t i = 0; i < chosen->count;) {
+    victim v = take_run(chosen, &i, &end);
+    span run = {v.index * gpu->piece, end * gpu->piece};
+    valid += spans_bytes(&v.store->sides[d].valid, run.begin, run.end);
+    stalled = stalled || !all_over(gpu, &v.store->sides[d].history, run);
+    TRY(transfer_save(v.store, d, run.begin, run.end));
   }
   gpu->statistics.stalls += stalled;
-  TRY(gpu_on(gpu, d));
-  for (size_t i = 0; i < chosen->count; i++) {
-    const victim *v = &chosen->items[i];
-    TRY(history_wait(gpu, &v->store->sides[d].history, v->index * gpu->piece, (v->index + 1) * gpu->piece, true));
-    TRY(unmap_piece(v->store, d, v->index));
+  for (size_t i = 0; i < chosen->count;) {
+    victim v = take_run(chosen, &i, &end);
+    TRY(history_wait(gpu, &v.store->sides[d].history, v.index * gpu->piece, end * gpu->piece, true));
+    TRY(unmap(v.store, d, v.index, end));
   }
   copied = gpu->statistics.from_gpu_bytes - copied;
   gpu->statistics.evicted_bytes += chosen->count * gpu->piece;
@@ -206,10 +237,11 @@ static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
   return FF_SUCCESS;
 }
 
-/* Frees `wanted` pieces, or as many as there are. */
+/* Frees `wanted` pieces, or as many as there are; and, while it is at it, some that nothing needs as far as is known. */
 static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t *freed) {
   victims chosen = {0};
-  choose(gpu, d, wanted, &chosen);
+  uint64_t spare = 2 * gpu->queued >= gpu->lookahead ? gpu->devices[d].budget_pieces / SPARE_SHARE : 0;
+  choose(gpu, d, wanted, wanted > spare ? wanted : spare, &chosen);
   ff_result result = evict(gpu, d, &chosen);
   *freed = chosen.count;
   free(chosen.items);
@@ -242,33 +274,71 @@ static ff_result take_memory(ff_gpu *gpu, uint32_t d, cuda_memory *memory) {
 
 static ff_result bring_piece(store *s, uint32_t d, size_t index) {
   cuda_memory memory;
-  if (!s->sides[d].pieces[index].mapped) {
-    TRY(take_memory(s->gpu, d, &memory));
-    ff_result result = gpu_on(s->gpu, d);
-    if (!result) result = map_piece(s, d, index, memory);
-    if (result) {
-      FF_PUSH(&s->gpu->devices[d].free, memory);
-      return result;
-    }
+  if (s->sides[d].pieces[index].mapped) return FF_SUCCESS;
+  TRY(take_memory(s->gpu, d, &memory));
+  ff_result result = gpu_on(s->gpu, d);
+  if (!result) result = map_piece(s, d, index, memory);
+  if (result) FF_PUSH(&s->gpu->devices[d].free, memory);
+  return result;
+}
+
+/* How far behind `to` pieces are mapped too, because what is queued needs them and there is memory: one call gives access to all. */
+static size_t map_ahead(store *s, uint32_t d, size_t to) {
+  const device *dev = &s->gpu->devices[d];
+  size_t end = to;
+  while (end < s->piece_count && end - to < MAPPED_AHEAD && dev->free.count && !s->sides[d].pieces[end].mapped && s->sides[d].pieces[end].next != UINT64_MAX)
+    if (bring_piece(s, d, end++)) break;
+  return end;
+}
+
+static ff_result bring(const need *n, uint32_t d, bool future) {
+  store *s = n->store;
+  span pieces = piece_range(s->gpu, n->bytes);
+  if (n->bytes.begin >= n->bytes.end || s->sides[d].usable == s->piece_count) return FF_SUCCESS;
+  bool mapped = false;
+  for (uint64_t i = pieces.begin; i < pieces.end; i++) {
+    mapped = mapped || !s->sides[d].pieces[i].mapped;
+    TRY(bring_piece(s, d, i));
   }
-  TRY(gpu_on(s->gpu, d));
-  return allow_piece(s, d, index);
+  return allow_all(s, d, pieces.begin, mapped && future ? map_ahead(s, d, pieces.end) : pieces.end);
 }
 
 ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
   device *dev = &gpu->devices[d];
-  uint64_t missing = memory_missing(gpu, d, needs, count), freed;
+  uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = dev->free.count + dev->budget_pieces - dev->created;
+  bool future = missing && (gpu->queued || gpu->issuing);
   TRY(gpu_on(gpu, d));
-  uint64_t there = dev->free.count + dev->budget_pieces - dev->created;
+  if (future) note_future(gpu, d);
   if (missing > there) TRY(make_room(gpu, d, missing - there, &freed));
-  for (uint32_t n = 0; n < count; n++) {
-    store_side *side = &needs[n].store->sides[d];
-    span pieces = piece_range(gpu, needs[n].bytes);
-    bool all = needs[n].bytes.begin >= needs[n].bytes.end || side->usable == needs[n].store->piece_count;
-    for (uint64_t i = pieces.begin; i < pieces.end && !all; i++)
-      if (!side->pieces[i].usable) TRY(bring_piece(needs[n].store, d, i));
+  for (uint32_t n = 0; n < count; n++) TRY(bring(&needs[n], d, future));
+  return FF_SUCCESS;
+}
+
+ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
+  device *dev = &gpu->devices[d];
+  cuda_memory_properties properties = properties_of(dev);
+  for (cuda_memory memory; dev->created < dev->budget_pieces; dev->created++) {
+    TRY(gpu_on(gpu, d));
+    DRIVER_TRY(gpu, MemCreate, &memory, gpu->piece, &properties, 0);
+    FF_PUSH(&dev->free, memory);
   }
   return FF_SUCCESS;
+}
+
+/* What nothing queued needs again goes back while the GPU runs on: when its place is wanted, nobody has to wait for the copy. */
+ff_result memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *n) {
+  const device *dev = &gpu->devices[d];
+  bool waits = n->store->host_kind == HOST_PAGEABLE || n->store->host_kind == HOST_FILE; /* the host would wait for the kernel */
+  if (waits || dev->free.count + dev->budget_pieces - dev->created > dev->budget_pieces / 2) return FF_SUCCESS;
+  span pieces = piece_range(gpu, n->bytes), run;
+  spans idle = {0};
+  note_future(gpu, d);
+  for (uint64_t i = pieces.begin; i < pieces.end; i++)
+    if (n->store->sides[d].pieces[i].next == UINT64_MAX) spans_add(&idle, i * gpu->piece, (i + 1) * gpu->piece);
+  ff_result result = FF_SUCCESS;
+  for (uint64_t at = n->bytes.begin; !result && spans_next(&idle, true, &at, n->bytes.end, &run);) result = transfer_save(n->store, d, run.begin, run.end);
+  spans_free(&idle);
+  return result;
 }
 
 ff_result memory_evict(store *s, uint32_t d) {
@@ -282,8 +352,10 @@ ff_result memory_evict(store *s, uint32_t d) {
 }
 
 ff_result memory_drop(store *s, uint32_t d) {
-  TRY(gpu_on(s->gpu, d));
-  for (size_t p = 0; p < s->piece_count; p++)
-    if (s->sides[d].pieces[p].mapped) TRY(unmap_piece(s, d, p));
+  const piece *pieces = s->sides[d].pieces;
+  for (size_t i = 0, end; i < s->piece_count; i = end) {
+    for (end = i + 1; pieces[i].mapped && end < s->piece_count && pieces[end].mapped;) end++;
+    if (pieces[i].mapped) TRY(unmap(s, d, i, end));
+  }
   return FF_SUCCESS;
 }

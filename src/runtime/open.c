@@ -44,7 +44,8 @@ static ff_result choose_piece(ff_gpu *gpu, const ff_options *o, uint64_t budget)
     TRY(gpu_on(gpu, d));
     DRIVER_TRY(gpu, MemGetAllocationGranularity, &granularity, &properties, 0);
     if (!granularity) return runtime_fail(FF_ERROR_DRIVER, "cuMemGetAllocationGranularity: 0 bytes");
-    uint64_t piece = power_at_least(o->piece ? o->piece : budget / PIECES_WANTED, granularity);
+    uint64_t wanted = budget / PIECES_WANTED < LARGEST_PIECE ? budget / PIECES_WANTED : LARGEST_PIECE;
+    uint64_t piece = power_at_least(o->piece ? o->piece : wanted, granularity);
     if (gpu->piece < piece) gpu->piece = piece;
   }
   return FF_SUCCESS;
@@ -83,6 +84,7 @@ static ff_result open_devices(ff_gpu *gpu, const ff_options *o) {
   TRY(choose_piece(gpu, o, smallest));
   for (uint32_t i = 0; i < gpu->device_count; i++) gpu->devices[i].budget_pieces = smallest / gpu->piece;
   if (smallest < gpu->piece) return runtime_fail(FF_ERROR_INVALID, "the budget of %llu bytes is less than one piece of %llu", (unsigned long long)smallest, (unsigned long long)gpu->piece);
+  for (uint32_t i = 0; o->commit && i < gpu->device_count; i++) TRY(memory_commit(gpu, i));
   return FF_SUCCESS;
 }
 

@@ -92,9 +92,14 @@ ff_result history_after(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, b
   return FF_SUCCESS;
 }
 
+/* Asks first: most of what an eviction waits for is over long since, and asking costs less than waiting. */
 ff_result history_wait(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool write) {
-  for (size_t i = 0; i < h->count; i++)
-    if ((write || h->items[i].write) && overlaps(h->items[i].bytes, begin, end)) TRY(work_wait(gpu, h->items[i].by));
+  bool over;
+  for (size_t i = 0; i < h->count; i++) {
+    if (!(write || h->items[i].write) || !overlaps(h->items[i].bytes, begin, end)) continue;
+    TRY(work_ask(gpu, h->items[i].by, &over));
+    if (!over) TRY(work_wait(gpu, h->items[i].by));
+  }
   return FF_SUCCESS;
 }
 
