@@ -156,7 +156,14 @@ typedef enum ff_trace_operation_kind {
   FF_TRACE_HOST_TOUCH,     /* range: the host reads or writes (write) managed memory; 0 bytes: such touches are recorded from here on */
   FF_TRACE_ADVISE,         /* range, number: cudaMemAdvise's advice, 1 to 6 */
   FF_TRACE_PREFETCH_RANGE, /* range: cudaMemPrefetchAsync */
-  FF_TRACE_MODULE          /* module: PTX of the launches that follow */
+  FF_TRACE_MODULE,         /* module: PTX of the launches that follow */
+  FF_TRACE_RESERVE,        /* allocation: a range of addresses without memory (cuMemAddressReserve) */
+  FF_TRACE_FREE_RESERVATION, /* mapping.address, .bytes */
+  FF_TRACE_CREATE_MEMORY,  /* allocation without an address: memory that can be mapped (cuMemCreate); .id: of such memory */
+  FF_TRACE_RELEASE_MEMORY, /* allocation.id: it goes when it is mapped nowhere any more */
+  FF_TRACE_MAP,            /* mapping (cuMemMap) */
+  FF_TRACE_UNMAP,          /* mapping.address, .bytes: of one mapping or several whole ones (cuMemUnmap); does not wait for the device */
+  FF_TRACE_SET_ACCESS      /* mapping.address, .bytes: cuMemSetAccess */
 } ff_trace_operation_kind;
 
 typedef enum ff_trace_memory {
@@ -188,6 +195,12 @@ typedef struct ff_trace_range {
   bool write;           /* HOST_TOUCH */
   int32_t device;       /* ADVISE, PREFETCH_RANGE: -1 is the CPU */
 } ff_trace_range;
+
+typedef struct ff_trace_mapping {
+  uint64_t address, bytes;
+  uint64_t offset;      /* MAP: where in the memory it begins */
+  uint32_t memory;      /* MAP: its CREATE_MEMORY's id */
+} ff_trace_mapping;
 
 typedef struct ff_trace_use { uint64_t address, bytes; } ff_trace_use;
 #define FF_TRACE_USES_MAX 64u
@@ -226,6 +239,7 @@ typedef struct ff_trace_operation {
     ff_trace_allocation allocation;
     ff_trace_copy copy;
     ff_trace_range range;
+    ff_trace_mapping mapping;
     ff_trace_module module;
     const ff_trace_launch *launch; /* when read */
   } as;

@@ -107,7 +107,7 @@ typedef struct sums {
 
 static void sum_operation(sums *s, const trace_op *op) {
   s->operations[op->kind]++;
-  if (op->kind == TRACE_OP_ALLOC) {
+  if (op->kind == TRACE_OP_ALLOC || op->kind == TRACE_OP_CREATE) {
     allocation_sum a = {.bytes = op->alloc.bytes, .memory = op->alloc.memory};
     memcpy(a.name, op->alloc.name, sizeof a.name);
     FF_PUSH(&s->allocations, a);
@@ -249,6 +249,15 @@ static void dump_operation(const trace_op *op, ff_text *out) {
     ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes: %s", memory_names[op->alloc.memory], op->alloc.address, op->alloc.bytes, op->alloc.name);
     break;
   case TRACE_OP_FREE: ff_text_add(out, "\t%#" PRIx64, op->free.address); break;
+  case TRACE_OP_RESERVE: ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes: %s", op->alloc.address, op->alloc.bytes, op->alloc.name); break;
+  case TRACE_OP_CREATE: ff_text_add(out, "\tmemory %u, %" PRIu64 " bytes: %s", op->alloc.id, op->alloc.bytes, op->alloc.name); break;
+  case TRACE_OP_RELEASE: ff_text_add(out, "\tmemory %u", op->free.id); break;
+  case TRACE_OP_MAP:
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes -> memory %u + %" PRIu64, op->map.address, op->map.bytes, op->map.memory, op->map.offset);
+    break;
+  case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+    ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes", op->map.address, op->map.bytes);
+    break;
   case TRACE_OP_COPY:
     ff_text_add(out, "\t%s %#" PRIx64 " -> %#" PRIx64 " %" PRIu64 " bytes x %" PRIu64 "%s", directions[op->copy.direction], op->copy.from, op->copy.to, op->copy.width,
                 op->copy.height, op->copy.pinned ? " pinned" : "");

@@ -98,8 +98,24 @@ cudaError_t engine_last_error(bool clear) {
 
 int engine_driver_result(cudaError_t error) { return cuda_error_to_result((int)error); }
 
-void engine_fault_locked(cudaError_t error) {
-  if (!ff_engine.sticky) ff_engine.sticky = error;
+/* Every message lives as long as the process; there are as many as resets. */
+static const char *keep_message(const char *message) {
+  static FF_VEC(char *) kept;
+  FF_PUSH(&kept, ff_strdup(message));
+  return kept.items[kept.count - 1];
+}
+
+void engine_fault_locked(cudaError_t error, const char *message) {
+  if (ff_engine.sticky) return;
+  ff_engine.sticky = error;
+  ff_engine.fault = keep_message(message);
+}
+
+const char *engine_fault_message(void) {
+  if (pthread_mutex_lock(&ff_engine.lock)) return "";
+  const char *message = ff_engine.sticky ? ff_engine.fault : NULL;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return message ? message : "";
 }
 
 cudaError_t engine_status_error(ff_status status) {
@@ -190,10 +206,12 @@ cudaError_t engine_reset(void) {
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
   engine_synchronize_device_locked();
   engine_modules_reset();
+  engine_vmm_reset();
   engine_memory_reset();
   engine_streams_reset();
   set_default_limits();
   ff_engine.sticky = cudaSuccess;
+  ff_engine.fault = NULL;
   sticky_seen = false;
   thread_error = cudaSuccess;
   engine_leave();

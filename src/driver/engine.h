@@ -59,6 +59,9 @@ ENGINE_API cudaError_t engine_return(cudaError_t error);         /* remembers a 
 ENGINE_API cudaError_t engine_last_error(bool clear);            /* cudaGetLastError (clear), cudaPeekAtLastError */
 ENGINE_API int engine_driver_result(cudaError_t error);          /* the CUresult of the same meaning */
 
+/* The message of the kernel's fault that is sticky now; "" if there is none. Lives as long as the process. */
+ENGINE_API const char *engine_fault_message(void);
+
 /* ---- modules ---- */
 
 typedef struct engine_module engine_module;
@@ -118,6 +121,8 @@ typedef struct engine_pointer {
   uint64_t address, bytes;    /* of the whole allocation */
   uint32_t id;
   unsigned flags;             /* of cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
+  exec_range range;           /* EXEC_MAPPED: address and bytes are the mapping's; EXEC_RESERVED: PAGEABLE, but its reservation's */
+  bool readable, writable;    /* by kernels and copies */
 } engine_pointer;
 
 /* `call` names the allocation in reports ("cudaMalloc"). bytes > 0. Zero-filled. cudaErrorMemoryAllocation: more than
@@ -134,6 +139,29 @@ ENGINE_API cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_
 /* cudaMemAdvise, cudaMemPrefetchAsync; device -1: the CPU. The range must lie in one managed allocation. */
 ENGINE_API cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int device);
 ENGINE_API cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t stream);
+
+/* ---- addresses and memory apart ---- */
+
+#define ENGINE_GRANULARITY (UINT64_C(2) << 20) /* of memory that is mapped, least and best */
+enum { ENGINE_ACCESS_NONE = 0, ENGINE_ACCESS_READ = 1, ENGINE_ACCESS_READ_WRITE = 3 }; /* CUmemAccess_flags */
+
+/* Whole pages of the host's; alignment 0 or a power of two; `wanted`: where it should be if that is free, or 0. */
+ENGINE_API cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
+/* cudaErrorInvalidValue: not exactly a reservation, or something is mapped in it. */
+ENGINE_API cudaError_t engine_unreserve(uint64_t address, uint64_t bytes);
+/* Memory without an address, zero-filled; `note` comes back from engine_memory_note. cudaErrorMemoryAllocation: the GPU is full. */
+ENGINE_API cudaError_t engine_memory_create(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+/* One reference less; without any and mapped nowhere it is given back. An unknown or stale handle: cudaErrorInvalidValue, here and below. */
+ENGINE_API cudaError_t engine_memory_release(uint64_t handle);
+ENGINE_API cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes);
+/* One reference more to what is mapped at the address. */
+ENGINE_API cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle);
+/* The memory's first `bytes`, in one reservation, where nothing is mapped. Kernels and copies may not use it until engine_set_access. */
+ENGINE_API cudaError_t engine_map(uint64_t address, uint64_t bytes, uint64_t handle);
+/* One mapping or several adjacent ones, each whole. Does not wait for the device. */
+ENGINE_API cudaError_t engine_unmap(uint64_t address, uint64_t bytes);
+ENGINE_API cudaError_t engine_set_access(uint64_t address, uint64_t bytes, unsigned access); /* of whole mappings, without gaps */
+ENGINE_API cudaError_t engine_get_access(uint64_t address, unsigned *access);
 
 /* ---- copies ---- */
 

@@ -8,7 +8,8 @@
  *   host       error   ok       ok                 ok
  *   device     ok      ok       ok (unified va)    error
  *
- * Every range must lie inside one allocation, from the first byte of its first row to the last byte of its last. */
+ * Every range must lie inside one allocation, from the first byte of its first row to the last byte of its last, or in
+ * mappings without a gap between them that may be read, or written. */
 #include <string.h>
 
 #include "driver/engine_internal.h"
@@ -28,7 +29,7 @@ static bool region_span(const region *r, uint64_t *span) {
 
 static bool in_arena(uint64_t address) { return address - EXEC_ARENA_BASE < EXEC_ARENA_BYTES; }
 
-static cudaError_t check_region(const region *r, engine_side side, engine_memory *memory) {
+static cudaError_t check_region(const region *r, engine_side side, bool write, engine_memory *memory) {
   uint64_t span;
   if (!r->address || !region_span(r, &span)) return cudaErrorInvalidValue;
   if ((r->height > 1 && r->pitch < r->width)) return cudaErrorInvalidPitchValue;
@@ -37,6 +38,7 @@ static cudaError_t check_region(const region *r, engine_side side, engine_memory
   if (pointer.memory == ENGINE_PAGEABLE)
     return side == ENGINE_SIDE_DEVICE || in_arena(r->address) ? cudaErrorInvalidValue : cudaSuccess;
   if (side == ENGINE_SIDE_HOST && pointer.memory == ENGINE_DEVICE) return cudaErrorInvalidValue;
+  if (pointer.range == EXEC_MAPPED) return engine_mapped_range(r->address, span, write) ? cudaSuccess : cudaErrorInvalidValue;
   uint64_t offset = r->address - pointer.address;
   if (pointer.memory == ENGINE_REGISTERED && side != ENGINE_SIDE_DEVICE) return cudaSuccess; /* host memory goes on behind it */
   return span <= pointer.bytes - offset ? cudaSuccess : cudaErrorInvalidValue;
@@ -106,8 +108,8 @@ static cudaError_t copy_locked(engine_copy copy) {
   region to = {copy.to, copy.width, copy.height, copy.depth, copy.to_pitch, copy.to_slice};
   region from = {copy.from, copy.width, copy.height, copy.depth, copy.from_pitch, copy.from_slice};
   engine_memory to_memory, from_memory;
-  cudaError_t error = check_region(&to, copy.to_side, &to_memory);
-  if (!error) error = check_region(&from, copy.from_side, &from_memory);
+  cudaError_t error = check_region(&to, copy.to_side, true, &to_memory);
+  if (!error) error = check_region(&from, copy.from_side, false, &from_memory);
   if (error) return error;
   trace_direction direction = direction_of(on_device(to_memory, copy.to_side), on_device(from_memory, copy.from_side));
   copy_slices(&copy, stream, direction, to_memory == ENGINE_PAGEABLE || from_memory == ENGINE_PAGEABLE);
@@ -164,7 +166,7 @@ static cudaError_t set_locked(engine_set set) {
   }
   engine_memory memory;
   region to = {set.to, width, set.height, set.depth, set.pitch, set.slice};
-  cudaError_t error = check_region(&to, ENGINE_SIDE_DEVICE, &memory);
+  cudaError_t error = check_region(&to, ENGINE_SIDE_DEVICE, true, &memory);
   if (error) return error;
   set_slices(&set, stream, !set.async && memory != ENGINE_DEVICE && memory != ENGINE_MANAGED);
   return cudaSuccess;

@@ -132,6 +132,7 @@ typedef struct engine_state {
   exec_memory *memory;
 
   cudaError_t sticky;
+  const char *fault;       /* its message; NULL: none */
   engine_handles handles;
   engine_stream legacy;
   engine_stream *streams;
@@ -163,7 +164,7 @@ extern engine_state ff_engine;
 cudaError_t engine_enter(void);
 cudaError_t engine_enter_now(void);
 void engine_leave(void);
-void engine_fault_locked(cudaError_t error); /* makes it sticky */
+void engine_fault_locked(cudaError_t error, const char *message); /* makes it sticky */
 
 /* Appends to the access stream (if there is one); remembers and returns the sequence. */
 uint64_t engine_append(const trace_op *op);
@@ -186,6 +187,10 @@ void engine_note_allocation(const exec_allocation *allocation, unsigned flags, e
 void engine_forget_allocation(const exec_allocation *allocation);
 engine_pointer engine_pointer_find_locked(uint64_t address);
 void engine_memory_reset(void);
+void engine_vmm_reset(void); /* unmaps, releases and gives back all there is */
+/* Is all of the range mapped, with such access, without gaps? The address is in a mapping. */
+bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write);
+bool engine_memory_fits(engine_memory memory, uint64_t bytes);
 
 /* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
 ff_status engine_parts_parse(engine_module *module, ff_error *error);

@@ -128,6 +128,10 @@ static exec_config configuration(const engine_function_info *info, const engine_
 
 static void add_use(trace_launch *traced, uint64_t address) {
   engine_pointer pointer = engine_pointer_find_locked(address);
+  if (pointer.range != EXEC_ALLOCATED) { /* somewhere in a reservation: all that is mapped in it */
+    const exec_allocation *holder = exec_memory_holder(exec_memory_find(ff_engine.memory, address));
+    pointer = (engine_pointer){.memory = ENGINE_DEVICE, .address = holder->address, .bytes = holder->bytes};
+  }
   if (pointer.memory != ENGINE_DEVICE && pointer.memory != ENGINE_MANAGED) return;
   for (uint32_t i = 0; i < traced->use_count; i++)
     if (traced->uses[i].address == pointer.address) return;
@@ -209,7 +213,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
     note_fault(info->kernel.name, fault.message);
-    engine_fault_locked(fault_error(fault.kind));
+    engine_fault_locked(fault_error(fault.kind), fault.message);
   } else if (status) {
     engine_say("%s", reason.message);
     return status == FF_INVALID ? cudaErrorInvalidConfiguration : engine_status_error(status);

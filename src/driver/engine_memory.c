@@ -63,14 +63,14 @@ void engine_forget_allocation(const exec_allocation *allocation) {
 
 /* ---- allocating ---- */
 
-static bool fits(engine_memory memory, uint64_t bytes) {
+bool engine_memory_fits(engine_memory memory, uint64_t bytes) {
   if (bytes >= EXEC_ARENA_BYTES) return false;
   if (memory != ENGINE_DEVICE) return true;
   return ff_engine.device_used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - ff_engine.device_used;
 }
 
 static cudaError_t allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
-  if (!fits(memory, bytes)) {
+  if (!engine_memory_fits(memory, bytes)) {
     session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used);
     return cudaErrorMemoryAllocation;
   }
@@ -100,7 +100,7 @@ cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags
 /* The live allocation that starts at `address` and belongs to the program; NULL otherwise. */
 static const exec_allocation *owned_at(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
-  if (!allocation || allocation->freed || allocation->address != address) return NULL;
+  if (!allocation || allocation->freed || allocation->address != address || allocation->range != EXEC_ALLOCATED) return NULL;
   return note_of(allocation).owner == ENGINE_OWNER_PROGRAM ? allocation : NULL;
 }
 
@@ -182,7 +182,9 @@ cudaError_t engine_host_unregister(void *host) {
 engine_pointer engine_pointer_find_locked(uint64_t address) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
   if (!allocation || allocation->freed) return (engine_pointer){.memory = ENGINE_PAGEABLE};
-  return (engine_pointer){.memory = memory_of(allocation->kind), .address = allocation->address, .bytes = allocation->bytes,
+  if (allocation->range == EXEC_RESERVED)
+    return (engine_pointer){.memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
+  return (engine_pointer){.range = allocation->range, .readable = exec_memory_may(allocation, false), .writable = exec_memory_may(allocation, true), .memory = memory_of(allocation->kind), .address = allocation->address, .bytes = allocation->bytes,
                           .id = allocation->id, .flags = note_of(allocation).flags};
 }
 

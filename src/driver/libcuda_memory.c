@@ -153,9 +153,20 @@ enum { /* CUpointer_attribute */
 /* A value of the attribute's own size. CUDA_ERROR_INVALID_VALUE: the attribute does not apply to this memory. */
 typedef struct pointer_value { uint64_t bits; size_t size; } pointer_value;
 
+/* Of addresses without memory only where they are is known. */
+static CUresult reserved_attribute(int attribute, const engine_pointer *range, pointer_value *out) {
+  switch (attribute) {
+    case POINTER_RANGE_START: *out = (pointer_value){range->address, 8}; return CUDA_SUCCESS;
+    case POINTER_RANGE_SIZE: *out = (pointer_value){range->bytes, 8}; return CUDA_SUCCESS;
+    case POINTER_MAPPED: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
 static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_value *out) {
   engine_pointer found = engine_pointer_find(pointer);
   bool host = found.memory == ENGINE_PINNED || found.memory == ENGINE_REGISTERED, managed = found.memory == ENGINE_MANAGED;
+  if (found.range == EXEC_RESERVED) return reserved_attribute(attribute, &found, out);
   if (found.memory == ENGINE_PAGEABLE) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
     case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_current(), 8}; return CUDA_SUCCESS;
@@ -174,7 +185,7 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
     case POINTER_MAPPED: *out = (pointer_value){1, 4}; return CUDA_SUCCESS;
     case POINTER_IPC_CAPABLE: case POINTER_RDMA_CAPABLE: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
     case POINTER_HANDLE_TYPES: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
-    case POINTER_ACCESS_FLAGS: *out = (pointer_value){3, 4}; return CUDA_SUCCESS; /* read and write */
+    case POINTER_ACCESS_FLAGS: *out = (pointer_value){found.writable ? 3 : found.readable, 4}; return CUDA_SUCCESS;
     case POINTER_MEMPOOL: *out = (pointer_value){0, 8}; return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
   }

@@ -9,6 +9,8 @@ LIBCUDA int farfaultDeclareUses(const ff_virtual_use *uses, uint32_t count) {
   return libcuda_result(engine_declare_uses(uses, count));
 }
 
+LIBCUDA const char *farfaultFault(void) { return engine_fault_message(); }
+
 LIBCUDA int farfaultHostTime(uint64_t *picoseconds) {
   LIBCUDA_TRY(libcuda_ready());
   if (!picoseconds) return CUDA_ERROR_INVALID_VALUE;

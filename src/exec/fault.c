@@ -94,6 +94,18 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
     ff_text_add(text, ", which was freed");
     return;
   }
+  if (holder && holder->range == EXEC_RESERVED) {
+    ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
+    add_allocation(text, holder);
+    ff_text_add(text, ": reserved but not mapped");
+    return;
+  }
+  if (holder && holder->range == EXEC_MAPPED && !exec_memory_may(holder, writes)) {
+    ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
+    add_allocation(text, holder);
+    ff_text_add(text, exec_memory_may(holder, false) ? ": mapped for reading only" : ": mapped without access (cuMemSetAccess gives it)");
+    return;
+  }
   if (holder && writes && holder->read_only) {
     ff_text_add(text, "\n  it is in constant memory: ");
     add_allocation(text, holder);

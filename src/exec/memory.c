@@ -10,8 +10,12 @@
  * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
  * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
  *
+ * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
+ * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that mapping
+ * and unmapping may go on for ever.
+ *
  * What always holds: every page of the arena below `high` belongs to exactly one of: a live allocation, a tombstone,
- * a free range; readable == 0 exactly for records that are not live. */
+ * a free range; readable == 0 exactly for records that are not live, reservations, and mappings without access. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -161,9 +165,33 @@ static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, 
   return true;
 }
 
-/* The oldest tombstone's range and record may be used again. */
-static void forget_tombstone(exec_memory *memory) {
-  exec_record *record = memory->tombstone[memory->tombstone_first];
+/* Takes [start, start + bytes) if all of it is free or was never used. */
+static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  uint64_t fresh;
+  if (start >= memory->high) { /* what lies between becomes free */
+    if (start > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - start) return false;
+    uint64_t before = memory->high;
+    if (!take_fresh(memory, start - before + bytes, EXEC_PAGE_BYTES, &fresh)) return false;
+    free_insert(memory, before, start - before);
+    return true;
+  }
+  for (size_t i = 0; i < memory->free.count; i++) {
+    free_range range = memory->free.items[i];
+    if (start < range.start || start - range.start > range.bytes || range.bytes - (start - range.start) < bytes) continue;
+    memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
+    memory->free.count--;
+    free_insert(memory, range.start, start - range.start);
+    free_insert(memory, start + bytes, range.start + range.bytes - (start + bytes));
+    return true;
+  }
+  return false;
+}
+
+/* The range and the record of the tombstone `number`, counted from the oldest, may be used again. */
+static void forget_tombstone(exec_memory *memory, uint32_t number) {
+  exec_record **ring = memory->tombstone, *record = ring[(memory->tombstone_first + number) % TOMBSTONES];
+  for (uint32_t i = number; i > 0; i--) /* the older ones move up */
+    ring[(memory->tombstone_first + i) % TOMBSTONES] = ring[(memory->tombstone_first + i - 1) % TOMBSTONES];
   memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
   memory->tombstone_count--;
   uint64_t start = record->info.address - EXEC_ARENA_BASE, bytes = record->reserved;
@@ -221,6 +249,7 @@ exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
 static void open_record(exec_memory *memory, exec_record *record, uint64_t address, uint64_t bytes, uint64_t reserved,
                         exec_memory_kind kind, const char *name) {
   memset(&record->info, 0, sizeof record->info);
+  record->holder = NULL;
   record->info.kind = kind;
   record->info.id = memory->next_id++;
   snprintf(record->info.name, sizeof record->info.name, "%s", name ? name : "");
@@ -244,7 +273,7 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
   pthread_mutex_lock(&memory->lock);
   bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
   while (!found && memory->tombstone_count) {
-    forget_tombstone(memory);
+    forget_tombstone(memory, 0);
     found = take_free(memory, reserved, alignment, &start);
   }
   if (found) {
@@ -265,20 +294,27 @@ static void close_record(exec_memory *memory, exec_record *record) {
   __atomic_store_n(&record->readable, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
   record->info.freed = true;
-  memory->live[record->info.kind] -= record->info.bytes;
+  if (record->info.range == EXEC_ALLOCATED) memory->live[record->info.kind] -= record->info.bytes;
+}
+
+/* Empty memory of the host's in a part of the arena; with PROT_NONE only its addresses. */
+static bool host_map(uint64_t address, uint64_t bytes, int protection) {
+  return mmap((void *)address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
   exec_record *record = exec_memory_record(memory, address);
-  if (!record || record->info.freed || record->info.address != address || record->info.kind == EXEC_MEMORY_REGISTERED) {
+  if (!record || record->info.freed || record->info.address != address || record->info.kind == EXEC_MEMORY_REGISTERED ||
+      record->info.range == EXEC_MAPPED) {
     status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
                      record && record->info.freed && record->info.address == address ? " (it was freed before)" : "");
   } else {
     close_record(memory, record);
-    if (madvise((void *)address, record->reserved, MADV_DONTNEED)) memset((void *)address, 0, record->reserved);
-    if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory);
+    if (record->info.range == EXEC_RESERVED) host_map(address, record->reserved, PROT_READ | PROT_WRITE);
+    else if (madvise((void *)address, record->reserved, MADV_DONTNEED)) memset((void *)address, 0, record->reserved);
+    if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
     memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
   }
   pthread_mutex_unlock(&memory->lock);
@@ -293,6 +329,128 @@ void exec_memory_protect(const exec_allocation *allocation) {
 
 void exec_memory_exempt(const exec_allocation *allocation) {
   ((exec_record *)(uintptr_t)allocation)->info.exempt = true;
+}
+
+/* ---- reservations and mappings ---- */
+
+/* Tombstones do not keep the program from a place that it asks for. */
+static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  for (uint32_t i = memory->tombstone_count; i-- > 0;) {
+    const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
+    uint64_t at = record->info.address - EXEC_ARENA_BASE;
+    if (at < start + bytes && start < at + record->reserved) forget_tombstone(memory, i);
+  }
+}
+
+static bool take_wanted(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *start) {
+  *start = wanted - EXEC_ARENA_BASE;
+  if (!wanted || wanted < EXEC_ARENA_BASE || *start >= EXEC_ARENA_BYTES || wanted % alignment) return false;
+  forget_tombstones_in(memory, *start, bytes);
+  return take_at(memory, *start, bytes);
+}
+
+ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, const char *name,
+                              const exec_allocation **reservation, ff_error *error) {
+  if (alignment < LARGE_BYTES) alignment = LARGE_BYTES;
+  if (!bytes || (alignment & (alignment - 1))) return ff_fail(error, FF_INVALID, "no reservation of %" PRIu64 " bytes, aligned to %" PRIu64, bytes, alignment);
+  if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
+    return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
+  uint64_t reserved = round_up(bytes, LARGE_BYTES), start = 0;
+  pthread_mutex_lock(&memory->lock);
+  bool found = take_wanted(memory, reserved, alignment, wanted, &start) || take_free(memory, reserved, alignment, &start) ||
+               take_fresh(memory, reserved, alignment, &start);
+  while (!found && memory->tombstone_count) {
+    forget_tombstone(memory, 0);
+    found = take_free(memory, reserved, alignment, &start);
+  }
+  if (found && !host_map(EXEC_ARENA_BASE + start, reserved, PROT_NONE)) {
+    free_insert(memory, start, reserved);
+    found = false;
+  }
+  if (found) {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, EXEC_ARENA_BASE + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
+    memory->live[EXEC_MEMORY_DEVICE] -= bytes; /* addresses are no memory */
+    record->info.range = EXEC_RESERVED;
+    record->readable = record->writable = 0;
+    table_set(memory, start, reserved, record);
+    *reservation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  char text[32];
+  return found ? FF_OK : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+}
+
+/* The reservation that has all of the range, with no mapping in it; NULL: there is none. */
+static exec_record *unmapped(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  exec_record *holder = exec_memory_record(memory, address);
+  if (!holder || holder->info.freed || holder->info.range != EXEC_RESERVED) return NULL;
+  if (bytes > holder->info.bytes - (address - holder->info.address)) return NULL;
+  for (uint64_t at = address; at - address < bytes; at = (at / LARGE_BYTES + 1) * LARGE_BYTES)
+    if (exec_memory_record(memory, at) != holder) return NULL;
+  return exec_memory_record(memory, address + bytes - 1) == holder ? holder : NULL;
+}
+
+ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset, uint64_t handle, const char *name,
+                          const exec_allocation **mapping, ff_error *error) {
+  if (!bytes || (address | bytes) % LARGE_BYTES) return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *holder = unmapped(memory, address, bytes);
+  if (!holder) {
+    status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
+  } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, (off_t)offset) == MAP_FAILED) {
+    status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
+  } else {
+    madvise((void *)address, bytes, MADV_DONTFORK); /* a child would share it; on a GPU it could not touch it at all */
+    exec_record *record = new_record(memory);
+    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
+    memory->live[EXEC_MEMORY_DEVICE] -= bytes;
+    memory->next_id--; /* it has the reservation's number */
+    record->info.id = holder->info.id;
+    record->info.range = EXEC_MAPPED;
+    record->info.memory = handle;
+    record->holder = holder;
+    record->readable = record->writable = 0;
+    table_set(memory, address - EXEC_ARENA_BASE, bytes, record);
+    *mapping = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error) {
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *record = exec_memory_record(memory, address);
+  if (!record || record->info.range != EXEC_MAPPED || record->info.address != address) {
+    status = ff_fail(error, FF_NOT_FOUND, "no mapping starts at 0x%" PRIx64, address);
+  } else if (!host_map(address, record->reserved, PROT_NONE)) {
+    status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
+  } else {
+    table_set(memory, address - EXEC_ARENA_BASE, record->reserved, record->holder);
+    close_record(memory, record);
+    record->info.bytes = 0;
+    FF_PUSH(&memory->spare, record);
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write) {
+  exec_record *record = (exec_record *)(uintptr_t)mapping; /* info is its first member */
+  __atomic_store_n(&record->writable, write ? mapping->bytes : 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->readable, read ? mapping->bytes : 0, __ATOMIC_RELEASE);
+}
+
+const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {
+  const exec_record *record = (const exec_record *)allocation;
+  return record->holder ? &record->holder->info : allocation;
+}
+
+bool exec_memory_may(const exec_allocation *allocation, bool write) {
+  const exec_record *record = (const exec_record *)allocation;
+  return write ? record->writable != 0 : record->readable != 0;
 }
 
 /* ---- host memory ---- */

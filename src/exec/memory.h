@@ -30,10 +30,14 @@
 
 typedef enum exec_memory_kind { EXEC_MEMORY_DEVICE, EXEC_MEMORY_MANAGED, EXEC_MEMORY_PINNED, EXEC_MEMORY_REGISTERED } exec_memory_kind;
 
+typedef enum exec_range { EXEC_ALLOCATED, EXEC_RESERVED, EXEC_MAPPED } exec_range;
+
 typedef struct exec_allocation {
   uint64_t address, bytes;
   exec_memory_kind kind;
-  uint32_t id;      /* from 1, in order of allocation, never reused */
+  exec_range range;
+  uint32_t id;      /* from 1, in order of allocation, never reused; a mapping has its reservation's */
+  uint64_t memory;  /* a mapping's: what the caller gave for its memory */
   bool freed;
   bool read_only;   /* .const variables: a kernel's store is a fault */
   bool exempt;      /* module variables, parameters, the heap: launches do not declare their use */
@@ -53,6 +57,21 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
 /* Makes existing host memory visible to kernels (cudaHostRegister), and takes it back. */
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error);
 ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error);
+
+/* Addresses without memory, multiples of 2 MiB; from `wanted` on if that is not 0 and free. Released by exec_memory_release. */
+ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, const char *name,
+                              const exec_allocation **reservation, ff_error *error);
+/* Maps whole pages of a reservation, none of which is mapped (FF_INVALID), to `file` from `offset` on. `handle`: for .memory.
+ * FF_NO_MEMORY: the host cannot. *mapping stays valid until it is unmapped. Nothing may run on the device meanwhile. */
+ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset, uint64_t handle, const char *name,
+                          const exec_allocation **mapping, ff_error *error);
+/* FF_NOT_FOUND: no mapping starts there. Leaves no trace of it. */
+ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error);
+/* What kernels may do with a mapping from now on. */
+void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write);
+/* A mapping's reservation; anything else itself. */
+const exec_allocation *exec_memory_holder(const exec_allocation *allocation);
+bool exec_memory_may(const exec_allocation *allocation, bool write); /* be read, be written, by kernels and copies */
 
 /* The allocation (live or freed) that holds `address`, else NULL. */
 const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address);

@@ -12,6 +12,7 @@ typedef struct exec_record {
   exec_allocation info;        /* first: &record->info is the public handle */
   uint64_t readable, writable; /* bytes that may be read, written: 0 when freed; writable is 0 for constants */
   uint64_t reserved;           /* bytes of the arena, whole pages */
+  struct exec_record *holder;  /* a mapping's reservation */
 } exec_record;
 
 /* The record (live or freed) that holds `address`, else NULL. No lock. */

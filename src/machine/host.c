@@ -7,7 +7,7 @@
  * simulation run beside the execution and frees the access stream early. A synchronisation runs the device until its
  * condition holds.
  *
- *     host clock: += api_us, launch_us, malloc_us, link_copy_us (explicit copies under MANAGER_PROGRAM)
+ *     host clock: += api_us, launch_us, malloc_us, map_us ... (mapping.c), link_copy_us (explicit copies under MANAGER_PROGRAM)
  *                 = max(clock, condition) + sync_us for synchronisations */
 #include <math.h>
 #include <stdarg.h>
@@ -23,13 +23,13 @@ void sim_fail(sim *s, const char *format, ...) {
   s->failed = true;
 }
 
-static void spend(sim *s, ps cost) {
+void host_spend(sim *s, ps cost) {
   s->host += cost;
   s->counters.host_api_ps += cost;
   run_until(s, s->host);
 }
 
-void host_spend_call(sim *s) { spend(s, s->t.api); }
+void host_spend_call(sim *s) { host_spend(s, s->t.api); }
 
 static void wait_until(sim *s, ps time) {
   if (time <= s->host) return;
@@ -44,7 +44,7 @@ static void wait_for_node(sim *s, node *n) {
   queue_release(s, n);
 }
 
-static void wait_for_device(sim *s) {
+void host_wait_for_device(sim *s) {
   run_all(s);
   wait_until(s, s->device_end);
 }
@@ -69,7 +69,7 @@ static bool block_used(const sim *s, uint64_t block) { /* by any allocation that
 }
 
 /* GPU memory for all of an allocation which is not mapped now: its pages, or the blocks that no other one is in. */
-static uint64_t memory_for(const sim *s, uint64_t address, uint64_t bytes) {
+uint64_t host_memory_for(const sim *s, uint64_t address, uint64_t bytes) {
   if (!s->manager->whole_blocks || !bytes) return page_bytes_of(address, bytes);
   uint64_t first = address >> PAGER_CHUNK_SHIFT, last = (address + bytes - 1) >> PAGER_CHUNK_SHIFT;
   uint64_t blocks = last - first + 1 - block_used(s, first) - (last != first && block_used(s, last));
@@ -86,45 +86,55 @@ static void grow_memory(sim *s, uint64_t mapped) {
   s->gpu_memory = share;
 }
 
-static void allocate(sim *s, const trace_op *op) {
-  spend(s, s->t.malloc);
-  if (s->failed) return;
-  record_sample(s, s->host);
-  bool counted = lives_on_gpu(op->alloc.memory);
-  uint64_t bytes = memory_for(s, op->alloc.address, op->alloc.bytes);
-  if (counted) grow_memory(s, s->mapped + bytes);
-  if (counted && s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
+bool host_take_memory(sim *s, uint64_t bytes, uint64_t raw, const char *name) {
+  grow_memory(s, s->mapped + bytes);
+  if (s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
     char wanted[32], there[32];
     ff_format_bytes(s->mapped + bytes, wanted, sizeof wanted);
     ff_format_bytes(s->gpu_memory, there, sizeof there);
     run_all(s);
     sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
-             "manager that moves pages", s->manager->name, op->alloc.name, wanted, there);
-    return;
+             "manager that moves pages", s->manager->name, name, wanted, there);
+    return false;
   }
+  s->mapped += bytes;
+  s->mapped_raw += raw;
+  if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;
+  return true;
+}
+
+void host_give_memory(sim *s, uint64_t bytes, uint64_t raw) {
+  s->mapped -= bytes;
+  s->mapped_raw -= raw;
+}
+
+static void allocate(sim *s, const trace_op *op) {
+  host_spend(s, s->t.malloc);
+  if (s->failed) return;
+  record_sample(s, s->host);
+  bool counted = lives_on_gpu(op->alloc.memory);
+  uint64_t bytes = host_memory_for(s, op->alloc.address, op->alloc.bytes);
+  if (counted && !host_take_memory(s, bytes, op->alloc.bytes, op->alloc.name)) return;
   uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
+  if (!index && counted) host_give_memory(s, bytes, op->alloc.bytes);
   if (!index || !counted) return;
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
   s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
-  s->mapped += bytes;
-  s->mapped_raw += op->alloc.bytes;
-  if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;
   hints_allocated(s, op);
 }
 
 /* As cudaFree, it waits for the device. */
 static void release(sim *s, const trace_op *op) {
-  wait_for_device(s);
-  spend(s, s->t.malloc);
+  host_wait_for_device(s);
+  host_spend(s, s->t.malloc);
   uint32_t index = s->failed ? 0 : pager_allocation_at(s->pager, op->free.address);
-  if (!index) return;
+  if (!index || s->pager->allocations.items[index].mapping) return;
   pager_allocation a = s->pager->allocations.items[index];
   record_released(s, a.owner, s->host);
   hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
   if (!lives_on_gpu(a.kind)) return;
-  s->mapped -= memory_for(s, a.address, a.bytes);
-  s->mapped_raw -= a.bytes;
+  host_give_memory(s, host_memory_for(s, a.address, a.bytes), a.bytes);
 }
 
 /* ---- work for streams ---- */
@@ -179,7 +189,7 @@ static void enqueue(sim *s, const trace_op *op) {
 /* Under MANAGER_PROGRAM written managed allocations come back while the host waits. */
 static void synchronised(sim *s) {
   wait_until(s, transfer_managed_out(s, s->host));
-  spend(s, s->t.sync);
+  host_spend(s, s->t.sync);
 }
 
 static void synchronise_stream(sim *s, uint32_t number) {
@@ -199,7 +209,7 @@ static void synchronise_event(sim *s, uint32_t number) {
 static void touch(sim *s, const trace_op *op) {
   s->touches_recorded = true;
   if (s->failed || !op->touch.bytes) return; /* of nothing: says only that touches are recorded */
-  if (!is_paged(s)) wait_for_device(s);
+  if (!is_paged(s)) host_wait_for_device(s);
   wait_until(s, transfer_touch(s, op, s->host));
   hints_touched(s, op);
 }
@@ -207,7 +217,7 @@ static void touch(sim *s, const trace_op *op) {
 static void prefetch_hinted(sim *s, const trace_op *launch) {
   trace_op prefetch;
   while (!s->failed && hints_launch(s, launch, &prefetch)) {
-    spend(s, s->t.api);
+    host_spend(s, s->t.api);
     enqueue(s, &prefetch);
   }
 }
@@ -217,44 +227,46 @@ void host_process(sim *s, const trace_op *op) {
   case TRACE_OP_ALLOC: allocate(s, op); break;
   case TRACE_OP_FREE: release(s, op); break;
   case TRACE_OP_COPY:
-    spend(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
+    host_spend(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
     enqueue(s, op);
     hints_touched(s, op);
     break;
   case TRACE_OP_LAUNCH:
     prefetch_hinted(s, op);
-    spend(s, s->t.launch_call);
+    host_spend(s, s->t.launch_call);
     enqueue(s, op);
     break;
   case TRACE_OP_SET:
   case TRACE_OP_PREFETCH:
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:
-    spend(s, s->t.api);
+    host_spend(s, s->t.api);
     enqueue(s, op);
     break;
   case TRACE_OP_STREAM_CREATE:
-    spend(s, s->t.api);
+    host_spend(s, s->t.api);
     stream_find(s, op->stream)->non_blocking = op->stream_create.flags & TRACE_STREAM_NON_BLOCKING;
     if (s->streams.count > 2) s->one_stream = false; /* the legacy default stream is always there */
     break;
   case TRACE_OP_STREAM_DESTROY:
-    spend(s, s->t.api);
+    host_spend(s, s->t.api);
     stream_destroy(s, op->stream);
     break;
   case TRACE_OP_SYNC_STREAM: synchronise_stream(s, op->stream); break;
   case TRACE_OP_SYNC_EVENT: synchronise_event(s, op->event.event); break;
   case TRACE_OP_SYNC_DEVICE:
-    wait_for_device(s);
+    host_wait_for_device(s);
     synchronised(s);
     break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
-  case TRACE_OP_HOST: spend(s, s->t.api); break;
+  case TRACE_OP_HOST: host_spend(s, s->t.api); break;
   case TRACE_OP_ADVISE:
-    spend(s, s->t.api);
+    host_spend(s, s->t.api);
     if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, op->hint.device);
     break;
   case TRACE_OP_MODULE: break;
+  case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS: mapping_process(s, op); break;
   case TRACE_OP_END: run_all(s); break;
   }
   s->host_times[op->sequence % HOST_TIMES] = s->host;

@@ -83,3 +83,12 @@ bool lru_remove(lru *t, uint64_t key) {
   *bucket = index;
   return true;
 }
+
+uint32_t lru_remove_range(lru *t, uint64_t first, uint64_t last) {
+  uint32_t removed = 0;
+  for (uint32_t i = t->count; i > 0; i--) { /* what moves into a hole was looked at before */
+    uint64_t key = t->entries[i].key;
+    if (key >= first && key <= last) removed += lru_remove(t, key);
+  }
+  return removed;
+}

@@ -101,6 +101,7 @@ typedef struct lru {
 void lru_init(lru *table, arena *a, uint64_t capacity);
 lru_entry *lru_find(lru *table, uint64_t key);            /* and makes it the youngest; NULL: absent */
 lru_entry *lru_insert(lru *table, uint64_t key, ps ready); /* key must be absent; the oldest goes if it is full. NULL: it has no entries */
+uint32_t lru_remove_range(lru *table, uint64_t first, uint64_t last); /* all keys from first to last; how many */
 bool lru_remove(lru *table, uint64_t key);                /* false: it was not there */
 
 /* A set-associative cache of 128-byte lines in four sectors, LRU. */
@@ -143,6 +144,7 @@ typedef struct timing {
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
   ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync, malloc;
+  ps reserve, create, release, map, unmap, set_access;
   double h2d_per_byte, d2h_per_byte, host_per_byte, dram_per_byte; /* picoseconds */
 } timing;
 
@@ -275,6 +277,9 @@ typedef struct hinted {         /* an allocation that is to be prefetched */
   bool away;                    /* it has not come since the host had it last */
 } hinted;
 
+typedef struct created_memory { uint32_t id, mappings; uint64_t bytes; bool released, used; } created_memory; /* used: was mapped once */
+typedef struct reserved_range { uint64_t address, bytes; uint32_t id, owner; } reserved_range;
+
 struct sim {
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
@@ -344,6 +349,8 @@ struct sim {
   sim_counters *segment_kernel; /* segments: for which something is fetched now; NULL: nothing is */
   sim_hints hints;              /* given from outside; and what of them is prefetched and alive */
   FF_VEC(hinted) prefetched;
+  FF_VEC(created_memory) created;  /* by id */
+  FF_VEC(reserved_range) reserved; /* by address */
   bool touches_recorded;        /* the program says when the host touches managed memory */
   uint64_t mapped, mapped_raw;  /* bytes of device and managed memory: in whole pages (or blocks, if it is handed out so), and as asked for */
   bool failed;
@@ -396,6 +403,7 @@ ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, 
 /* tlb.c: translation and page walks. */
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
+void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes);  /* all translations of it, where pages do not move */
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown in all SMs */
 void tlb_clean(sim *s, uint64_t address, const pager_unit *unit); /* its page is no longer dirty, and entries say that it is */
 void tlb_init(sim *s, uint64_t unit_bytes); /* also the shape of the page table */
@@ -462,6 +470,14 @@ void hints_touched(sim *s, const trace_op *op);    /* a copy, or a touch of the 
 bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch);
 
 /* host.c */
+void host_spend(sim *s, ps cost);                  /* host time; the device goes on meanwhile */
+void host_wait_for_device(sim *s);
+uint64_t host_memory_for(const sim *s, uint64_t address, uint64_t bytes); /* that a range takes which is not mapped now */
+/* GPU memory for `name`, also as the program counts it; false: there is none, and the simulation has failed. */
+bool host_take_memory(sim *s, uint64_t bytes, uint64_t raw, const char *name);
+void host_give_memory(sim *s, uint64_t bytes, uint64_t raw);
+/* Addresses and memory apart: TRACE_OP_RESERVE and those behind it (mapping.c). */
+void mapping_process(sim *s, const trace_op *op);
 void host_spend_call(sim *s);                      /* the cost of a CUDA call that does not wait */
 void host_process(sim *s, const trace_op *op);
 void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -20,15 +20,24 @@ static bool is_launch(const node *n) { return n->op.kind == TRACE_OP_LAUNCH; }
 /* Pinned memory is declared too, but never moves. */
 static bool can_move(const pager_allocation *a) { return a->live && (a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED); }
 
-void segments_declare(sim *s, node *n) {
-  if (!s->manager->segments || !is_launch(n)) return;
-  for (uint32_t i = 0; i < n->op.launch->use_count; i++) {
-    uint32_t index = pager_allocation_at(s->pager, n->op.launch->uses[i].address);
-    if (!index || !can_move(&s->pager->allocations.items[index])) continue;
-    if (sim_hints_undeclare(&s->hints, s->allocations.items[s->pager->allocations.items[index].owner]->id, n->op.launch->kernel_index)) continue;
+/* An allocation, or what is mapped in a reservation. */
+static void declare_use(sim *s, node *n, trace_use use) {
+  const pager *p = s->pager;
+  for (size_t at = pager_first_behind(p, use.address); at < p->by_address.count; at++) {
+    uint32_t index = p->by_address.items[at];
+    const pager_allocation *a = &p->allocations.items[index];
+    if (a->address < use.address) continue;
+    if (a->address >= use.address + use.bytes) break;
+    if (a->address != use.address && !a->mapping) continue;
+    if (!can_move(a) || sim_hints_undeclare(&s->hints, s->allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
     FF_PUSH(&n->uses, index);
     pager_declare(s->pager, index, true);
   }
+}
+
+void segments_declare(sim *s, node *n) {
+  if (!s->manager->segments || !is_launch(n)) return;
+  for (uint32_t i = 0; i < n->op.launch->use_count; i++) declare_use(s, n, n->op.launch->uses[i]);
   FF_PUSH(&s->ahead, n->index);
   if (s->now < s->host) s->now = s->host; /* all events up to then are over */
   segments_idle(s);

@@ -29,6 +29,8 @@ const sim_manager *sim_managers(uint32_t *count) {
 
 static ps microseconds(double us) { return (ps)llround(us * 1e6); }
 
+static ps mapping_time(const machine_spec *spec, double us) { return microseconds(us > 0 ? us : spec->malloc_us); }
+
 static void timing_init(timing *t, const machine_spec *spec) {
   double cycle = 1e6 / spec->clock_mhz, dram_cycle = 1e6 / spec->dram_clock_mhz;
   ps l2 = (ps)llround(spec->l2_latency * cycle), tlb = (ps)llround(spec->tlb_miss_latency * cycle);
@@ -51,7 +53,9 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .fault_batch = microseconds(spec->fault_batch_us), .fault_block = microseconds(spec->fault_block_us),
       .host_fault = microseconds(spec->host_fault_us), .managed_launch = microseconds(spec->managed_launch_us), .api = microseconds(spec->api_us),
       .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
-      .malloc = microseconds(spec->malloc_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
+      .malloc = microseconds(spec->malloc_us), .reserve = mapping_time(spec, spec->reserve_us), .create = mapping_time(spec, spec->create_us),
+      .release = mapping_time(spec, spec->release_us), .map = mapping_time(spec, spec->map_us), .unmap = mapping_time(spec, spec->unmap_us),
+      .set_access = mapping_time(spec, spec->set_access_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
       .d2h_per_byte = 1000 / spec->link_d2h_gbs, .host_per_byte = 1000 / spec->host_gbs, .dram_per_byte = 1000 / spec->dram_gbs};
   for (uint32_t n = 0; n <= 4; n++) {
     t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
@@ -246,7 +250,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items};
+                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);

@@ -180,6 +180,18 @@ void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
     shoot_down(s, tlb_key(s, a, PAGER_LEAF_LEAST, unit));
 }
 
+void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
+  uint32_t shift = s->leaf_shift[PAGER_LEAF_LEAST];
+  uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
+    s->counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
+    s->sms[i].seen_count = 0; /* an access that was held up asks again */
+  }
+  for (uint64_t i = 0; s->shared_tlb && i < s->shared_sets.by; i++) s->counters.tlb_shootdowns += lru_remove_range(&s->shared_tlb[i], first, last);
+  walk_level from = level_of(s, shift >= BLOCK_SHIFT, shift, address), to = level_of(s, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
+  lru_remove_range(&s->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+}
+
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
 void tlb_clean(sim *s, uint64_t address, const pager_unit *unit) {
   static const pager_unit alone = {.ordinal = 0};

@@ -70,6 +70,8 @@ typedef struct pager_allocation {
   trace_memory_kind kind;
   uint32_t owner;        /* the machine's number for its counters */
   bool live;
+  bool mapping;          /* of memory that has a number of its own: */
+  uint32_t memory;
   uint8_t hints;         /* of all of it */
   bool on_gpu, on_cpu;   /* MANAGER_PROGRAM, managed: whose copy is the newest */
   bool host_wrote;       /* MANAGER_PROGRAM, managed: the host may have written it since it went to the GPU */

@@ -16,6 +16,7 @@
 typedef struct live {
   uint64_t address, bytes;
   uint32_t index;          /* of the allocation */
+  bool addresses;          /* a reservation: takes no memory itself */
 } live;
 
 typedef struct reading {
@@ -23,7 +24,8 @@ typedef struct reading {
   FF_VEC(live) live;
   FF_VEC(uint64_t *) bitmaps;      /* by allocation; NULL: none */
   FF_VEC(uint64_t) last_launch;    /* by allocation: number + 1 of the last launch that touched it */
-  uint64_t bitmap_bytes, bytes_live;
+  uint64_t bitmap_bytes, bytes_live, bytes_mapped; /* mapped: in reservations, in blocks of 2 MiB */
+  bool only_addresses;     /* what is being entered is a reservation */
   const trace_launch *launch;      /* open */
   size_t kernel;                   /* of it; SIZE_MAX: not in the list */
   size_t recent;                   /* in `live`: where the last access was */
@@ -78,7 +80,7 @@ static uint64_t blocks_live(const reading *r) {
   uint64_t count = 0, next = 0;
   for (size_t i = 0; i < r->live.count; i++) {
     const live *l = &r->live.items[i];
-    if (!on_gpu(r->facts->allocations.items[l->index].memory)) continue;
+    if (l->addresses || !on_gpu(r->facts->allocations.items[l->index].memory)) continue;
     uint64_t first = l->address / BLOCK, end = (l->address + l->bytes - 1) / BLOCK + 1;
     if (first < next) first = next;
     if (first < end) count += end - first;
@@ -88,8 +90,8 @@ static uint64_t blocks_live(const reading *r) {
 }
 
 static void measure_footprint(reading *r) {
-  uint64_t blocks = blocks_live(r) * BLOCK;
-  if (r->bytes_live > r->facts->footprint) r->facts->footprint = r->bytes_live;
+  uint64_t blocks = blocks_live(r) * BLOCK + r->bytes_mapped, bytes = r->bytes_live + r->bytes_mapped;
+  if (bytes > r->facts->footprint) r->facts->footprint = bytes;
   if (blocks > r->facts->footprint_blocks) r->facts->footprint_blocks = blocks;
 }
 
@@ -113,14 +115,14 @@ static void allocated(reading *r, const trace_op *op) {
   take_name(a.name, sizeof a.name, op->alloc.name);
   uint64_t *bitmap = make_bitmap(r, a.pages);
   if (!bitmap) a.pages = 0;
-  live l = {address, bytes, (uint32_t)r->facts->allocations.count};
+  live l = {address, bytes, (uint32_t)r->facts->allocations.count, r->only_addresses};
   FF_PUSH(&r->facts->allocations, a);
   FF_PUSH(&r->bitmaps, bitmap);
   FF_PUSH(&r->last_launch, 0);
   FF_PUSH(&r->live, l);
   memmove(&r->live.items[at + 1], &r->live.items[at], (r->live.count - 1 - at) * sizeof l);
   r->live.items[at] = l;
-  if (!on_gpu(a.memory)) return;
+  if (!on_gpu(a.memory) || r->only_addresses) return;
   r->facts->managed = r->facts->managed || a.memory == TRACE_MEMORY_MANAGED;
   r->bytes_live += bytes;
   measure_footprint(r);
@@ -129,9 +131,21 @@ static void allocated(reading *r, const trace_op *op) {
 static void freed(reading *r, uint64_t address) {
   size_t at = behind(r, address);
   if (at == r->live.count || r->live.items[at].address != address) return;
-  if (on_gpu(r->facts->allocations.items[r->live.items[at].index].memory)) r->bytes_live -= r->live.items[at].bytes;
+  if (!r->live.items[at].addresses && on_gpu(r->facts->allocations.items[r->live.items[at].index].memory)) r->bytes_live -= r->live.items[at].bytes;
   r->live.count--;
   memmove(&r->live.items[at], &r->live.items[at + 1], (r->live.count - at) * sizeof *r->live.items);
+}
+
+/* A reservation counts as an allocation, but only what is mapped in it takes memory. */
+static void reserved(reading *r, const trace_op *op) {
+  r->only_addresses = true;
+  allocated(r, op);
+  r->only_addresses = false;
+}
+
+static void mapped(reading *r, uint64_t bytes) {
+  r->bytes_mapped = bytes > UINT64_MAX - r->bytes_mapped ? UINT64_MAX : r->bytes_mapped + bytes;
+  measure_footprint(r);
 }
 
 static void host_uses(reading *r, uint64_t address) {
@@ -220,6 +234,10 @@ static void operation(reading *r, const trace_op *op) {
   switch (op->kind) {
   case TRACE_OP_ALLOC: allocated(r, op); break;
   case TRACE_OP_FREE: freed(r, op->free.address); break;
+  case TRACE_OP_RESERVE: reserved(r, op); break;
+  case TRACE_OP_UNRESERVE: freed(r, op->map.address); break;
+  case TRACE_OP_MAP: mapped(r, op->map.bytes); break;
+  case TRACE_OP_UNMAP: r->bytes_mapped -= op->map.bytes < r->bytes_mapped ? op->map.bytes : r->bytes_mapped; break;
   case TRACE_OP_LAUNCH: launched(r, op->launch); break;
   case TRACE_OP_HOST_TOUCH:
     if (op->touch.bytes) host_uses(r, op->touch.address);

@@ -14,7 +14,9 @@ const char *operation_kind_name(trace_op_kind kind) {
       [TRACE_OP_EVENT_RECORD] = "record event", [TRACE_OP_STREAM_WAIT] = "stream waits for event",
       [TRACE_OP_SYNC_STREAM] = "synchronise stream", [TRACE_OP_SYNC_EVENT] = "synchronise event",
       [TRACE_OP_SYNC_DEVICE] = "synchronise device", [TRACE_OP_HOST] = "host call", [TRACE_OP_HOST_TOUCH] = "host touch",
-      [TRACE_OP_ADVISE] = "advise", [TRACE_OP_PREFETCH] = "prefetch", [TRACE_OP_MODULE] = "module", [TRACE_OP_END] = "end"};
+      [TRACE_OP_ADVISE] = "advise", [TRACE_OP_PREFETCH] = "prefetch", [TRACE_OP_MODULE] = "module",
+      [TRACE_OP_RESERVE] = "reserve", [TRACE_OP_UNRESERVE] = "free reservation", [TRACE_OP_CREATE] = "create memory",
+      [TRACE_OP_RELEASE] = "release memory", [TRACE_OP_MAP] = "map", [TRACE_OP_UNMAP] = "unmap", [TRACE_OP_SET_ACCESS] = "set access", [TRACE_OP_END] = "end"};
   return (size_t)kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "?";
 }
 
@@ -85,14 +87,20 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
   pack_byte(to, (uint8_t)(op->kind | (op->blocking ? BLOCKING : 0)));
   pack_number(to, op->stream);
   switch (op->kind) {
-  case TRACE_OP_ALLOC:
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE:
     pack_number(to, op->alloc.address);
     pack_number(to, op->alloc.bytes);
     pack_byte(to, (uint8_t)(op->alloc.memory | op->alloc.initialised << 2));
     pack_number(to, op->alloc.id);
     put_text(to, op->alloc.name, strnlen(op->alloc.name, sizeof op->alloc.name));
     break;
-  case TRACE_OP_FREE:
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+    pack_number(to, op->map.address);
+    pack_number(to, op->map.bytes);
+    pack_number(to, op->map.offset);
+    pack_number(to, op->map.memory);
+    break;
+  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
     pack_number(to, op->free.address);
     pack_number(to, op->free.id);
     break;
@@ -280,8 +288,14 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
   op->blocking = kind & BLOCKING;
   op->stream = take32(&t);
   switch (op->kind) {
-  case TRACE_OP_ALLOC: take_alloc(&t, op); break;
-  case TRACE_OP_FREE:
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE: take_alloc(&t, op); break;
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+    op->map.address = take_address(&t);
+    op->map.bytes = take_bytes(&t, op->map.address);
+    op->map.offset = take_address(&t);
+    op->map.memory = take32(&t);
+    break;
+  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
     op->free.address = take_address(&t);
     op->free.id = take32(&t);
     break;

@@ -20,7 +20,7 @@
 /* Kinds and limits are the same numbers on both sides. */
 _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_EXIT == (int)TRACE_EXIT, "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS && FF_TRACE_STREAMING == TRACE_STREAMING, "accesses");
-_Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH && FF_TRACE_MODULE == (int)TRACE_OP_MODULE, "operations");
+_Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH && FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_SET_ACCESS == (int)TRACE_OP_SET_ACCESS, "operations");
 _Static_assert(FF_TRACE_MEMORY_HOST == (int)TRACE_MEMORY_HOST && FF_TRACE_ON_HOST == (int)TRACE_H2H, "kinds of memory, directions");
 _Static_assert(FF_TRACE_USES_MAX == TRACE_USES_MAX && FF_TRACE_LINES_MAX == PACK_LINES_MAX && FF_TRACE_FORMAT == TRACE_FILE_VERSION, "limits");
 _Static_assert(FF_TRACE_LANES == TRACE_LANES && FF_TRACE_LINE_BYTES == TRACE_LINE_BYTES && FF_TRACE_SECTOR_BYTES == TRACE_SECTOR_BYTES, "sizes");
@@ -160,8 +160,14 @@ static const char *take_copy(trace_op *op, const ff_trace_copy *c) {
 static const char *take_operation(trace_op *op, const ff_trace_operation *from) {
   *op = (trace_op){.kind = (trace_op_kind)from->kind, .stream = from->stream, .blocking = from->blocking};
   switch (from->kind) {
-  case FF_TRACE_ALLOCATE: return take_allocation(op, &from->as.allocation);
-  case FF_TRACE_FREE:
+  case FF_TRACE_ALLOCATE: case FF_TRACE_RESERVE: case FF_TRACE_CREATE_MEMORY: return take_allocation(op, &from->as.allocation);
+  case FF_TRACE_MAP: case FF_TRACE_UNMAP: case FF_TRACE_SET_ACCESS: case FF_TRACE_FREE_RESERVATION:
+    op->map.address = from->as.mapping.address;
+    op->map.bytes = from->as.mapping.bytes;
+    op->map.offset = from->as.mapping.offset;
+    op->map.memory = from->as.mapping.memory;
+    return NULL;
+  case FF_TRACE_FREE: case FF_TRACE_RELEASE_MEMORY:
     op->free.address = from->as.allocation.address;
     op->free.id = from->as.allocation.id;
     return NULL;
@@ -405,11 +411,14 @@ static void give_operation(ff_trace_reader *r, const trace_op *from) {
   ff_trace_operation *to = &r->operation;
   *to = (ff_trace_operation){.kind = (ff_trace_operation_kind)from->kind, .stream = from->stream, .blocking = from->blocking, .sequence = from->sequence};
   switch (from->kind) {
-  case TRACE_OP_ALLOC:
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE:
     memcpy(r->name, from->alloc.name, sizeof r->name);
     to->as.allocation = (ff_trace_allocation){from->alloc.address, from->alloc.bytes, (ff_trace_memory)from->alloc.memory, from->alloc.id, from->alloc.initialised, r->name};
     break;
-  case TRACE_OP_FREE: to->as.allocation = (ff_trace_allocation){.address = from->free.address, .id = from->free.id}; break;
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+    to->as.mapping = (ff_trace_mapping){from->map.address, from->map.bytes, from->map.offset, from->map.memory};
+    break;
+  case TRACE_OP_FREE: case TRACE_OP_RELEASE: to->as.allocation = (ff_trace_allocation){.address = from->free.address, .id = from->free.id}; break;
   case TRACE_OP_COPY:
     to->as.copy = (ff_trace_copy){from->copy.to, from->copy.from, from->copy.width, from->copy.height, from->copy.to_pitch, from->copy.from_pitch,
                                   (ff_trace_direction)from->copy.direction, from->copy.pinned};

@@ -85,6 +85,11 @@ typedef enum trace_op_kind {
   TRACE_OP_HOST_TOUCH, /* the host read or wrote managed memory, some of each page; 0 bytes: from here on such touches are recorded */
   TRACE_OP_ADVISE, TRACE_OP_PREFETCH, /* cudaMemAdvise, cudaMemPrefetchAsync */
   TRACE_OP_MODULE,   /* code of the launches that follow; takes no time */
+  /* Virtual memory management: addresses and memory apart. None of these waits for the device. */
+  TRACE_OP_RESERVE, TRACE_OP_UNRESERVE, /* a range of addresses (cuMemAddressReserve, cuMemAddressFree) */
+  TRACE_OP_CREATE, TRACE_OP_RELEASE,    /* memory without an address (cuMemCreate); released, it stays while it is mapped somewhere */
+  TRACE_OP_MAP, TRACE_OP_UNMAP,         /* cuMemMap; cuMemUnmap of all mappings in the range, each of which lies in it whole */
+  TRACE_OP_SET_ACCESS,                  /* cuMemSetAccess */
   TRACE_OP_END,      /* the program is over */
 } trace_op_kind;
 
@@ -114,7 +119,9 @@ typedef struct trace_op {
   bool blocking;        /* the host call returns only when the operation is over (cudaMemcpy) */
   union {
     struct { uint64_t address, bytes; trace_memory_kind memory; uint32_t id; char name[64]; bool initialised; } alloc; /* initialised: a module variable; name: "cudaMalloc #3" or a variable's */
-    struct { uint64_t address; uint32_t id; } free;
+    /* RESERVE has `alloc`, too; CREATE without address, and with an id of its own kind */
+    struct { uint64_t address; uint32_t id; } free; /* RELEASE: the CREATE's id, no address */
+    struct { uint64_t address, bytes, offset; uint32_t memory; } map; /* memory: the CREATE's id; UNMAP, SET_ACCESS, UNRESERVE: only the range */
     /* width/height/pitches in bytes: a 1D copy has height 1. Addresses of pageable host memory are the host's. */
     struct { uint64_t to, from, width, height, to_pitch, from_pitch; trace_direction direction; bool pinned; } copy;
     struct { uint64_t to, width, height, pitch; } set;

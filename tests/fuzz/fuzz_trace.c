@@ -46,6 +46,7 @@ static bool read_all(trace_file *file) {
     work += 10;
     if (op->kind == TRACE_OP_LAUNCH) work += op->launch->blocks > BLOCKS_MAX ? WORK_MAX : op->launch->blocks;
     if (op->kind == TRACE_OP_ALLOC) work += op->alloc.bytes >> 12;
+    if (op->kind == TRACE_OP_MAP || op->kind == TRACE_OP_UNMAP) work += op->map.bytes >> 12;
     if (op->kind == TRACE_OP_COPY) work += (op->copy.width >> 12) * op->copy.height + op->copy.height;
     if (op->kind == TRACE_OP_SET) work += (op->set.width >> 12) * op->set.height + op->set.height;
     if (op->kind == TRACE_OP_HOST_TOUCH) work += op->touch.bytes >> 12;

@@ -28,16 +28,18 @@ typedef struct accepted { uint64_t operations, launches, accesses; } accepted;
 static void put_operation(ff_trace_writer *w, input *in, accepted *sum) {
   char name[80] = {0};
   ff_trace_error error;
-  ff_trace_operation op = {.kind = (ff_trace_operation_kind)(number(in) % 20), .stream = (uint32_t)number(in), .blocking = take(in, 1) & 1, .number = (uint32_t)number(in)};
+  ff_trace_operation op = {.kind = (ff_trace_operation_kind)(number(in) % 27), .stream = (uint32_t)number(in), .blocking = take(in, 1) & 1, .number = (uint32_t)number(in)};
   if (op.kind == FF_TRACE_MODULE) {
     op.as.module = (ff_trace_module){(uint32_t)number(in), take(in, 1) & 1 ? name : NULL, number(in) % 3 ? 3 : UINT64_MAX};
     if (op.as.module.bytes < UINT64_MAX && !op.as.module.ptx) op.as.module.bytes = number(in);
   } else if (op.kind == FF_TRACE_COPY || op.kind == FF_TRACE_SET) {
     op.as.copy = (ff_trace_copy){number(in), number(in), number(in), number(in), number(in), number(in), (ff_trace_direction)(number(in) % 6), take(in, 1) & 1};
-  } else if (op.kind == FF_TRACE_ALLOCATE || op.kind == FF_TRACE_FREE) {
+  } else if (op.kind == FF_TRACE_ALLOCATE || op.kind == FF_TRACE_FREE || op.kind == FF_TRACE_RESERVE || op.kind == FF_TRACE_CREATE_MEMORY || op.kind == FF_TRACE_RELEASE_MEMORY) {
     memset(name, 'n', number(in) % sizeof name);
     name[sizeof name - 1] = '\0';
     op.as.allocation = (ff_trace_allocation){number(in), number(in), (ff_trace_memory)(number(in) % 6), (uint32_t)number(in), take(in, 1) & 1, take(in, 1) & 1 ? name : NULL};
+  } else if (op.kind >= FF_TRACE_FREE_RESERVATION) {
+    op.as.mapping = (ff_trace_mapping){number(in), number(in), number(in), (uint32_t)number(in)};
   } else {
     op.as.range = (ff_trace_range){number(in), number(in), take(in, 1) & 1, (int32_t)number(in)};
   }

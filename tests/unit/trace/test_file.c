@@ -57,7 +57,7 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
   *out = (trace_op){.kind = r >> 58 < 20 ? TRACE_OP_LAUNCH : (trace_op_kind)(r % TRACE_OP_END), .stream = (uint32_t)(r >> 32 & 7), .sequence = op, .blocking = r >> 40 & 1};
   uint64_t address = (r >> 8 & 0xffff) << 12, bytes = r >> 20 & 0xfffff;
   switch (out->kind) {
-  case TRACE_OP_ALLOC:
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: case TRACE_OP_CREATE:
     out->alloc.address = address;
     out->alloc.bytes = bytes;
     out->alloc.memory = (trace_memory_kind)(r >> 50 & 3);
@@ -65,7 +65,13 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
     out->alloc.id = (uint32_t)op;
     snprintf(out->alloc.name, sizeof out->alloc.name, "cudaMalloc #%u", (unsigned)op);
     break;
-  case TRACE_OP_FREE:
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE:
+    out->map.address = address;
+    out->map.bytes = bytes;
+    out->map.offset = r >> 44 & 0xffff;
+    out->map.memory = (uint32_t)op;
+    break;
+  case TRACE_OP_FREE: case TRACE_OP_RELEASE:
     out->free.address = address;
     out->free.id = (uint32_t)r;
     break;

@@ -78,6 +78,13 @@ static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_HOST_TOUCH, .as.range = {.address = 4096, .bytes = 7, .write = true}},
     {.kind = FF_TRACE_ADVISE, .number = 3, .as.range = {.address = 4096, .bytes = 7, .device = -1}},
     {.kind = FF_TRACE_PREFETCH_RANGE, .as.range = {.address = 4096, .bytes = 7, .device = 0}},
+    {.kind = FF_TRACE_RESERVE, .as.allocation = {1 << 21, 1 << 24, FF_TRACE_MEMORY_DEVICE, 4, false, "addresses"}},
+    {.kind = FF_TRACE_CREATE_MEMORY, .as.allocation = {0, 1 << 21, FF_TRACE_MEMORY_DEVICE, 1, false, "memory"}},
+    {.kind = FF_TRACE_MAP, .as.mapping = {1 << 22, 1 << 21, 4096, 1}},
+    {.kind = FF_TRACE_SET_ACCESS, .as.mapping = {.address = 1 << 22, .bytes = 1 << 21}},
+    {.kind = FF_TRACE_RELEASE_MEMORY, .as.allocation = {.id = 1}},
+    {.kind = FF_TRACE_UNMAP, .as.mapping = {.address = 1 << 22, .bytes = 1 << 21}},
+    {.kind = FF_TRACE_FREE_RESERVATION, .as.mapping = {.address = 1 << 21, .bytes = 1 << 24}},
     {.kind = FF_TRACE_STREAM_DESTROY, .stream = 2},
     {.kind = FF_TRACE_SYNC_DEVICE},
     {.kind = FF_TRACE_FREE, .as.allocation = {.address = 4096, .id = 3}},
@@ -92,14 +99,19 @@ static void same_operation(const ff_trace_operation *a, const ff_trace_operation
   if (a->kind == FF_TRACE_MODULE) {
     assert_int_equal(a->as.module.bytes, b->as.module.bytes);
     assert_memory_equal(a->as.module.ptx, b->as.module.ptx, a->as.module.bytes);
-  } else if (a->kind == FF_TRACE_ALLOCATE) {
+  } else if (a->kind == FF_TRACE_ALLOCATE || a->kind == FF_TRACE_RESERVE || a->kind == FF_TRACE_CREATE_MEMORY) {
     assert_string_equal(a->as.allocation.name, b->as.allocation.name);
     assert_memory_equal(&a->as.allocation, &b->as.allocation, offsetof(ff_trace_allocation, initialised));
     assert_int_equal(a->as.allocation.initialised, b->as.allocation.initialised);
   } else if (a->kind == FF_TRACE_COPY || a->kind == FF_TRACE_SET) {
     assert_memory_equal(&a->as.copy, &b->as.copy, offsetof(ff_trace_copy, pinned));
     assert_int_equal(a->as.copy.pinned, b->as.copy.pinned);
-  } else if (a->kind == FF_TRACE_FREE) {
+  } else if (a->kind == FF_TRACE_MAP || a->kind == FF_TRACE_UNMAP || a->kind == FF_TRACE_SET_ACCESS || a->kind == FF_TRACE_FREE_RESERVATION) {
+    assert_int_equal(a->as.mapping.address, b->as.mapping.address);
+    assert_int_equal(a->as.mapping.bytes, b->as.mapping.bytes);
+    assert_int_equal(a->as.mapping.offset, b->as.mapping.offset);
+    assert_int_equal(a->as.mapping.memory, b->as.mapping.memory);
+  } else if (a->kind == FF_TRACE_FREE || a->kind == FF_TRACE_RELEASE_MEMORY) {
     assert_int_equal(a->as.allocation.address, b->as.allocation.address);
     assert_int_equal(a->as.allocation.id, b->as.allocation.id);
   } else {
@@ -251,7 +263,7 @@ static void test_operations_refused(void **state) {
   bad(ff_trace_put_operation(NULL, OP(.kind = FF_TRACE_HOST_CALL), &error), "no writer");
   bad(ff_trace_put_operation(w, NULL, &error), "no operation");
   bad(ff_trace_put_operation(w, OP(.kind = (ff_trace_operation_kind)99), &error), "an unknown kind");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_MODULE + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_SET_ACCESS + 1), &error), "an unknown kind");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_LAUNCH), &error), "ff_trace_put_launch");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}), &error), "allocate: a number is out of range");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = UINT64_C(1) << 57}), &error), "out of range");
