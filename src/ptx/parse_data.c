@@ -209,6 +209,7 @@ static uint16_t half_of(double value) {
   double magnitude = fabs(value);
   if (isnan(value)) return 0x7fff;
   if (magnitude >= 65520) return sign | 0x7c00;
+  if (magnitude == 0) return sign; /* frexp gives it no exponent of its own */
   int exponent;
   frexp(magnitude, &exponent);
   exponent = exponent - 1 < -14 ? -14 : exponent - 1;

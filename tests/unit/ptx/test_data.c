@@ -70,9 +70,9 @@ static void float_bits(void **state) {
   var = declare(".global .f64 a[2] = {0.1, 0f3F800000};");
   assert_true(number_at(var, 0, 8) == 0x3FB999999999999Aull);
   assert_true(number_at(var, 8, 8) == 0x3FF0000000000000ull);
-  var = declare(".global .f16 a[9] = {1, 65504, 65519.99, 65520, 5.9604644775390625e-8, 2.98e-8, 0.00006103515625, -2, 2049};");
-  static const uint16_t halves[] = {0x3C00, 0x7BFF, 0x7BFF, 0x7C00, 1, 0, 0x0400, 0xC000, 0x6800};
-  for (int i = 0; i < 9; i++) assert_int_equal(number_at(var, (uint64_t)i * 2, 2), halves[i]);
+  var = declare(".global .f16 a[11] = {1, 65504, 65519.99, 65520, 5.9604644775390625e-8, 2.98e-8, 0.00006103515625, -2, 2049, 0.0, 0d8000000000000000};");
+  static const uint16_t halves[] = {0x3C00, 0x7BFF, 0x7BFF, 0x7C00, 1, 0, 0x0400, 0xC000, 0x6800, 0, 0x8000};
+  for (int i = 0; i < 11; i++) assert_int_equal(number_at(var, (uint64_t)i * 2, 2), halves[i]);
   var = declare(".global .bf16 a[3] = {1.0, 0f3F808000, 0f3F818000};");
   assert_int_equal(number_at(var, 0, 2), 0x3F80);
   assert_int_equal(number_at(var, 2, 2), 0x3F80); /* a tie goes to even */
