@@ -14,16 +14,18 @@ extern "C" {
 /** What the next launch of this thread may touch (Wilt 2017, R1 and R3): an access of its kernel to memory that the program allocated
  * or mapped, outside of all of these, or of another kind, is a fault that names kernel, block, thread, PTX line and segment.
  * Block (x, y, z) of the launch may touch [base, base + bytes), and if block_bytes is not 0, of these only
- * [base + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes). Module variables, shared and local memory, the
+ * [base + start + x * per_block[0] + y * per_block[1] + z * per_block[2], + block_bytes). Module variables, shared and local memory, the
  * device heap and parameters are always allowed. */
 typedef struct ff_virtual_use {
   uint64_t base;         /**< device address */
   uint64_t bytes;        /**< from there */
   int64_t per_block[3];  /**< bytes from one block's range to the next one's */
   uint64_t block_bytes;  /**< of one block's range; 0: every block may touch all */
+  int64_t start;         /**< of block (0, 0, 0)'s range, from base: a launch that is a window of a larger grid begins elsewhere */
+  uint64_t offset;       /**< of base in the segment, for the message */
   int read;              /**< not 0: may be read */
   int write;             /**< not 0: may be written */
-  const char *segment; /**< its name, for the message; copied */
+  const char *segment;   /**< its name, for the message; copied */
 } ff_virtual_use;
 
 /** Declares the uses of the calling thread's next launch: checked by that launch, then forgotten. count == 0: nothing may be touched. */

@@ -13,7 +13,7 @@ ptx_use_range ptx_use_range_of(const ff_virtual_use *use, const uint32_t block[3
   uint32_t mode = (use->read ? PTX_USE_READ : 0u) | (use->write ? PTX_USE_WRITE : 0u);
   if (high > UINT64_MAX) high = UINT64_MAX;
   if (use->block_bytes) {
-    wide at = low;
+    wide at = low + use->start;
     for (int d = 0; d < 3; d++) at += (wide)use->per_block[d] * block[d];
     wide end = clip(at + use->block_bytes, low, high);
     low = clip(at, low, high);
@@ -74,7 +74,7 @@ static void explain_range(const ff_virtual_use *use, const uint32_t block[3], ui
   ptx_use_range range = ptx_use_range_of(use, block);
   if (use->block_bytes) ff_text_add(text, "\n  outside of what the launch declares for this block of segment '%s' ", name_of(use));
   else ff_text_add(text, "\n  outside of what the launch declares of segment '%s' ", name_of(use));
-  ff_text_add(text, "(bytes %" PRIu64 " to %" PRIu64 ", %s)", range.low - use->base, range.high - use->base, mode_text(range.mode));
+  ff_text_add(text, "(bytes %" PRIu64 " to %" PRIu64 ", %s)", range.low - use->base + use->offset, range.high - use->base + use->offset, mode_text(range.mode));
   if (range.low == range.high) return;
   uint64_t before = address < range.low ? range.low - address : 0, behind = end > range.high ? end - range.high : 0;
   if (before) ff_text_add(text, ": it begins %" PRIu64 " byte%s before", before, before == 1 ? "" : "s");

@@ -32,7 +32,7 @@ typedef struct ptx_check_use {
   uint64_t mode;                  /* PTX_USE_READ | PTX_USE_WRITE */
   int64_t per_block[3];
   uint64_t block_bytes;           /* 0: every block may touch all */
-  uint64_t reserved;
+  int64_t first;                  /* where block (0, 0, 0)'s range begins */
 } ptx_check_use;
 
 typedef struct ptx_check_table {

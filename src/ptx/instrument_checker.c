@@ -32,7 +32,7 @@ static const char uses_part[] =
     "\tld.global.u64 %m, [%use+16];\n\tcvt.u32.u64 %t, %m;\n\tand.b32 %t, %t, %mode;\n\tsetp.eq.u32 %p, %t, 0;\n\t@%p bra USE;\n"
     "\tld.global.u64 %low, [%use];\n\tld.global.u64 %high, [%use+8];\n\tld.global.u64 %m, [%use+48];\n"
     "\tsetp.eq.u64 %p, %m, 0;\n\t@%p bra RANGE;\n"
-    "\tmov.u64 %x, %low;\n"
+    "\tld.global.u64 %x, [%use+56];\n"
     "\tmov.u32 %t, %ctaid.x;\n\tcvt.u64.u32 %y, %t;\n\tld.global.u64 %m, [%use+24];\n\tmad.lo.s64 %x, %m, %y, %x;\n"
     "\tmov.u32 %t, %ctaid.y;\n\tcvt.u64.u32 %y, %t;\n\tld.global.u64 %m, [%use+32];\n\tmad.lo.s64 %x, %m, %y, %x;\n"
     "\tmov.u32 %t, %ctaid.z;\n\tcvt.u64.u32 %y, %t;\n\tld.global.u64 %m, [%use+40];\n\tmad.lo.s64 %x, %m, %y, %x;\n"
@@ -73,6 +73,7 @@ static bool fits(const ff_virtual_use *use, const uint32_t grid[3]) {
   __int128 low = use->base, high = (__int128)use->base + use->bytes;
   if (high > INT64_MAX) return false;
   if (!use->block_bytes) return true;
+  low += use->start;
   high = low + use->block_bytes;
   for (int d = 0; d < 3; d++) {
     __int128 most = (__int128)use->per_block[d] * (grid[d] ? grid[d] - 1 : 0);
@@ -88,7 +89,7 @@ ff_status ptx_check_fill(const ff_virtual_use *uses, uint32_t count, const uint3
   for (uint32_t i = 0; i < count; i++) {
     const ff_virtual_use *use = &uses[i];
     if (!fits(use, grid)) return ff_fail(error, FF_INVALID, "the range of segment '%s' leaves the address space for some block", use->segment ? use->segment : "?");
-    table->uses[i] = (ptx_check_use){.base = use->base, .end = use->base + use->bytes, .block_bytes = use->block_bytes,
+    table->uses[i] = (ptx_check_use){.base = use->base, .end = use->base + use->bytes, .block_bytes = use->block_bytes, .first = (int64_t)(use->base + (uint64_t)use->start),
                                      .mode = (use->read ? PTX_USE_READ : 0u) | (use->write ? PTX_USE_WRITE : 0u)};
     memcpy(table->uses[i].per_block, use->per_block, sizeof use->per_block);
   }

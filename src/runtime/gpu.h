@@ -129,6 +129,8 @@ struct ff_module {
   struct ptx_module *ptx;  /* NULL: not PTX, or nothing that is understood here */
   char reason[256];        /* why not */
   struct ptx_windows *windows; /* NULL: not made yet, or cannot be */
+  struct ptx_checked *checked; /* check.h: what the driver has in place of the image; NULL: the image */
+  struct ptx_module *checked_ptx;
   bool both;               /* `loaded` is the text with both forms of the kernels; else the windows' form is in window_code */
   cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
   FF_VEC(ff_kernel *) kernels;
@@ -137,6 +139,7 @@ struct ff_kernel {
   ff_module *module;
   char *name;
   cuda_function functions[MOST_DEVICES], windows[MOST_DEVICES];
+  const struct ptx_checked_kernel *checked; /* the form that is launched; NULL: the kernel itself */
   bool known;              /* from PTX: */
   uint32_t param_count;
   uint32_t *param_bytes;
@@ -194,6 +197,7 @@ typedef struct device {
   slot slots[SLOTS];
   uint32_t next_slot;
   uint64_t pinned_pieces;
+  struct check *check;     /* NULL: no launch has checked itself on it */
 } device;
 
 struct ff_gpu {

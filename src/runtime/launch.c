@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/gpu.h"
+#include "runtime/check.h"
 
 enum { RUNNING_KEPT = 1024 }; /* tickets, before those that are over are thrown away */
 
@@ -212,10 +212,11 @@ static ff_result bring_contents(const launch *l, uint32_t d, const need *needs, 
   return FF_SUCCESS;
 }
 
-static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box *part, cuda_stream handle) {
+static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box *part, operation op) {
   cuda_function function;
+  cuda_address table;
   cuda_address addresses[l->argument_count + 1];
-  void *pointers[l->argument_count + 7];
+  void *pointers[l->argument_count + 8];
   uint32_t window[6] = {part->from[0], part->from[1], part->from[2], l->grid[0], l->grid[1], l->grid[2]};
   TRY(kernel_function(gpu, l->kernel, d, l->step != 0, &function));
   for (uint32_t i = 0; i < l->argument_count; i++) {
@@ -223,12 +224,15 @@ static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box 
     if (a->segment) addresses[i] = a->segment->store->sides[d].address + a->segment->base + a->offset;
     pointers[i] = a->segment ? (void *)&addresses[i] : (void *)(l->values + a->offset);
   }
-  for (uint32_t i = 0; i < 6; i++) pointers[l->argument_count + i] = &window[i];
-  pointers[l->argument_count + 6] = NULL;
+  TRY(check_before(gpu, l, d, part, op, &table));
+  uint32_t count = l->argument_count;
+  if (table) pointers[count++] = &table;
+  for (uint32_t i = 0; i < 6; i++) pointers[count++] = &window[i];
+  pointers[count] = NULL;
   TRY(gpu_on(gpu, d));
   DRIVER_TRY(gpu, LaunchKernel, function, part->to[0] - part->from[0], part->to[1] - part->from[1], part->to[2] - part->from[2], l->block[0], l->block[1],
-             l->block[2], l->shared, handle, pointers, NULL);
-  return FF_SUCCESS;
+             l->block[2], l->shared, gpu->streams[op.stream].handle, pointers, NULL);
+  return check_after(gpu, op, table);
 }
 
 static ff_result issue_part(ff_gpu *gpu, const launch *l, uint32_t d, const box *part, spans *written, operation *op) {
@@ -241,7 +245,7 @@ static ff_result issue_part(ff_gpu *gpu, const launch *l, uint32_t d, const box 
   TRY(work_open(gpu, kernel_stream(gpu, l, d, ranges), op));
   for (uint32_t u = 0; u < l->use_count; u++)
     TRY(history_after(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end, l->uses[u].access & FF_WRITE, op->stream));
-  TRY(run_kernel(gpu, l, d, part, gpu->streams[op->stream].handle));
+  TRY(run_kernel(gpu, l, d, part, *op));
   for (uint32_t u = 0; u < l->use_count; u++) {
     history_add(gpu, &needs[u].store->sides[d].history, ranges[u].begin, ranges[u].end, l->uses[u].access & FF_WRITE, *op);
     if (l->uses[u].access & FF_WRITE) store_written(needs[u].store, d, ranges[u].begin, ranges[u].end);
@@ -429,7 +433,10 @@ static ff_result wait_for(ff_gpu *gpu, ff_ticket ticket) {
   outcome *failed = find_outcome(gpu->failed.items, gpu->failed.count, ticket);
   if (failed) return lost(gpu, tell(failed));
   outcome *running = find_outcome(gpu->running.items, gpu->running.count, ticket);
-  return running ? lost(gpu, wait_unlocked(gpu, running->last)) : FF_SUCCESS;
+  if (running) TRY(lost(gpu, wait_unlocked(gpu, running->last)));
+  TRY(check_collect(gpu, ticket));
+  failed = find_outcome(gpu->failed.items, gpu->failed.count, ticket);
+  return failed ? tell(failed) : FF_SUCCESS;
 }
 
 ff_result ff_wait(ff_gpu *gpu, ff_ticket ticket) {
@@ -457,8 +464,8 @@ ff_result launch_wait(ff_gpu *gpu) {
 }
 
 ff_result launch_settle(ff_gpu *gpu) {
-  ff_result result = lost(gpu, launch_wait(gpu));
-  if (result) return result;
+  TRY(lost(gpu, launch_wait(gpu)));
+  TRY(check_collect(gpu, 0));
   for (size_t i = 0; i < gpu->failed.count; i++)
     if (!gpu->failed.items[i].told) return lost(gpu, tell(&gpu->failed.items[i]));
   return FF_SUCCESS;

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "ptx/ir.h"
 #include "ptx/window.h"
-#include "runtime/gpu.h"
+#include "runtime/check.h"
 
 enum { LOG_BYTES = 4096, JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 
@@ -79,7 +79,7 @@ static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
 static ff_result load_on(ff_module *m, uint32_t d) {
   if (m->both && !load_image(m, d, m->windows->text.chars, &m->loaded[d])) return FF_SUCCESS;
   m->both = m->both && m->loaded[0]; /* on every GPU the same text */
-  return m->both ? load_image(m, d, m->windows->text.chars, &m->loaded[d]) : load_image(m, d, m->image, &m->loaded[d]);
+  return m->both ? load_image(m, d, m->windows->text.chars, &m->loaded[d]) : load_image(m, d, check_image(m), &m->loaded[d]);
 }
 
 static void unload(ff_module *m, uint32_t d, cuda_module *loaded) {
@@ -103,6 +103,7 @@ void module_free(ff_module *m) {
       break;
     }
   if (m->windows) ptx_windows_free(m->windows);
+  check_module_free(m);
   if (m->ptx) ptx_module_free(m->ptx);
   free(m->kernels.items);
   free(m->image);
@@ -117,7 +118,8 @@ static ff_result load(ff_gpu *gpu, const char *name, const void *image, size_t b
   *m = (ff_module){.gpu = gpu, .name = ff_strdup(name ? name : "module"), .image = ff_alloc(bytes + 1), .bytes = bytes};
   memcpy(m->image, image, bytes);
   read_ptx(m);
-  if (has_variables(m)) m->both = (m->windows = ptx_windows_make(m->ptx)) != NULL;
+  check_module(m);
+  if (has_variables(m)) m->both = (m->windows = ptx_windows_make(check_ptx(m))) != NULL;
   ff_result result = load_on(m, 0);
   if (result) {
     module_free(m);
@@ -177,11 +179,14 @@ static ff_result find(ff_module *m, const char *name, ff_kernel **out) {
       return FF_SUCCESS;
     }
   TRY(gpu_on(m->gpu, 0));
-  int result = m->gpu->driver->ModuleGetFunction(&function, m->loaded[0], name);
+  ff_kernel wanted = {.module = m, .name = (char *)(uintptr_t)name};
+  ff_result refused = check_kernel(&wanted);
+  int result = m->gpu->driver->ModuleGetFunction(&function, m->loaded[0], check_entry(&wanted));
   if (result == CUDA_NOT_FOUND) return runtime_fail(FF_ERROR_NOT_FOUND, "module '%s' has no kernel '%s'", m->name, name);
   if (result) return driver_failed(m->gpu, result, "cuModuleGetFunction");
+  if (refused) return refused;
   ff_kernel *k = ff_alloc(sizeof *k);
-  *k = (ff_kernel){.module = m, .name = ff_strdup(name), .functions = {function}};
+  *k = (ff_kernel){.module = m, .name = ff_strdup(name), .functions = {function}, .checked = wanted.checked};
   read_parameters(k);
   FF_PUSH(&m->kernels, k);
   *out = k;
@@ -201,8 +206,8 @@ static ff_result window_name(ff_kernel *k, const char **name) {
   ff_module *m = k->module;
   if (!m->ptx) return runtime_fail(FF_ERROR_TOO_LARGE, "%s", m->reason);
   if (has_variables(m) && !m->both) return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form", m->name);
-  if (!m->windows) m->windows = ptx_windows_make(m->ptx);
-  const ptx_window_kernel *found = ptx_windows_find(m->windows, k->name);
+  if (!m->windows) m->windows = ptx_windows_make(check_ptx(m));
+  const ptx_window_kernel *found = ptx_windows_find(m->windows, check_entry(k));
   if (!found || !found->window_name) return runtime_fail(FF_ERROR_TOO_LARGE, "kernel '%s' %s", k->name, found ? found->reason : "has no body");
   *name = found->window_name;
   return FF_SUCCESS;
@@ -224,7 +229,7 @@ ff_result kernel_function(ff_gpu *gpu, ff_kernel *k, uint32_t d, bool window, cu
   if (!window && !k->functions[d]) {
     TRY(load_on(k->module, d));
     TRY(gpu_on(gpu, d));
-    DRIVER_TRY(gpu, ModuleGetFunction, &k->functions[d], k->module->loaded[d], k->name);
+    DRIVER_TRY(gpu, ModuleGetFunction, &k->functions[d], k->module->loaded[d], check_entry(k));
   }
   *function = window ? k->windows[d] : k->functions[d];
   return FF_SUCCESS;

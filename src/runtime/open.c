@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ptx/ir.h"
-#include "runtime/gpu.h"
+#include "runtime/check.h"
 
 void gpu_enter(ff_gpu *gpu) {
   pthread_mutex_lock(&gpu->lock);
@@ -94,6 +94,7 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
   if (!d->context) return;
   INSIST(gpu_on(gpu, index));
   for (size_t i = 0; i < d->free.count; i++) INSIST(driver->MemRelease(d->free.items[i]));
+  check_close(gpu, index);
   for (uint32_t i = 0; i < SLOTS; i++)
     if (d->slots[i].memory) INSIST(driver->MemFreeHost(d->slots[i].memory));
   for (uint32_t i = 0; i < STREAMS; i++) {

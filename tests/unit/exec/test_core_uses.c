@@ -160,6 +160,10 @@ static void test_per_block(void **state) {
     use.bytes = 1024;
     use.block_bytes = 127;
     expect_undeclared(8, (expected){0, 31, 124, "for this block of segment 'rows' (bytes 0 to 127, read and write): it ends 1 byte behind"});
+    use.block_bytes = 128;
+    use.start = 128; /* the second half of a grid, say */
+    use.offset = 5000;
+    expect_undeclared(8, (expected){0, 0, 0, "for this block of segment 'rows' (bytes 5128 to 5256, read and write): it begins 128 bytes before"});
     use = (ff_virtual_use){.base = base, .bytes = 1024, .per_block = {-128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
     expect_undeclared(8, (expected){1, 0, 128, "for this block of segment 'rows' (bytes 0 to 0, read and write)"});
     close_ptx(test);

@@ -143,6 +143,11 @@ static void test_per_block(void **state) {
   use.block_bytes = 127;
   run_checked(&s, 8, &use, 1);
   expect_text(s.message.chars, "(bytes 0 to 127, read and write): it ends 1 byte behind");
+  use.block_bytes = 128;
+  use.start = 128;
+  use.offset = 5000;
+  run_checked(&s, 8, &use, 1);
+  expect_text(s.message.chars, "for this block of segment 'rows' (bytes 5128 to 5256, read and write): it begins 128 bytes before");
   use = (ff_virtual_use){.base = s.out, .bytes = 1024, .per_block = {-128}, .block_bytes = 128, .read = 1, .write = 1, .segment = "rows"};
   run_checked(&s, 8, &use, 1);
   expect_text(s.message.chars, "for this block of segment 'rows' (bytes 0 to 0, read and write)");
