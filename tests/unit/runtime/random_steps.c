@@ -352,6 +352,8 @@ static void judge(world *in, const launch_spec *spec, ff_result result, bool pla
     if (program->budget >= pinned_bytes(in, spec) && slice <= room)
       program_wrong(program, "a launch that has windows of %llu bytes was refused: %s", (unsigned long long)slice, ff_message());
   }
+  const char *sum = result == FF_ERROR_TOO_LARGE ? strstr(ff_message(), "needs ") : NULL; /* how much would have been enough */
+  if (result == FF_ERROR_TOO_LARGE && (!sum || strtoull(sum + 6, NULL, 10) < need.least)) program_wrong(program, "the sum is not in: %s", ff_message());
   if (result == FF_ERROR_TOO_LARGE && !fits) return;
   if (result == FF_ERROR_BUSY && need.may_be_busy) return;
   if (result && need.refused) return;
@@ -593,6 +595,14 @@ static void step_statistics(world *in, choices *from) {
   if (statistics.resident_bytes > most || statistics.peak_resident_bytes > most || statistics.resident_bytes > statistics.peak_resident_bytes)
     program_wrong(in->program, "step %u: %llu bytes resident, %llu at most, of a budget of %llu", in->steps, (unsigned long long)statistics.resident_bytes,
                   (unsigned long long)statistics.peak_resident_bytes, (unsigned long long)most);
+  if (in->program->pinned && statistics.pinned_host_bytes > in->program->pinned)
+    program_wrong(in->program, "step %u: %llu bytes of segments are page-locked", in->steps, (unsigned long long)statistics.pinned_host_bytes);
+  model_counts counts;
+  program_model()->count(&counts);
+  if (in->program->options->threads > 1) return; /* the others go on */
+  if (statistics.resident_bytes != counts.mappings * in->program->piece || counts.handles * in->program->piece > most)
+    program_wrong(in->program, "step %u: %llu bytes are said to be resident, the driver has %llu pieces mapped of %llu", in->steps,
+                  (unsigned long long)statistics.resident_bytes, (unsigned long long)counts.mappings, (unsigned long long)counts.handles);
 }
 
 void world_step(world *in, choices *from) {

@@ -92,7 +92,7 @@ typedef struct program {
   ff_module *module, *clean_module;
   ff_kernel *mix[MIX_USES + 1], *clean[MIX_USES + 1], *follow;
   uint32_t devices, lookahead;
-  uint64_t piece, budget, granularity;
+  uint64_t piece, budget, granularity, pinned;
   ff_result first_failure;
   bool lost, pins;        /* lost: the library said so. pins: threads do not */
   bool torn;              /* a launch failed in one of its windows: what it had written before stays, so contents are not checked */
