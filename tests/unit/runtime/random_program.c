@@ -216,6 +216,18 @@ static void run_threads(program *of, world *worlds, uint32_t threads, uint32_t s
   if (threads == 1) of->choices = workers[0].choices;
 }
 
+/* One in five programs closes with everything going on; of those with failures with these, so that nothing is known then. */
+static void end_worlds(program *of, world *worlds, uint32_t count) {
+  bool abrupt = chance(&of->choices, 20), failures = of->options->failures != PROGRAM_NO_FAILURES;
+  of->torn |= abrupt && failures;
+  if (!abrupt) model.inject(NULL);
+  of->result->failed_calls = model.failures();
+  for (uint32_t w = 0; w < count && program_is_good(of); w++) {
+    if (!abrupt) world_end(&worlds[w], &of->choices);
+    else if (!failures) world_leave(&worlds[w], &of->choices);
+  }
+}
+
 static void run_worlds(program *of, world *worlds, uint32_t threads) {
   uint32_t steps = of->options->steps ? of->options->steps : (uint32_t)choose_between(&of->choices, 1, chance(&of->choices, 80) ? 40 : 120), count = threads > 1 ? threads + 1 : 1;
   for (uint32_t w = 0; w < count; w++) {
@@ -223,9 +235,7 @@ static void run_worlds(program *of, world *worlds, uint32_t threads) {
     pthread_mutex_init(&worlds[w].lock, NULL);
   }
   run_threads(of, worlds, threads, steps);
-  model.inject(NULL);
-  of->result->failed_calls = model.failures();
-  for (uint32_t w = 0; w < count && program_is_good(of); w++) world_end(&worlds[w], &of->choices);
+  end_worlds(of, worlds, count);
   ff_statistics statistics = {0};
   ff_statistics_get(of->gpu, &statistics);
   of->result->windows = statistics.windows;
@@ -243,7 +253,7 @@ static void run_worlds(program *of, world *worlds, uint32_t threads) {
 }
 
 void program_run(const program_options *options, program_result *result) {
-  program program = {.options = options, .result = result, .choices = {options->seed, options->bytes, options->byte_count}, .pins = options->threads < 2};
+  program program = {.options = options, .result = result, .choices = {options->seed, options->bytes, options->byte_count}, .pins = options->threads < 2, .clean_text = clean_text};
   world worlds[9];
   uint32_t threads = options->threads < 1 ? 1 : options->threads > 8 ? 8 : options->threads;
   *result = (program_result){.good = true};

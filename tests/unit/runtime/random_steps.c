@@ -588,6 +588,28 @@ static void step_wait(world *in, choices *from) {
   if (ff_done(in->program->gpu, ticket, &done) || !done) program_wrong(in->program, "launch %llu was waited for and is not over", (unsigned long long)ticket);
 }
 
+/* The module is loaded anew; launches of the old one may be queued. */
+static void step_module(world *in) {
+  program *program = in->program;
+  ff_module *made;
+  ff_kernel *kernels[MIX_USES + 1];
+  if (!program->pins) return; /* others use it */
+  ff_result result = ff_module_load(program->gpu, "clean", program->clean_text, 0, &made);
+  program_trace(program, "%u.%u: load = %s", in->index, in->steps, ff_result_name(result));
+  bool good = program_allows(program, result, "ff_module_load");
+  if (!good) return;
+  for (int n = 0; n <= MIX_USES && good; n++) {
+    char name[16];
+    snprintf(name, sizeof name, "clean%d", n);
+    good = program_allows(program, ff_kernel_find(made, name, &kernels[n]), "ff_kernel_find");
+  }
+  result = ff_module_unload(good ? program->clean_module : made);
+  program_trace(program, "%u.%u: unload = %s", in->index, in->steps, ff_result_name(result));
+  if (!program_allows(program, result, "ff_module_unload") || !good) return;
+  program->clean_module = made;
+  memcpy(program->clean, kernels, sizeof kernels);
+}
+
 static void step_statistics(world *in, choices *from) {
   ff_statistics statistics;
   if (!program_allows(in->program, ff_statistics_get(in->program->gpu, &statistics), "ff_statistics_get")) return;
@@ -617,7 +639,7 @@ void world_step(world *in, choices *from) {
   else if (what < 87) step_describe(in, from);
   else if (what < 89) step_owner(in, from);
   else if (what < 93) step_wait(in, from);
-  else if (what < 94) step_statistics(in, from);
+  else if (what < 94) chance(from, 50) ? step_statistics(in, from) : step_module(in);
   else if (what < 96) step_plan(in, from);
   else step_follow(in, from);
 }
@@ -637,6 +659,13 @@ static void ask_for_outcomes(world *in) {
     in->program->result->failed_launches++;
     pthread_mutex_unlock(&in->program->lock);
   }
+}
+
+void world_leave(world *in, choices *from) {
+  in->steps++;
+  for (uint32_t m = 0; m < MAPPINGS; m++)
+    if (in->mappings[m].held && (in->mappings[m].access & FF_WRITE)) unmap(in, from, &in->mappings[m], NULL);
+  for (size_t i = 0; i < in->log.count; i++) in->log.items[i].ended_well = true;
 }
 
 void world_end(world *in, choices *from) {

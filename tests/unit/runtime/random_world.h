@@ -90,12 +90,13 @@ typedef struct program {
   choices choices;        /* the program's own; each thread's is made from it */
   ff_gpu *gpu;
   ff_module *module, *clean_module;
+  const char *clean_text;
   ff_kernel *mix[MIX_USES + 1], *clean[MIX_USES + 1], *follow;
   uint32_t devices, lookahead;
   uint64_t piece, budget, granularity, pinned;
   ff_result first_failure;
   bool lost, pins;        /* lost: the library said so. pins: threads do not */
-  bool torn;              /* a launch failed in one of its windows: what it had written before stays, so contents are not checked */
+  bool torn;              /* a launch failed in one of its windows, where what it had written stays: contents are not checked */
   pthread_mutex_t lock;   /* of what is below */
   program_result *result;
   ff_text trace;
@@ -115,6 +116,8 @@ bool program_allows(program *of, ff_result result, const char *what);
 void world_step(world *in, choices *from);
 /* Ends its mappings, asks what became of its launches, reads everything back, frees some segments. */
 void world_end(world *in, choices *from);
+/* Ends what the host writes, and leaves all else to ff_close: launches, which must end well, and what is mapped for reading. */
+void world_leave(world *in, choices *from);
 /* What the library promises of its log; after ff_close, which writes files back. */
 bool world_replay(world *in);
 void world_free(world *in);
