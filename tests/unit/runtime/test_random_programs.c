@@ -54,7 +54,6 @@ static void run_kind(const kind *kind) {
                 (unsigned long long)count, (unsigned long long)sum.launches, (unsigned long long)sum.refused, (unsigned long long)sum.failed_calls,
                 (unsigned long long)sum.failed_launches, (unsigned long long)sum.windows, (unsigned long long)sum.evicted_bytes >> 20, (unsigned long long)sum.torn);
   if (count < 1000) return;
-  if (count < 1000) return;
   assert_true(sum.launches > count && sum.windows > count / 40 && sum.evicted_bytes > count * 1024 && sum.torn < count / 4);
   if (kind->failures) assert_true(sum.failed_calls > count / 10 && sum.failed_launches > 0);
 }
