@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipelines with segments: the same launches, each with what it uses; no buffers, streams, events or copies. The host takes each tile of
- * the output some steps behind the launch that makes it, as a program would that writes results on.
+/* Pipelines with segments: the same launches, each with what it uses; no buffers, streams, events or copies. Then the host takes the output,
+ * tile by tile.
  *
  * stream is one launch over the whole, declared per block: the library runs it in windows. */
 #include "bench/pipeline_private.h"
 #include "farfault/farfault.h"
 
-enum { PAIRS = 2, BEHIND = 8, BLOCK_THREADS = 256, MEMORY_PARTS = 8, LARGE_PAGE = 2 << 20 };
+enum { PAIRS = 2, BLOCK_THREADS = 256, MEMORY_PARTS = 8, LARGE_PAGE = 2 << 20 };
 
 typedef struct program {
   const pipeline_plan *plan;
@@ -131,11 +131,8 @@ static ff_status run_all(program *p, ff_error *error) {
     TRY(ff_segment_flush, p->out);
     return FF_OK;
   }
-  for (uint32_t step = 0; step < steps; step++) {
-    BENCH_DO(launch_one(p, step, error));
-    if (step >= BEHIND) BENCH_DO(take_output(p, step - BEHIND, error));
-  }
-  for (uint32_t step = steps > BEHIND ? steps - BEHIND : 0; step < steps; step++) BENCH_DO(take_output(p, step, error));
+  for (uint32_t step = 0; step < steps; step++) BENCH_DO(launch_one(p, step, error));
+  for (uint32_t step = 0; step < steps; step++) BENCH_DO(take_output(p, step, error));
   return FF_OK;
 }
 
