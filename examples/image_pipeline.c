@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
   CHECK(ff_close(gpu));
   free(frame);
   free(result);
-  printf("image_pipeline: %u frames, %llu launches, %llu KiB to the GPU, %llu KiB back: %u pixels are wrong\n", frames, (unsigned long long)moved.launches,
-         (unsigned long long)(moved.to_gpu_bytes >> 10), (unsigned long long)(moved.from_gpu_bytes >> 10), wrong);
+  printf("image_pipeline: %u frames, %llu launches, %llu KiB to the GPU: %u pixels are wrong\n", frames, (unsigned long long)moved.launches,
+         (unsigned long long)(moved.to_gpu_bytes >> 10), wrong);
   return wrong != 0;
 }
