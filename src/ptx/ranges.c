@@ -173,6 +173,7 @@ typedef struct gathered { /* of one segment, one direction */
   bool whole;          /* nothing is known of some access */
   uint32_t line, flat_line; /* of that access; of one that is the same for all blocks */
   affine bytes;        /* addresses from the first byte to the last */
+  affine_grid blocks;  /* by which */
   char reason[256];
 } gathered;
 
@@ -181,6 +182,8 @@ typedef struct gatherer {
   ptx_ranges *result;
   gathered *reads, *writes, *all; /* per segment */
 } gatherer;
+
+typedef struct access_at { const ptx_instr *instr; const ranges_access *access; } access_at;
 
 static void explain(const ptx_instr *instr, const affine *address, char *reason, size_t room) {
   static const char *const causes[] = {
@@ -212,16 +215,16 @@ static bool cut(const affine_grid *grid, const ptx_ranges_segment *segment, affi
   return affine_tighten(grid, bytes);
 }
 
-static void gather_bytes(const gatherer *g, gathered *to, const ptx_instr *instr, const affine *bytes) {
+static void gather_bytes(gathered *to, const access_at *a, const affine *bytes) {
   affine plain = *bytes;
   plain.points = 0;
   bool flat = !plain.c[0] && !plain.c[1] && !plain.c[2];
-  if (flat && !to->flat_line) to->flat_line = instr->place.line;
-  to->bytes = to->measured ? affine_join(&g->f->grid, &to->bytes, &plain) : plain;
+  affine_grid blocks = to->measured ? affine_grid_join(&to->blocks, &a->access->blocks) : a->access->blocks;
+  if (flat && !to->flat_line) to->flat_line = a->instr->place.line;
+  to->bytes = to->measured ? affine_join_of(&blocks, &to->blocks, &to->bytes, &a->access->blocks, &plain) : plain;
+  to->blocks = blocks;
   to->any = to->measured = true;
 }
-
-typedef struct access_at { const ptx_instr *instr; const ranges_access *access; } access_at;
 
 static void assume(const gatherer *g, const ptx_instr *instr) {
   if (g->result->assumed) return;
@@ -233,7 +236,7 @@ static void gather_in(const gatherer *g, uint32_t segment, const access_at *a, c
   gathered *targets[3] = {a->access->reads ? &g->reads[segment] : NULL, a->access->writes ? &g->writes[segment] : NULL, &g->all[segment]};
   for (int i = 0; i < 3; i++) {
     if (!targets[i]) continue;
-    if (bytes) gather_bytes(g, targets[i], a->instr, bytes);
+    if (bytes) gather_bytes(targets[i], a, bytes);
     else gather_whole(targets[i], a->instr, &a->access->address);
   }
 }
@@ -267,7 +270,7 @@ static void gather(const gatherer *g, const access_at *a) {
       continue;
     }
     affine bytes = *address;
-    if (!cut(&g->f->grid, &launch->segments[s], &bytes)) continue;
+    if (!cut(&a->access->blocks, &launch->segments[s], &bytes)) continue;
     if (meant || free_pointer) gather_in(g, s, a, &bytes);
     else assume(g, a->instr);
   }
@@ -290,6 +293,7 @@ static void answer_range(const ranges_finder *f, uint32_t s, const gathered *fro
   }
   uint64_t offset = (uint64_t)b->min - segment->base, bytes = (uint64_t)(b->max - b->min) + 1;
   bool flat = !b->c[0] && !b->c[1] && !b->c[2];
+  for (int d = 0; d < 3; d++) flat = flat && from->blocks.first[d] == 0 && from->blocks.last[d] == f->grid.last[d];
   wide length = (wide)b->hi - b->lo + 1, start = (wide)b->lo - (wide)segment->base;
   if (flat || length > INT64_MAX || start < INT64_MIN || start > INT64_MAX) {
     whole_range(range, offset, bytes);
@@ -378,6 +382,7 @@ static void end(ranges_finder *f) {
   free(f->users);
   free(f->pending);
   free(f->accesses);
+  free(f->compared.items);
 }
 
 void ptx_ranges_find(const ptx_func *kernel, const ptx_ranges_launch *launch, ptx_ranges *result) {

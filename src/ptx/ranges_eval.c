@@ -34,7 +34,7 @@ static affine unknown(const evaluator *e) {
 
 /* ---- operands ---- */
 
-static affine special(const ranges_finder *f, const ptx_instr *instr, ptx_sreg sreg) {
+static affine special(const ranges_finder *f, const ranges_state *state, const ptx_instr *instr, ptx_sreg sreg) {
   const ptx_ranges_launch *launch = f->launch;
   uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
   switch (sreg) {
@@ -44,8 +44,8 @@ static affine special(const ranges_finder *f, const ptx_instr *instr, ptx_sreg s
   case PTX_SREG_NCTAID_X: case PTX_SREG_NCTAID_Y: case PTX_SREG_NCTAID_Z: return affine_constant(launch->grid[sreg - PTX_SREG_NCTAID_X]);
   case PTX_SREG_CTAID_X: case PTX_SREG_CTAID_Y: case PTX_SREG_CTAID_Z: {
     int d = sreg - PTX_SREG_CTAID_X;
-    affine v = affine_interval(0, f->grid.last[d]);
-    if (!f->grid.last[d]) return v;
+    affine v = affine_interval(state->blocks.first[d], state->blocks.last[d]);
+    if (affine_is_constant(&v)) return v;
     v.c[d] = 1;
     v.lo = v.hi = 0;
     return v;
@@ -87,10 +87,10 @@ affine ranges_operand(const ranges_finder *f, const ranges_state *state, const p
     return affine_interval(1 - v.max, 1 - v.min);
   }
   case PTX_OPERAND_INT: return affine_constant((int64_t)operand->bits);
-  case PTX_OPERAND_SREG: return special(f, instr, operand->sreg);
+  case PTX_OPERAND_SREG: return special(f, state, instr, operand->sreg);
   case PTX_OPERAND_SYMBOL:
     v = symbol_address(f, instr, operand->symbol);
-    return affine_add(&f->grid, &v, &offset);
+    return affine_add(&state->blocks, &v, &offset);
   default: return v;
   }
 }
@@ -106,7 +106,7 @@ affine ranges_address(const ranges_finder *f, const ranges_state *state, const p
   } else {
     return offset;
   }
-  return affine_add(&f->grid, &base, &offset);
+  return affine_add(&state->blocks, &base, &offset);
 }
 
 static affine operand_at(const evaluator *e, uint32_t i) {
@@ -158,7 +158,7 @@ static affine product(const evaluator *e) {
   if (ptx_has(e->instr, PTX_MOD_HI)) return high_product(e, type);
   if (ptx_has(e->instr, PTX_MOD_WIDE)) {
     affine a = typed_operand(e, 1, type), b = typed_operand(e, 2, type);
-    a.base = b.base = 0; /* steps of a narrower register wrap elsewhere */
+    a.base = b.base = a.root = b.root = 0; /* a narrower register wraps elsewhere */
     return affine_multiply(e->grid, &a, &b);
   }
   affine a = operand_at(e, 1), b = operand_at(e, 2);
@@ -299,12 +299,12 @@ static int compare_numbers(const affine_grid *grid, ptx_mod comparison, const af
   }
 }
 
-int ranges_compare(const ranges_finder *f, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b) {
+int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b) {
   ptx_type type = instr->types[instr->type_count - 1];
   if (comparison == PTX_MODS || !ranges_is_integer(type) || is_made_up(a) || is_made_up(b)) return -1;
   affine_type read = {(uint8_t)ptx_type_bits(type), ranges_compares_signed(instr, comparison)};
-  affine x = affine_as(&f->grid, a, read), y = affine_as(&f->grid, b, read);
-  return compare_numbers(&f->grid, comparison, &x, &y);
+  affine x = affine_as(grid, a, read), y = affine_as(grid, b, read);
+  return compare_numbers(grid, comparison, &x, &y);
 }
 
 static affine truth(int known) { return known < 0 ? affine_interval(0, 1) : affine_constant(known); }
@@ -321,7 +321,7 @@ static int combined(const ptx_instr *instr, int first, int second) {
 static affine set_predicate(const evaluator *e, uint32_t reg) {
   const ptx_operand *to = &e->instr->operands[0];
   affine a = operand_at(e, 1), b = operand_at(e, 2), c = e->instr->operand_count > 3 ? operand_at(e, 3) : affine_constant(0);
-  int result = ranges_compare(e->f, e->instr, ranges_comparison(e->instr), &a, &b);
+  int result = ranges_compare(e->grid, e->instr, ranges_comparison(e->instr), &a, &b);
   bool second = to->kind == PTX_OPERAND_REG_PAIR && to->reg2 == reg && to->reg != reg;
   if (second && result >= 0) result = !result;
   return truth(e->instr->operand_count > 3 ? combined(e->instr, result, known(&c)) : result);
@@ -343,10 +343,11 @@ static affine predicate_logic(const evaluator *e) {
 /* ---- choices ---- */
 
 /* What an operand is if the predicate has that value; false: it cannot have it. */
-static bool operand_if(const evaluator *e, uint32_t i, const ptx_operand *pred, bool truth_value, affine *v) {
+static bool operand_if(const evaluator *e, uint32_t i, const ptx_operand *pred, bool truth_value, affine *v, affine_grid *blocks) {
   ranges_state *state = ranges_copy(e->f, e->state);
   bool possible = ranges_refine(e->f, state, pred->reg, truth_value != pred->negated);
   if (possible) *v = ranges_operand(e->f, state, e->instr, &e->instr->operands[i]);
+  *blocks = state->blocks;
   ranges_drop(e->f, state);
   return possible;
 }
@@ -357,12 +358,14 @@ static affine choose(const evaluator *e) {
   if (known(&p) >= 0) return operand_at(e, known(&p) ? 1 : 2);
   a = operand_at(e, 1);
   b = operand_at(e, 2);
+  affine_grid blocks_a = *e->grid, blocks_b = *e->grid;
   if (pred->kind == PTX_OPERAND_REG && !(affine_is_constant(&a) && affine_is_constant(&b))) {
-    bool first = operand_if(e, 1, pred, true, &a), second = operand_if(e, 2, pred, false, &b);
+    bool first = operand_if(e, 1, pred, true, &a, &blocks_a), second = operand_if(e, 2, pred, false, &b, &blocks_b);
     if (!first && second) return b;
     if (first && !second) return a;
+    if (!first) blocks_a = blocks_b = *e->grid;
   }
-  return affine_join(e->grid, &a, &b);
+  return affine_join_of(e->grid, &blocks_a, &a, &blocks_b, &b);
 }
 
 static affine absolute(const evaluator *e) {
@@ -382,7 +385,7 @@ static affine settle(const evaluator *e, const affine *v, ptx_type type, uint32_
   uint32_t bits = ptx_type_bits(e->f->func->regs[reg].type);
   if (bits <= ptx_type_bits(type)) return *v;
   affine wider = affine_as(e->grid, v, ranges_type(type));
-  wider.base = 0;
+  wider.base = wider.root = 0;
   return wider;
 }
 
@@ -392,7 +395,7 @@ static affine unpacked(const evaluator *e, const ptx_operand *to, uint32_t reg) 
   for (uint32_t i = 1; i < to->element_count; i++) first = first && to->elements[i].reg != reg;
   if (!first || is_made_up(&v)) return unknown(e);
   v.points = 0; /* of 64 bits the half points nowhere */
-  v.base = 0;
+  v.base = v.root = 0;
   return v;
 }
 
@@ -402,7 +405,9 @@ static affine packed(const evaluator *e, const ptx_operand *from) {
   if (from->element_count != 2 || ptx_type_bits(e->instr->types[0]) != 64) return v;
   affine low = ranges_operand(e->f, e->state, e->instr, &from->elements[0]), high = ranges_operand(e->f, e->state, e->instr, &from->elements[1]);
   if (!affine_is_constant(&high) || (uint32_t)high.min) return v;
-  return affine_as(e->grid, &low, (affine_type){32, false});
+  low = affine_as(e->grid, &low, (affine_type){32, false});
+  low.base = low.root = 0;
+  return low;
 }
 
 static affine move(const evaluator *e, uint32_t reg) {
@@ -427,7 +432,7 @@ static affine convert(const evaluator *e, uint32_t reg) {
     if (is_made_up(&v)) return made_up(e);
     if (ptx_type_bits(to) <= 32) v.points = 0;
   }
-  if (ptx_type_bits(to) != ptx_type_bits(from)) v.base = 0;
+  if (ptx_type_bits(to) != ptx_type_bits(from)) v.base = v.root = 0;
   if (ptx_has(instr, PTX_MOD_SAT) && !v.top) {
     affine most = affine_whole_type(target), low = affine_constant(most.top ? 0 : most.min), high = affine_constant(most.max);
     v = affine_maximum(e->grid, &v, &low);
@@ -511,6 +516,7 @@ static affine integer(const evaluator *e) {
       a = affine_as(e->grid, &a, type);
       b = affine_as(e->grid, &b, type);
     }
+    if (instr->opcode == PTX_OP_SUB && !ptx_has(instr, PTX_MOD_SAT)) return affine_difference(e->grid, &a, &b);
     c = instr->opcode == PTX_OP_ADD ? affine_add(e->grid, &a, &b) : affine_subtract(e->grid, &a, &b);
     if (!ptx_has(instr, PTX_MOD_SAT)) return c;
     a = affine_whole_type(type);
@@ -560,7 +566,7 @@ static affine integer(const evaluator *e) {
 }
 
 affine ranges_evaluate(ranges_finder *f, const ranges_state *state, const ptx_instr *instr, uint32_t reg) {
-  evaluator e = {f, state, instr, &f->grid};
+  evaluator e = {f, state, instr, &state->blocks};
   bool predicate = f->func->regs[reg].type == PTX_PRED;
   f->steps++;
   switch (instr->opcode) {
@@ -570,6 +576,7 @@ affine ranges_evaluate(ranges_finder *f, const ranges_state *state, const ptx_in
   case PTX_OP_LD: case PTX_OP_LDU: return predicate ? truth(-1) : load(&e, reg);
   case PTX_OP_SETP: return instr->type_count ? set_predicate(&e, reg) : truth(-1);
   case PTX_OP_ATOM: return predicate ? truth(-1) : from_memory(&e, reg, AFFINE_ATOMIC);
+  case PTX_OP_CALL: return predicate ? truth(-1) : from_memory(&e, reg, AFFINE_CALLED);
   case PTX_OP_SHFL: case PTX_OP_REDUX: case PTX_OP_VOTE: case PTX_OP_MATCH: case PTX_OP_ACTIVEMASK:
     return predicate ? truth(-1) : affine_top(instr->place.line, AFFINE_EXCHANGED);
   default: break;

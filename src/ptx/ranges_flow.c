@@ -5,7 +5,7 @@
  *   1. counting: registers written in it are unknown, each with a base of its own. What comes round as its own base plus a step
  *      is a register that goes in steps; a comparison of such a one that must hold to stay bounds the trips.
  *   2. such registers are then first value + [0, trips] steps, for good; for the others a state is sought that what comes round
- *      does not leave (joined, then widened until it is found, then narrowed once and verified).
+ *      does not leave (joined, then widened until it is found). What came in or round is then all there is: that narrows it again.
  *   3. a last run from that state, whose ways out go on.
  *
  * What always holds: the state from which the last run starts covers what comes in and what comes round. */
@@ -30,6 +30,7 @@ static ranges_state *new_state(ranges_finder *f) {
 
 ranges_state *ranges_copy(ranges_finder *f, const ranges_state *state) {
   ranges_state *copy = new_state(f);
+  copy->blocks = state->blocks;
   if (f->slot_count) {
     memcpy(copy->values, state->values, f->slot_count * sizeof *copy->values);
     memcpy(copy->defs, state->defs, f->slot_count * sizeof *copy->defs);
@@ -46,6 +47,7 @@ void ranges_drop(ranges_finder *f, ranges_state *state) {
 /* What holds before the first instruction: of a register that is read before it is written nothing. */
 static ranges_state *first_state(ranges_finder *f) {
   ranges_state *state = new_state(f);
+  state->blocks = f->grid;
   for (uint32_t s = 0; s < f->slot_count; s++) {
     bool predicate = f->func->regs[f->reg_of[s]].type == PTX_PRED;
     state->values[s] = predicate ? affine_interval(0, 1) : affine_top(f->func->place.line, AFFINE_COMPUTED);
@@ -56,10 +58,12 @@ static ranges_state *first_state(ranges_finder *f) {
 }
 
 static void join_into(ranges_finder *f, ranges_state *into, const ranges_state *from) {
+  affine_grid before = into->blocks;
+  into->blocks = affine_grid_join(&before, &from->blocks);
   for (uint32_t s = 0; s < f->slot_count; s++) {
     if (into->defs[s] != from->defs[s]) into->defs[s] = RANGES_NONE;
     if (memcmp(&into->values[s], &from->values[s], sizeof into->values[s]) == 0) continue;
-    into->values[s] = affine_join(&f->grid, &into->values[s], &from->values[s]);
+    into->values[s] = affine_join_of(&into->blocks, &before, &into->values[s], &from->blocks, &from->values[s]);
     f->steps++;
   }
   f->steps += 1 + f->slot_count / 16;
@@ -99,8 +103,8 @@ static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, u
   const ptx_instr *instr = &f->func->instrs[at];
   uint32_t slot = ranges_slot(f, reg);
   if (slot == RANGES_NONE) return;
-  if (guarded) value = affine_join(&f->grid, &state->values[slot], &value);
-  if (!affine_tighten(&f->grid, &value)) value = affine_top(instr->place.line, AFFINE_COMPUTED), value.points = AFFINE_ANY;
+  if (guarded) value = affine_join(&state->blocks, &state->values[slot], &value);
+  if (!affine_tighten(&state->blocks, &value)) value = affine_top(instr->place.line, AFFINE_COMPUTED), value.points = AFFINE_ANY;
   forget_users(f, state, slot);
   state->values[slot] = value;
   state->defs[slot] = guarded || reads_register(instr, reg) ? RANGES_NONE : at;
@@ -108,7 +112,7 @@ static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, u
 
 /* ---- accesses ---- */
 
-static void record(ranges_finder *f, uint32_t at, affine address, uint64_t bytes, bool reads, bool writes) {
+static void record(ranges_finder *f, const ranges_state *state, uint32_t at, affine address, uint64_t bytes, bool reads, bool writes) {
   ranges_access *access = &f->accesses[at];
   if (!f->recording || f->failed) return;
   if (!address.top) {
@@ -119,10 +123,12 @@ static void record(ranges_finder *f, uint32_t at, affine address, uint64_t bytes
   address.base = 0;
   address.zeros = 0;
   if (access->seen) {
-    affine joined = affine_join(&f->grid, &access->address, &address);
-    access->address = joined;
+    affine_grid both = affine_grid_join(&access->blocks, &state->blocks);
+    access->address = affine_join_of(&both, &access->blocks, &access->address, &state->blocks, &address);
+    access->blocks = both;
   } else {
     access->address = address;
+    access->blocks = state->blocks;
   }
   access->seen = true;
   access->reads |= reads;
@@ -152,7 +158,7 @@ static void async_copy(ranges_finder *f, const ranges_state *state, uint32_t at)
     ranges_fail(f, "a copy in the background at line %u is of a form that is not analysed", instr->place.line);
     return;
   }
-  record(f, at, ranges_address(f, state, instr, &instr->operands[1]), instr->operands[2].bits, true, false);
+  record(f, state, at, ranges_address(f, state, instr, &instr->operands[1]), instr->operands[2].bits, true, false);
 }
 
 static void matrix_access(ranges_finder *f, uint32_t at) {
@@ -169,20 +175,20 @@ static void memory_access(ranges_finder *f, const ranges_state *state, uint32_t 
   uint32_t line = instr->place.line;
   switch (instr->opcode) {
   case PTX_OP_LD: case PTX_OP_LDU:
-    if (may_be_global(instr)) record(f, at, ranges_address(f, state, instr, &instr->operands[1]), access_bytes(instr), true, false);
+    if (may_be_global(instr)) record(f, state, at, ranges_address(f, state, instr, &instr->operands[1]), access_bytes(instr), true, false);
     return;
   case PTX_OP_ST:
-    if (may_be_global(instr)) record(f, at, ranges_address(f, state, instr, first), access_bytes(instr), false, true);
+    if (may_be_global(instr)) record(f, state, at, ranges_address(f, state, instr, first), access_bytes(instr), false, true);
     return;
   case PTX_OP_ATOM: case PTX_OP_RED:
     if (may_be_global(instr))
-      record(f, at, ranges_address(f, state, instr, &instr->operands[instr->opcode == PTX_OP_ATOM]), access_bytes(instr), true, true);
+      record(f, state, at, ranges_address(f, state, instr, &instr->operands[instr->opcode == PTX_OP_ATOM]), access_bytes(instr), true, true);
     return;
   case PTX_OP_PREFETCH: case PTX_OP_PREFETCHU: case PTX_OP_APPLYPRIORITY: case PTX_OP_DISCARD:
     if (may_be_global(instr)) { /* the whole line of the cache */
       affine address = ranges_address(f, state, instr, first), before = affine_constant(127);
-      address = affine_subtract(&f->grid, &address, &before);
-      record(f, at, address, 255, true, instr->opcode == PTX_OP_DISCARD);
+      address = affine_subtract(&state->blocks, &address, &before);
+      record(f, state, at, address, 255, true, instr->opcode == PTX_OP_DISCARD);
     }
     return;
   case PTX_OP_CP: async_copy(f, state, at); return;
@@ -223,6 +229,32 @@ static bool touches_memory(const ptx_instr *instr) {
   return false;
 }
 
+/* What the instruction reads gets a name, so that what is computed from it can be told to be so. */
+static void name_sources(ranges_finder *f, ranges_state *state, const ptx_instr *instr) {
+  bool names = instr->opcode == PTX_OP_ADD || instr->opcode == PTX_OP_SUB || instr->opcode == PTX_OP_MOV || instr->opcode == PTX_OP_SETP || instr->opcode == PTX_OP_SELP;
+  for (uint32_t i = 1; names && i < instr->operand_count; i++) {
+    const ptx_operand *operand = &instr->operands[i];
+    uint32_t slot = operand->kind == PTX_OPERAND_REG ? ranges_slot(f, operand->reg) : RANGES_NONE;
+    if (slot == RANGES_NONE || f->func->regs[operand->reg].type == PTX_PRED || state->values[slot].root || f->next_root == UINT32_MAX) continue;
+    state->values[slot].root = ++f->next_root;
+    state->values[slot].root_offset = 0;
+  }
+}
+
+enum { COMPARED_MOST = 1 << 15 };
+
+/* Keeps what a setp compares; the number of it, or 0. */
+static uint32_t keep_compared(ranges_finder *f, const ranges_state *state, uint32_t at) {
+  const ptx_instr *instr = &f->func->instrs[at];
+  ptx_type type = instr->type_count ? instr->types[instr->type_count - 1] : PTX_TYPE_NONE;
+  if (instr->opcode != PTX_OP_SETP || !ranges_is_integer(type) || f->compared.count >= COMPARED_MOST) return 0;
+  for (uint32_t i = 1; i < 3; i++)
+    if (instr->operands[i].kind == PTX_OPERAND_REG && ptx_type_bits(f->func->regs[instr->operands[i].reg].type) != ptx_type_bits(type)) return 0;
+  ranges_compared made = {at, ranges_operand(f, state, instr, &instr->operands[1]), ranges_operand(f, state, instr, &instr->operands[2])};
+  FF_PUSH(&f->compared, made);
+  return (uint32_t)f->compared.count;
+}
+
 static void step(ranges_finder *f, ranges_state *state, uint32_t at) {
   const ptx_instr *instr = &f->func->instrs[at];
   int guard = guard_truth(f, state, instr);
@@ -243,8 +275,15 @@ static void step(ranges_finder *f, ranges_state *state, uint32_t at) {
     ranges_fail(f, "the instruction at line %u writes too many registers", instr->place.line);
     return;
   }
-  for (uint32_t i = 0; i < count; i++) /* all before any is written: {a, b} = {b, a} */
-    if (ranges_slot(f, regs[i]) != RANGES_NONE) values[i] = ranges_evaluate(f, state, instr, regs[i]);
+  name_sources(f, state, instr);
+  uint32_t compared = keep_compared(f, state, at);
+  for (uint32_t i = 0; i < count; i++) { /* all before any is written: {a, b} = {b, a} */
+    if (ranges_slot(f, regs[i]) == RANGES_NONE) continue;
+    values[i] = ranges_evaluate(f, state, instr, regs[i]);
+    if (f->func->regs[regs[i]].type != PTX_PRED) continue;
+    values[i].root = compared;
+    values[i].root_offset = 0;
+  }
   for (uint32_t i = 0; i < count; i++)
     if (ranges_slot(f, regs[i]) != RANGES_NONE) write_register(f, state, at, regs[i], values[i], guard < 0);
 }
@@ -405,6 +444,8 @@ static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written
     ranges_drop(f, exits.items[i].state);
   }
   ranges_drop(f, unknown);
+  for (uint32_t s = 0; s < f->slot_count; s++) /* not the same value in each round */
+    if (written[s]) start->values[s].root = 0;
   for (uint32_t s = 0; loop->back && s < f->slot_count; s++) {
     affine *round = &loop->back->values[s];
     if (!written[s] || round->base != loop->base_first + s) continue;
@@ -414,9 +455,8 @@ static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written
     bool still = by.min == 0 && by.max == 0;
     if (!still && loop->trips < 0) continue;
     uint64_t points = start->values[s].points | round->points;
-    start->values[s] = still ? start->values[s] : affine_repeat(&f->grid, &start->values[s], by.min, by.max, loop->trips);
+    start->values[s] = still ? start->values[s] : affine_repeat(&start->blocks, &start->values[s], by.min, by.max, loop->trips);
     start->values[s].points = points;
-    start->values[s].base = 0;
     stepping[s] = true;
   }
 }
@@ -424,16 +464,16 @@ static void count_trips(ranges_finder *f, ranges_loop *loop, const bool *written
 /* Does what came round stay within the state? */
 static bool is_stable(const ranges_finder *f, const ranges_loop *loop, const ranges_state *state, const bool *written, const bool *stepping) {
   for (uint32_t s = 0; loop->back && s < f->slot_count; s++)
-    if (written[s] && !stepping[s] && !affine_covers(&f->grid, &state->values[s], &loop->back->values[s])) return false;
+    if (written[s] && !stepping[s] && !affine_covers(&loop->back->blocks, &state->values[s], &loop->back->values[s])) return false;
   return true;
 }
 
 static void widen(const ranges_finder *f, const ranges_loop *loop, ranges_state *state, const bool *written, const bool *stepping, uint32_t round) {
   for (uint32_t s = 0; s < f->slot_count; s++) {
     affine *v = &state->values[s];
-    if (!written[s] || stepping[s] || affine_covers(&f->grid, v, &loop->back->values[s])) continue;
+    if (!written[s] || stepping[s] || affine_covers(&loop->back->blocks, v, &loop->back->values[s])) continue;
     uint8_t bits = is_predicate(f, s) ? 32 : (uint8_t)ptx_type_bits(f->func->regs[f->reg_of[s]].type);
-    *v = affine_widen(&f->grid, v, &loop->back->values[s], bits, is_predicate(f, s) ? 0 : round / 2);
+    *v = affine_widen(&state->blocks, v, &loop->back->values[s], bits, is_predicate(f, s) ? 0 : round / 2);
   }
 }
 
@@ -447,38 +487,38 @@ static void give_up(const ranges_finder *f, ranges_state *state, const bool *wri
   }
 }
 
-/* As far as what comes in and what came round need; false: no narrower. */
-static ranges_state *narrowed(ranges_finder *f, const ranges_loop *loop, const ranges_state *entry, const ranges_state *state, const bool *written, const bool *stepping) {
-  ranges_state *less = ranges_copy(f, state);
-  for (uint32_t s = 0; s < f->slot_count; s++)
-    if (written[s] && !stepping[s]) less->values[s] = affine_join(&f->grid, &entry->values[s], &loop->back->values[s]);
-  return less;
+/* What is at the head came in or came round: at most what the last run from a state that covers all that brought round. */
+static void narrow_head(ranges_finder *f, const ranges_loop *loop, const ranges_state *entry, ranges_state *state, const bool *written) {
+  for (uint32_t s = 0; s < f->slot_count; s++) {
+    affine either, *v = &state->values[s];
+    if (!written[s] || is_predicate(f, s)) continue;
+    either = affine_join_of(&state->blocks, &entry->blocks, &entry->values[s], &loop->back->blocks, &loop->back->values[s]);
+    either.base = either.root = 0;
+    either.points = v->points;
+    affine met;
+    if (!affine_meet(&state->blocks, v, &either, (uint8_t)ptx_type_bits(f->func->regs[f->reg_of[s]].type), &met)) continue;
+    met.points = v->points;
+    met.base = v->base;
+    met.step_lo = v->step_lo;
+    met.step_hi = v->step_hi;
+    met.root = 0;
+    *v = met;
+  }
 }
 
-/* Step 2: makes `state` one that covers what comes round. */
-static ranges_state *stabilise(ranges_finder *f, ranges_loop *loop, ranges_state *state, const bool *written, const bool *stepping) {
-  ranges_state *entry = ranges_copy(f, state);
-  bool wide = false;
+/* Step 2: makes `state` one that covers what comes round. `entry`: what comes in. */
+static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *entry, ranges_state *state, const bool *written, const bool *stepping) {
   for (uint32_t round = 0; !f->failed; round++) {
     run_body(f, state, false, NULL);
     if (is_stable(f, loop, state, written, stepping)) break;
     if (round >= ROUNDS_MOST) {
       ranges_fail(f, "a loop at line %u is too involved", f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line);
-      break;
+      return;
     }
     if (round < ROUNDS_TRIED) widen(f, loop, state, written, stepping, round);
     else give_up(f, state, written, stepping);
-    wide |= round > 1;
   }
-  if (wide && !f->failed && loop->back) {
-    ranges_state *less = narrowed(f, loop, entry, state, written, stepping);
-    run_body(f, less, false, NULL);
-    bool better = !f->failed && is_stable(f, loop, less, written, stepping);
-    ranges_drop(f, better ? state : less);
-    if (better) state = less;
-  }
-  ranges_drop(f, entry);
-  return state;
+  if (!f->failed && loop->back) narrow_head(f, loop, entry, state, written);
 }
 
 static void run_loop(ranges_finder *f, uint32_t head, ranges_state *start) {
@@ -492,10 +532,12 @@ static void run_loop(ranges_finder *f, uint32_t head, ranges_state *start) {
   *loop = (ranges_loop){.first = block->order, .last = block->loop_end, .trips = -1};
   bool *written = written_slots(f, loop), *stepping = ff_alloc(f->slot_count + 1);
   forget_written(f, start, written);
+  ranges_state *entry = ranges_copy(f, start);
   count_trips(f, loop, written, start, stepping);
-  start = stabilise(f, loop, start, written, stepping);
+  stabilise(f, loop, entry, start, written, stepping);
   run_body(f, start, true, NULL);
   ranges_drop(f, loop->back);
+  ranges_drop(f, entry);
   ranges_drop(f, start);
   free(written);
   free(stepping);

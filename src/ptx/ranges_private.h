@@ -10,7 +10,7 @@
  * Only registers that an address or a condition may depend on are followed: each has a *slot*. A *state* is what holds before
  * an instruction: a value per slot, and per slot the instruction that defined it, as long as that still holds: none of its
  * sources was written since. So a condition on one register says something of those computed from it, and of those it came
- * from. */
+ * from. And a state knows which blocks can get there: `if (blockIdx.x == 0)`, or what is clamped to an edge only there. */
 #ifndef FF_PTX_RANGES_PRIVATE_H
 #define FF_PTX_RANGES_PRIVATE_H
 
@@ -26,11 +26,18 @@ enum { RANGES_LOOPS_NESTED = 32 };
 typedef struct ranges_state {
   affine *values; /* per slot */
   uint32_t *defs; /* per slot: instruction, or RANGES_NONE */
+  affine_grid blocks; /* only these get here */
 } ranges_state;
+
+typedef struct ranges_compared { /* what a setp compared, at that moment */
+  uint32_t instr;
+  affine a, b;
+} ranges_compared;
 
 typedef struct ranges_access { /* of one instruction, over all ways to it */
   bool seen, reads, writes;
   affine address; /* of its first byte; hi and max count to its last */
+  affine_grid blocks;
 } ranges_access;
 
 typedef struct ranges_loop { /* being interpreted */
@@ -57,7 +64,8 @@ typedef struct ranges_finder {
   ranges_access *accesses; /* per instruction */
   ranges_loop loops[RANGES_LOOPS_NESTED];
   uint32_t loop_count;
-  uint32_t next_base;
+  uint32_t next_base, next_root;
+  FF_VEC(ranges_compared) compared; /* a predicate's root is an index in here, + 1 */
   uint64_t steps, step_limit; /* of work; about one per instruction interpreted */
   uint64_t states; /* how many there are */
   bool recording;
@@ -77,7 +85,7 @@ affine ranges_address(const ranges_finder *f, const ranges_state *state, const p
 /* What register `reg`, one that the instruction writes, holds afterwards. */
 affine ranges_evaluate(ranges_finder *f, const ranges_state *state, const ptx_instr *instr, uint32_t reg);
 /* Of a comparison: 0, 1, or -1 if that is not known. */
-int ranges_compare(const ranges_finder *f, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b);
+int ranges_compare(const affine_grid *grid, const ptx_instr *instr, ptx_mod comparison, const affine *a, const affine *b);
 /* The comparison that a setp makes, else PTX_MODS. `opposite`: the one that is true when it is false. */
 ptx_mod ranges_comparison(const ptx_instr *instr);
 ptx_mod ranges_opposite(ptx_mod comparison);

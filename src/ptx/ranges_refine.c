@@ -68,9 +68,9 @@ static bool follow_source(refiner *r, uint32_t slot, int depth) {
     b = ranges_operand(f, r->state, instr, &o[2]);
     a.base = b.base = 0;
     a.points = b.points = d.points = 0;
-    v = minus ? affine_add(&f->grid, &d, &b) : affine_subtract(&f->grid, &d, &b);
+    v = minus ? affine_add(&r->state->blocks, &d, &b) : affine_subtract(&r->state->blocks, &d, &b);
     if (!narrow_operand(r, &o[1], &v, instr->types[0], depth)) return false;
-    v = minus ? affine_subtract(&f->grid, &a, &d) : affine_subtract(&f->grid, &d, &a);
+    v = minus ? affine_subtract(&r->state->blocks, &a, &d) : affine_subtract(&r->state->blocks, &d, &a);
     return narrow_operand(r, &o[2], &v, instr->types[0], depth);
   }
   case PTX_OP_MOV: return o[0].kind != PTX_OPERAND_REG || narrow_operand(r, &o[1], &d, instr->types[0], depth);
@@ -81,17 +81,29 @@ static bool follow_source(refiner *r, uint32_t slot, int depth) {
   }
 }
 
+/* No two of its numbers are the same modulo 2^bits. */
+static bool is_one_turn(const affine *v, uint32_t bits) { return !v->top && (bits >= 64 || (wide)v->max - v->min < (wide)1 << bits); }
+
 static bool narrow(refiner *r, uint32_t slot, const affine *found, int depth) {
   const ptx_reg *reg = &r->f->func->regs[r->f->reg_of[slot]];
   affine *old = &r->state->values[slot], met;
   uint32_t bits = ptx_type_bits(reg->type);
-  if (!affine_meet(&r->f->grid, old, found, (uint8_t)bits, &met)) return false;
+  if (!affine_meet(&r->state->blocks, old, found, (uint8_t)bits, &met)) return false;
   if (!narrower(&met, old)) return true;
   met.points = old->points;
+  met.root = old->root;
+  met.root_offset = old->root_offset;
   met.base = old->base;
   met.step_lo = old->step_lo;
   met.step_hi = old->step_hi;
+  affine was = *old;
   *old = met;
+  if (is_one_turn(&was, bits) && met.min >= was.min && met.max <= was.max) { /* the same numbers: the old form with the new bounds */
+    was.min = met.min;
+    was.max = met.max;
+    if (!affine_grid_narrow(&r->state->blocks, &was)) return false;
+  }
+  if (!affine_grid_narrow(&r->state->blocks, &met) || !affine_tighten(&r->state->blocks, old)) return false;
   if (depth >= DEPTH_MOST || !r->left) return true;
   r->left--;
   return follow_source(r, slot, depth + 1) && follow_users(r, slot, depth + 1);
@@ -119,10 +131,10 @@ static bool is_empty(const affine_grid *grid, affine *v) { return v->lo > v->hi 
 
 /* a `comparison` b holds; a and b as the type reads them. One that is not known (unsigned, 64 bits) may be 2^63 or more, which
  * no value can say: only what is below another is. */
-static bool narrow_compared(refiner *r, const ptx_instr *instr, ptx_mod comparison, affine a, affine b, int depth) {
-  const affine_grid *grid = &r->f->grid;
-  ptx_type type = instr->types[instr->type_count - 1];
+static bool narrow_compared(const affine_grid *grid, ptx_mod comparison, affine a, affine b, affine *narrow_a, affine *narrow_b) {
   bool less = false, greater = false, strict = false, open_a = a.top, open_b = b.top;
+  *narrow_a = a;
+  *narrow_b = b;
   if (open_a && open_b) return true;
   switch (comparison) {
   case PTX_MOD_LT: case PTX_MOD_LO: less = strict = true; break;
@@ -150,7 +162,30 @@ static bool narrow_compared(refiner *r, const ptx_instr *instr, ptx_mod comparis
     if (x.max == b.min) x.max--;
   }
   if (is_empty(grid, &x) || is_empty(grid, &y)) return false;
-  return narrow_operand(r, &instr->operands[1], &x, type, depth) && narrow_operand(r, &instr->operands[2], &y, type, depth);
+  *narrow_a = x;
+  *narrow_b = y;
+  return true;
+}
+
+/* All registers that come from the one that was compared, which now is `found`. */
+static bool narrow_root(refiner *r, const affine *compared, affine found, int depth) {
+  if (!compared->root || found.top) return true;
+  found.base = found.root = 0;
+  for (uint32_t s = 0; s < r->f->slot_count; s++) {
+    const affine *v = &r->state->values[s];
+    if (v->root != compared->root || r->f->func->regs[r->f->reg_of[s]].type == PTX_PRED) continue;
+    affine apart = affine_constant(v->root_offset), plain = found;
+    plain.points = 0;
+    plain = affine_add(&r->state->blocks, &plain, &apart);
+    apart = affine_constant(compared->root_offset);
+    plain = affine_subtract(&r->state->blocks, &plain, &apart);
+    plain.points = v->points;
+    plain.zeros = v->zeros;
+    plain.root = 0;
+    if (!plain.top && !narrow(r, s, &plain, depth)) return false;
+  }
+  r->f->steps += 1 + r->f->slot_count / 16;
+  return true;
 }
 
 static bool refine(refiner *r, uint32_t pred, bool truth, int depth);
@@ -179,9 +214,29 @@ static bool refine_setp(refiner *r, const ptx_instr *instr, uint32_t pred, bool 
   if ((a.points | b.points) & AFFINE_OTHER) return true;
   if (!truth) comparison = ranges_opposite(comparison);
   affine_type read = {(uint8_t)ptx_type_bits(type), ranges_compares_signed(instr, comparison)};
-  a = affine_as(&r->f->grid, &a, read);
-  b = affine_as(&r->f->grid, &b, read);
-  return narrow_compared(r, instr, comparison, a, b, depth + 1);
+  a = affine_as(&r->state->blocks, &a, read);
+  b = affine_as(&r->state->blocks, &b, read);
+  affine x, y;
+  if (!narrow_compared(&r->state->blocks, comparison, a, b, &x, &y)) return false;
+  return narrow_operand(r, &instr->operands[1], &x, type, depth + 1) && narrow_operand(r, &instr->operands[2], &y, type, depth + 1);
+}
+
+/* What a setp compared may be overwritten since: what it said of the values then goes for what was computed from them. */
+static bool refine_compared(refiner *r, const ranges_compared *made, uint32_t pred, bool truth, int depth) {
+  const ptx_instr *instr = &r->f->func->instrs[made->instr];
+  const ptx_operand *to = &instr->operands[0];
+  ptx_mod comparison = ranges_comparison(instr);
+  if (to->kind == PTX_OPERAND_REG_PAIR && to->reg2 == pred) {
+    if (to->reg == pred) return true;
+    comparison = ranges_opposite(comparison);
+  }
+  if (instr->operand_count > 3 && !(ptx_has(instr, PTX_MOD_AND) ? truth : ptx_has(instr, PTX_MOD_OR) && !truth)) return true;
+  if (comparison == PTX_MODS || ((made->a.points | made->b.points) & AFFINE_OTHER)) return true;
+  if (!truth) comparison = ranges_opposite(comparison);
+  affine_type read = {(uint8_t)ptx_type_bits(instr->types[instr->type_count - 1]), ranges_compares_signed(instr, comparison)};
+  affine a = affine_as(&r->state->blocks, &made->a, read), b = affine_as(&r->state->blocks, &made->b, read), x, y;
+  if (!narrow_compared(&r->state->blocks, comparison, a, b, &x, &y)) return false;
+  return narrow_root(r, &made->a, x, depth + 1) && narrow_root(r, &made->b, y, depth + 1);
 }
 
 static bool refine(refiner *r, uint32_t pred, bool truth, int depth) {
@@ -190,9 +245,10 @@ static bool refine(refiner *r, uint32_t pred, bool truth, int depth) {
   if (slot == RANGES_NONE || depth > DEPTH_MOST) return true;
   affine *v = &r->state->values[slot], is = affine_constant(truth);
   if (!v->top && (v->min > truth || v->max < truth)) return false;
+  is.root = v->root;
   *v = is;
   uint32_t def = r->state->defs[slot];
-  if (def == RANGES_NONE) return true;
+  if (def == RANGES_NONE) return !is.root || refine_compared(r, &f->compared.items[is.root - 1], pred, truth, depth);
   const ptx_instr *instr = &f->func->instrs[def];
   bool logic = instr->type_count && instr->types[0] == PTX_PRED;
   switch (instr->opcode) {
@@ -243,7 +299,12 @@ static void count(const ranges_finder *f, ranges_loop *loop, const ptx_instr *in
   step = affine_as(&f->grid, &step, (affine_type){read.bits, true});
   start.points = end.points = 0;
   bool exact = !start.top && !end.top && start.max - (wide)start.min <= (wide)first.max - first.min;
-  affine distance = affine_subtract(&f->grid, &end, &start);
+  affine distance = affine_subtract(&f->grid, &end, &start), apart = affine_difference(&f->grid, &limit, &first);
+  apart = affine_as(&f->grid, &apart, (affine_type){read.bits, true});
+  if (limit.root && limit.root == first.root && affine_is_constant(&apart) && !start.top && (wide)start.min + apart.min >= lowest && (wide)start.max + apart.min <= highest) {
+    distance = apart; /* one from the other, and nothing wraps between */
+    end = affine_interval((int64_t)((wide)start.min + apart.min), (int64_t)((wide)start.max + apart.min));
+  }
   switch (comparison) {
   case PTX_MOD_LT: case PTX_MOD_LO: case PTX_MOD_LE: case PTX_MOD_LS: {
     bool also = comparison == PTX_MOD_LE || comparison == PTX_MOD_LS;
@@ -259,7 +320,7 @@ static void count(const ranges_finder *f, ranges_loop *loop, const ptx_instr *in
   }
   case PTX_MOD_NE: {
     limit.points = first.points = 0;
-    distance = affine_subtract(&f->grid, &limit, &first);
+    distance = affine_difference(&f->grid, &limit, &first);
     if (distance.top || !affine_is_constant(&distance) || !affine_is_constant(&step) || !step.min) return;
     wide by = step.min, way = distance.min;
     if (by < 0) by = -by, way = -way;
@@ -288,17 +349,17 @@ static ptx_mod mirrored(ptx_mod comparison) {
 
 static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred, bool truth, int depth);
 
-static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_instr *instr, bool truth, int depth) {
+static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_instr *instr, const ranges_compared *made, bool truth, int depth) {
   ptx_mod comparison = ranges_comparison(instr);
   if (instr->operands[0].kind != PTX_OPERAND_REG || comparison == PTX_MODS) return;
   if (instr->operand_count > 3) {
     bool both = ptx_has(instr, PTX_MOD_AND) ? truth : ptx_has(instr, PTX_MOD_OR) && !truth;
     if (!both) return;
-    count_from(f, loop, state, &instr->operands[3], truth, depth + 1);
+    if (!made) count_from(f, loop, state, &instr->operands[3], truth, depth + 1);
   }
   if (!ranges_is_integer(instr->types[instr->type_count - 1])) return;
   if (!truth) comparison = ranges_opposite(comparison);
-  affine a = ranges_operand(f, state, instr, &instr->operands[1]), b = ranges_operand(f, state, instr, &instr->operands[2]), first, step;
+  affine a = made ? made->a : ranges_operand(f, state, instr, &instr->operands[1]), b = made ? made->b : ranges_operand(f, state, instr, &instr->operands[2]), first, step;
   if ((a.points | b.points) & AFFINE_OTHER) return;
   if (!b.base && is_stepping(f, loop, &a, &first, &step)) count(f, loop, instr, comparison, first, step, b);
   if (!a.base && is_stepping(f, loop, &b, &first, &step)) count(f, loop, instr, mirrored(comparison), first, step, a);
@@ -306,11 +367,16 @@ static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *
 
 static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred, bool truth, int depth) {
   uint32_t slot = pred->kind == PTX_OPERAND_REG ? ranges_slot(f, pred->reg) : RANGES_NONE;
-  if (slot == RANGES_NONE || depth > DEPTH_MOST || state->defs[slot] == RANGES_NONE) return;
+  if (slot == RANGES_NONE || depth > DEPTH_MOST) return;
   if (pred->negated) truth = !truth;
+  if (state->defs[slot] == RANGES_NONE) {
+    const ranges_compared *made = state->values[slot].root ? &f->compared.items[state->values[slot].root - 1] : NULL;
+    if (made) count_setp(f, loop, state, &f->func->instrs[made->instr], made, truth, depth);
+    return;
+  }
   const ptx_instr *instr = &f->func->instrs[state->defs[slot]];
   bool logic = instr->type_count && instr->types[0] == PTX_PRED;
-  if (instr->opcode == PTX_OP_SETP && instr->type_count) count_setp(f, loop, state, instr, truth, depth);
+  if (instr->opcode == PTX_OP_SETP && instr->type_count) count_setp(f, loop, state, instr, NULL, truth, depth);
   else if (logic && (instr->opcode == PTX_OP_AND || instr->opcode == PTX_OP_OR) && truth == (instr->opcode == PTX_OP_AND)) {
     count_from(f, loop, state, &instr->operands[1], truth, depth + 1);
     count_from(f, loop, state, &instr->operands[2], truth, depth + 1);

@@ -32,17 +32,22 @@ bool affine_is_constant(const affine *v) { return !v->top && v->min == v->max; }
 static void span(const affine_grid *grid, const int64_t c[3], wide *least, wide *most) {
   *least = *most = 0;
   for (int d = 0; d < 3; d++) {
-    wide end = (wide)c[d] * grid->last[d];
-    if (end < 0) *least += end;
-    else *most += end;
+    wide first = (wide)c[d] * grid->first[d], last = (wide)c[d] * grid->last[d];
+    *least += first < last ? first : last;
+    *most += first < last ? last : first;
   }
 }
 
 bool affine_tighten(const affine_grid *grid, affine *v) {
   if (v->top) return true;
   wide least, most;
-  for (int d = 0; d < 3; d++)
-    if (!grid->last[d]) v->c[d] = 0;
+  for (int d = 0; d < 3; d++) {
+    wide at = (wide)v->c[d] * grid->first[d];
+    if (grid->first[d] != grid->last[d] || !fits(v->lo + at) || !fits(v->hi + at)) continue;
+    v->c[d] = 0;
+    v->lo = (int64_t)(v->lo + at);
+    v->hi = (int64_t)(v->hi + at);
+  }
   span(grid, v->c, &least, &most);
   v->min = larger(v->min, clamp(v->lo + least));
   v->max = smaller(v->max, clamp(v->hi + most));
@@ -50,16 +55,10 @@ bool affine_tighten(const affine_grid *grid, affine *v) {
   v->hi = smaller(v->hi, clamp(v->max - least));
   if (v->lo > v->hi || v->min > v->max) return false;
   if (v->min == v->max) {
-    uint32_t line = v->line;
-    uint64_t points = v->points;
-    uint32_t base = v->base;
-    int64_t step_lo = v->step_lo, step_hi = v->step_hi;
-    *v = affine_constant(v->min);
-    v->line = line;
-    v->points = points;
-    v->base = base;
-    v->step_lo = step_lo;
-    v->step_hi = step_hi;
+    affine old = *v;
+    memset(v->c, 0, sizeof v->c);
+    v->lo = v->hi = old.min;
+    v->zeros = zeros_of(old.min);
   }
   return true;
 }
@@ -106,6 +105,8 @@ static affine forget(const affine *v, affine_type type) {
   whole.line = v->line;
   whole.cause = v->cause;
   whole.zeros = v->zeros < type.bits ? v->zeros : (uint8_t)(type.bits - 1);
+  whole.root = v->root;
+  whole.root_offset = v->root_offset;
   return whole;
 }
 
@@ -173,8 +174,17 @@ static void carry_base(affine *v, const affine *from, const affine *by, int sign
   v->step_hi = (int64_t)hi;
 }
 
+static void carry_root(affine *v, const affine *from, const affine *by, int sign) {
+  wide offset = (wide)from->root_offset + sign * (wide)by->min;
+  if (!from->root || !affine_is_constant(by) || !fits(offset)) return;
+  v->root = from->root;
+  v->root_offset = (int64_t)offset;
+}
+
 affine affine_add(const affine_grid *grid, const affine *a, const affine *b) {
   affine v = combine(grid, a, b, 1, a->points | b->points);
+  if (affine_is_constant(b)) carry_root(&v, a, b, 1);
+  else carry_root(&v, b, a, 1);
   if (a->base) carry_base(&v, a, b, 1);
   else carry_base(&v, b, a, 1);
   return v;
@@ -185,12 +195,19 @@ affine affine_subtract(const affine_grid *grid, const affine *a, const affine *b
   uint64_t points = b->points & ~AFFINE_ANY ? 0 : a->points ? a->points : b->points;
   affine v = combine(grid, a, b, -1, points);
   carry_base(&v, a, b, -1);
+  carry_root(&v, a, b, -1);
   if (b->points & AFFINE_OTHER) { /* the number would be that of a made-up address */
     v.top = true;
-    v.base = 0;
+    v.base = v.root = 0;
     v.points = a->points & AFFINE_ANY;
   }
   return v;
+}
+
+affine affine_difference(const affine_grid *grid, const affine *a, const affine *b) {
+  wide difference = (wide)a->root_offset - b->root_offset;
+  if (a->root && a->root == b->root && fits(difference)) return affine_constant((int64_t)difference);
+  return affine_subtract(grid, a, b);
 }
 
 /* ---- products ---- */
@@ -287,7 +304,7 @@ affine affine_remainder(const affine_grid *grid, const affine *v, int64_t by) {
 static affine round_down(const affine_grid *grid, const affine *v, uint32_t bits) {
   int64_t unit = (int64_t)1 << bits, rest = unit - 1;
   affine r = *v;
-  r.base = 0;
+  r.base = r.root = 0;
   if (r.zeros < bits) r.zeros = (uint8_t)bits;
   if (v->top || v->zeros >= bits) return r;
   bool even = divides(unit, v->c);
@@ -377,7 +394,7 @@ affine affine_or(const affine_grid *grid, const affine *a, const affine *b, affi
   affine sum = affine_add(grid, &first, &by);
   sum.zeros = r.zeros;
   sum.points = r.points;
-  sum.base = 0;
+  sum.base = sum.root = 0;
   return sum;
 }
 
@@ -400,7 +417,7 @@ static affine extreme(const affine_grid *grid, const affine *a, const affine *b,
   if ((flat_a && !flat_b) || (flat_a == flat_b && width_b < width_a)) form = b;
   int64_t lo_a, hi_a, lo_b, hi_b;
   v = *form;
-  v.base = 0;
+  v.base = v.root = 0;
   affine_reform(grid, a, form->c, &lo_a, &hi_a);
   affine_reform(grid, b, form->c, &lo_b, &hi_b);
   v.lo = maximum ? larger(lo_a, lo_b) : smaller(lo_a, lo_b);
@@ -414,26 +431,33 @@ static affine extreme(const affine_grid *grid, const affine *a, const affine *b,
 affine affine_minimum(const affine_grid *grid, const affine *a, const affine *b) { return extreme(grid, a, b, false); }
 affine affine_maximum(const affine_grid *grid, const affine *a, const affine *b) { return extreme(grid, a, b, true); }
 
-static affine hull(const affine_grid *grid, const affine *a, const affine *b, const int64_t c[3]) {
+typedef struct sided { const affine_grid *grid; const affine *value; } sided;
+
+static affine hull(const affine_grid *grid, sided a, sided b, const int64_t c[3]) {
   int64_t lo_a, hi_a, lo_b, hi_b;
-  affine_reform(grid, a, c, &lo_a, &hi_a);
-  affine_reform(grid, b, c, &lo_b, &hi_b);
-  affine v = {.c = {c[0], c[1], c[2]}, .lo = smaller(lo_a, lo_b), .hi = larger(hi_a, hi_b), .min = smaller(a->min, b->min), .max = larger(a->max, b->max)};
-  pass_on(&v, a, b);
+  affine_reform(a.grid, a.value, c, &lo_a, &hi_a);
+  affine_reform(b.grid, b.value, c, &lo_b, &hi_b);
+  affine v = {.c = {c[0], c[1], c[2]}, .lo = smaller(lo_a, lo_b), .hi = larger(hi_a, hi_b),
+              .min = smaller(a.value->min, b.value->min), .max = larger(a.value->max, b.value->max)};
+  pass_on(&v, a.value, b.value);
   return tight(grid, v);
 }
 
-affine affine_join(const affine_grid *grid, const affine *a, const affine *b) {
+affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b, const affine *b) {
   affine v = {.top = true};
   pass_on(&v, a, b);
   if (!a->top && !b->top) {
-    v = hull(grid, a, b, a->c);
-    affine other = hull(grid, a, b, b->c);
+    sided x = {grid_a, a}, y = {grid_b, b};
+    v = hull(grid, x, y, a->c);
+    affine other = hull(grid, x, y, b->c);
     if (v.top || (!other.top && (wide)other.hi - other.lo < (wide)v.hi - v.lo)) v = other;
   } else {
     v.line = a->top ? a->line : b->line;
     v.cause = a->top ? a->cause : b->cause;
   }
+  bool one_root = a->root == b->root && a->root_offset == b->root_offset;
+  v.root = one_root ? a->root : 0;
+  v.root_offset = one_root ? a->root_offset : 0;
   v.base = a->base == b->base ? a->base : 0;
   if (v.base) {
     v.step_lo = smaller(a->step_lo, b->step_lo);
@@ -442,8 +466,46 @@ affine affine_join(const affine_grid *grid, const affine *a, const affine *b) {
   return v;
 }
 
+affine affine_join(const affine_grid *grid, const affine *a, const affine *b) { return affine_join_of(grid, grid, a, grid, b); }
+
+affine_grid affine_grid_join(const affine_grid *a, const affine_grid *b) {
+  affine_grid both;
+  for (int d = 0; d < 3; d++) {
+    both.first[d] = smaller(a->first[d], b->first[d]);
+    both.last[d] = larger(a->last[d], b->last[d]);
+  }
+  return both;
+}
+
+static wide floor_wide(wide number, wide by) { return number >= 0 ? number / by : -((-number + by - 1) / by); }
+
+/* c * x <= max - lo - the rest, and >= min - hi - the rest. */
+bool affine_grid_narrow(affine_grid *grid, const affine *v) {
+  if (v->top) return true;
+  for (int d = 0; d < 3; d++) {
+    int64_t others[3] = {v->c[0], v->c[1], v->c[2]};
+    wide least, most, c = v->c[d];
+    others[d] = 0;
+    if (!c) continue;
+    span(grid, others, &least, &most);
+    wide low = (wide)v->min - v->hi - most, high = (wide)v->max - v->lo - least; /* of c * x */
+    if (c < 0) {
+      wide swapped = -low;
+      low = -high;
+      high = swapped;
+      c = -c;
+    }
+    wide first = -floor_wide(-low, c), last = floor_wide(high, c);
+    if (first > grid->first[d]) grid->first[d] = first > grid->last[d] ? grid->last[d] + 1 : (int64_t)first;
+    if (last < grid->last[d]) grid->last[d] = last < grid->first[d] ? grid->first[d] - 1 : (int64_t)last;
+    if (grid->first[d] > grid->last[d]) return false;
+  }
+  return true;
+}
+
 bool affine_covers(const affine_grid *grid, const affine *outer, const affine *inner) {
   if ((inner->points & ~outer->points) || inner->zeros < outer->zeros) return false;
+  if (outer->root && (inner->root != outer->root || inner->root_offset != outer->root_offset)) return false;
   if (outer->base && (inner->base != outer->base || inner->step_lo < outer->step_lo || inner->step_hi > outer->step_hi)) return false;
   if (outer->top) return true;
   if (inner->top) return false;
@@ -477,6 +539,8 @@ bool affine_meet(const affine_grid *grid, const affine *a, const affine *b, uint
   if (!same_reading(grid, a, b, bits, &x, &y)) {
     *met = a->top || (!b->top && (wide)b->max - b->min < (wide)a->max - a->min) ? *b : *a;
     met->points = a->points & b->points ? a->points & b->points : a->points;
+    met->root = a->root;
+    met->root_offset = a->root_offset;
     return true;
   }
   const affine *form = (wide)y.hi - y.lo < (wide)x.hi - x.lo ? &y : &x;
@@ -501,7 +565,7 @@ affine affine_widen(const affine_grid *grid, const affine *old, const affine *ne
   if (v.top || old->top || !stage) return v;
   wide highest = bits >= 64 ? (wide)1 << 62 : type_max((affine_type){bits, stage == 1});
   wide lowest = bits >= 64 ? -((wide)1 << 62) : type_min((affine_type){bits, true});
-  affine up = hull(grid, old, new, old->c);
+  affine up = hull(grid, (sided){grid, old}, (sided){grid, new}, old->c);
   if (!up.top) v = up, v.base = 0;
   if (stage > 2 || v.max > highest || v.min < lowest) {
     affine unknown = affine_top(v.line, v.line ? (affine_cause)v.cause : AFFINE_LOOPED);
@@ -518,7 +582,7 @@ affine affine_widen(const affine_grid *grid, const affine *old, const affine *ne
 affine affine_repeat(const affine_grid *grid, const affine *v, int64_t step_lo, int64_t step_hi, int64_t times) {
   wide low = step_lo < 0 ? (wide)step_lo * times : 0, high = step_hi > 0 ? (wide)step_hi * times : 0;
   affine unknown = unknown_of(v, v, v->points);
-  if (v->top || !fits(low) || !fits(high)) return unknown;
+  if (!fits(low) || !fits(high)) return unknown;
   affine by = affine_interval((int64_t)low, (int64_t)high);
   by.zeros = step_lo == step_hi ? zeros_of(step_lo) : 0;
   affine sum = affine_add(grid, v, &by);

@@ -2,12 +2,12 @@
 /* The abstract values of the range analysis (ranges.h) and their arithmetic.
  *
  * A register of w bits holds, in block (x, y, z), the number `c[0] * x + c[1] * y + c[2] * z + e` modulo 2^w, where e is in
- * [lo, hi]; and over all blocks of the grid that number is in [min, max]. Adding, subtracting and multiplying by a constant are exact
+ * [lo, hi]; and over all blocks of the grid (or of those that get there) that number is in [min, max]. Adding, subtracting and multiplying by a constant are exact
  * modulo 2^w whatever wraps; where the number itself matters (a comparison, a division, a widening) affine_as() first finds
  * the number that the type reads, or gives up what it knows.
  *
  * What always holds of a value that is not `top`: lo <= hi, min <= max, min >= lo + least(c), max <= hi + most(c), and c[d] is 0
- * where the grid has one block. Of a `top` only `points`, `zeros` and `cause` mean anything. */
+ * where there is one block. Of a `top` only `points`, `zeros` and `cause` mean anything. */
 #ifndef FF_PTX_RANGES_VALUE_H
 #define FF_PTX_RANGES_VALUE_H
 
@@ -31,10 +31,13 @@ typedef struct affine {
   uint32_t base;          /* not 0: the value is that of a register at the head of a loop, + [step_lo, step_hi] */
   int64_t c[3], lo, hi, min, max;
   int64_t step_lo, step_hi;
+  uint32_t root;          /* not 0: the value is that of a register at some moment, + root_offset, modulo 2^w; of a predicate: the */
+  int64_t root_offset;    /* comparison that gave it */
   uint64_t points;
 } affine;
 
-typedef struct affine_grid { int64_t last[3]; } affine_grid; /* the grid's size, less 1 */
+/* The blocks that a statement is about: from first to last in each dimension. What is said of more blocks is true of fewer. */
+typedef struct affine_grid { int64_t first[3], last[3]; } affine_grid;
 
 typedef struct affine_type { /* how an instruction reads a register */
   uint8_t bits;
@@ -57,6 +60,8 @@ affine affine_whole_type(affine_type type);
 
 affine affine_add(const affine_grid *grid, const affine *a, const affine *b);
 affine affine_subtract(const affine_grid *grid, const affine *a, const affine *b);
+/* What a - b is modulo 2^w: known also if both come from one value. */
+affine affine_difference(const affine_grid *grid, const affine *a, const affine *b);
 affine affine_multiply(const affine_grid *grid, const affine *a, const affine *b);
 /* Of numbers that a type has read: floor division, for v >= 0 or by a power of two, else as C rounds. by > 0. */
 affine affine_divide(const affine_grid *grid, const affine *v, int64_t by, bool floor);
@@ -66,8 +71,13 @@ affine affine_or(const affine_grid *grid, const affine *a, const affine *b, affi
 affine affine_minimum(const affine_grid *grid, const affine *a, const affine *b);
 affine affine_maximum(const affine_grid *grid, const affine *a, const affine *b);
 
-/* The smallest value that covers both; the same number may stand for different ones only by being joined. */
+/* The smallest value that covers both. */
 affine affine_join(const affine_grid *grid, const affine *a, const affine *b);
+/* The same where a is known of the blocks grid_a only, and b of grid_b: for the blocks of `grid`, which has both. */
+affine affine_join_of(const affine_grid *grid, const affine_grid *grid_a, const affine *a, const affine_grid *grid_b, const affine *b);
+affine_grid affine_grid_join(const affine_grid *a, const affine_grid *b);
+/* Leaves the blocks for which the value can be in its bounds; false: none. */
+bool affine_grid_narrow(affine_grid *grid, const affine *v);
 /* Both hold of one register. False: nothing does. */
 bool affine_meet(const affine_grid *grid, const affine *a, const affine *b, uint8_t bits, affine *met);
 bool affine_covers(const affine_grid *grid, const affine *outer, const affine *inner);
