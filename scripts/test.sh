@@ -38,7 +38,7 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
   cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
   count 0
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
-  export FARFAULT_PROGRAMS=2000 # random programs for libfarfault: a quarter of those above
+  export FARFAULT_PROGRAMS=2000 # random programs for libfarfault: a third of those above
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
   rm -rf "$check/profiles"
   say "tests with checks"
@@ -89,7 +89,7 @@ if CC=clang cmake -S . -B "$threads" -G Ninja -DFARFAULT_WORKLOADS=OFF -DCMAKE_B
   "$threads/tests/runtime_test_model_driver" >"$threads/tests.log" 2>&1
   count $? "the model driver with ThreadSanitizer: $threads/tests.log"
   for kind in threads threads_failures; do
-    "$threads/tests/runtime_test_random_programs" --kind $kind --seed 1 --count 200 >>"$threads/tests.log" 2>&1
+    "$threads/tests/runtime_test_random_programs" --kind $kind --seed 1 --count 120 >>"$threads/tests.log" 2>&1
     count $? "random programs ($kind) with ThreadSanitizer: $threads/tests.log"
   done
 else

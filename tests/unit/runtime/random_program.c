@@ -228,8 +228,16 @@ static void end_worlds(program *of, world *worlds, uint32_t count) {
   }
 }
 
+/* Mostly few; now and then so many that events are used again and old launches are forgotten. */
+static uint32_t any_steps(program *of) {
+  choices *from = &of->choices;
+  if (of->options->steps) return of->options->steps;
+  if (!choose(from, 200)) return 3000;
+  return (uint32_t)choose_between(from, 1, chance(from, 80) ? 40 : 120);
+}
+
 static void run_worlds(program *of, world *worlds, uint32_t threads) {
-  uint32_t steps = of->options->steps ? of->options->steps : (uint32_t)choose_between(&of->choices, 1, chance(&of->choices, 80) ? 40 : 120), count = threads > 1 ? threads + 1 : 1;
+  uint32_t steps = any_steps(of), count = threads > 1 ? threads + 1 : 1;
   for (uint32_t w = 0; w < count; w++) {
     worlds[w] = (world){.program = of, .index = w};
     pthread_mutex_init(&worlds[w].lock, NULL);

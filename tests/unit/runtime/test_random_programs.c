@@ -46,7 +46,7 @@ static bool run(const kind *kind, uint64_t seed, bool verbose, program_result *s
 /* Seeds from the kind's own range: what one kind has found does not move the others. */
 static void run_kind(const kind *kind) {
   const char *wanted = getenv("FARFAULT_PROGRAMS");
-  uint64_t count = (wanted ? strtoull(wanted, NULL, 10) : 8000) * kind->percent / 100;
+  uint64_t count = (wanted ? strtoull(wanted, NULL, 10) : 6000) * kind->percent / 100;
   program_result sum = {.launches = 0};
   for (uint64_t seed = 1; seed <= count; seed++)
     if (!run(kind, seed, false, &sum)) fail();
