@@ -62,7 +62,7 @@ cc=${CC:-cc}
 for example in saxpy image_pipeline kmeans matmul_out_of_core stream_file; do
   [[ -f $source/examples/$example.c && -f $build/lib/libfarfault.a ]] || continue
   arguments=()
-  [[ -n $quick && $example = matmul_out_of_core ]] && arguments=(512 2 2)
+  [[ -n $quick && $example = matmul_out_of_core ]] && arguments=(512 2)
   [[ -n $quick && $example = image_pipeline ]] && arguments=(2 256 4)
   if step "compile $example" "$cc" -std=c11 -O2 -I "$source/include" "$source/examples/$example.c" "$build/lib/libfarfault.a" -ldl -lm -pthread -o "$work/$example"; then
     if [[ $driver = virtual ]]; then export FARFAULT_DRIVER=$build/lib/farfault/libcuda.so.1; fi
@@ -77,7 +77,8 @@ if [[ $(ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null | sed -n 's/^Total T
   step "library's tests" ctest --test-dir "$build" -L '^gpu$' --output-on-failure
 fi
 if [[ -x $build/bench/bench_launch ]] && step "bench_launch" "$build/bench/bench_launch"; then
-  sed -nE 's/^(.*[a-zA-Z)]) +([0-9.]+) (us|ns|%)$/"launch: \1",\2,\3,,,bench_launch/p' "$work/log" >>"$work/result.csv"
+  sed -nE 's/^cuLaunchKernel ([0-9.]+) us, (ff_launch.*) ([0-9.]+) us: .*/"host: cuLaunchKernel",\1,us,,,bench_launch\n"host: \2",\3,us,,,bench_launch/p' \
+    "$work/log" >>"$work/result.csv"
 fi
 
 # The benches' own tables, a row per number.

@@ -214,13 +214,14 @@ static ff_status stretch(lab *l, stream_function go, cuda_address *at, uint64_t 
   return FF_OK;
 }
 
-/* Reading and writing what the L2 does not have; of writing only what is done once the L2 is full of written lines. */
+/* Reading and writing what the L2 does not have: not even from before, when other data lay at these addresses; of writing only what is
+ * done once the L2 is full of written lines. */
 static ff_status streams(lab *l, cuda_address base, uint64_t flush, uint64_t few, uint64_t many) {
-  cuda_address at = base;
+  cuda_address at = base + flush;
   double us;
+  LAB_TRY(lab_read(l, base, flush, &us));
   LAB_TRY(stretch(l, lab_read, &at, few, many, FIGURE_dram_read_gbs));
-  LAB_TRY(lab_write(l, at, flush, &us));
-  at += flush;
+  LAB_TRY(lab_write(l, base, flush, &us));
   return stretch(l, lab_write, &at, few, many, FIGURE_dram_write_gbs);
 }
 
@@ -253,9 +254,9 @@ static ff_status l2_stream(lab *l, cuda_address base) {
   return FF_OK;
 }
 
-static double best(const lab *l, figure_id id, uint32_t sample) {
+static double sample(const lab *l, figure_id id, uint32_t i) {
   const figure *f = &l->result->figures[id];
-  return sample < f->count ? f->samples[sample] : 0;
+  return i < f->count ? f->samples[i] : 0;
 }
 
 ff_status measure_bandwidth(lab *l) {
@@ -267,8 +268,7 @@ ff_status measure_bandwidth(lab *l) {
     status = streams(l, base, flush, few, many);
     if (!status) status = copies(l, base, flush + 2 * (few + many) * unit);
     if (!status) status = l2_stream(l, base);
-    double read = best(l, FIGURE_dram_read_gbs, i), write = best(l, FIGURE_dram_write_gbs, i), copy = best(l, FIGURE_dram_copy_gbs, i);
-    if (!status) lab_record(l, FIGURE_dram_gbs, fmax(read, fmax(write, copy)));
+    if (!status) lab_record(l, FIGURE_dram_gbs, fmax(sample(l, FIGURE_dram_read_gbs, i), sample(l, FIGURE_dram_copy_gbs, i)));
   }
   lab_free(l, base);
   return status;

@@ -49,6 +49,7 @@ odd=clock_mhz=900,issue_interval=3,l1_bytes=24K,l1_latency=61,l2_bytes=2304K,l2_
 odd+=,dram_latency=222,t_rp=31,t_rcd=17,dram_gbs=150,link_h2d_gbs=7,link_d2h_gbs=9,link_latency_us=3.3,link_copy_us=2.2,copy_engines=1
 odd+=,launch_us=7.5,launch_latency_us=2.5,api_us=0.7,sync_us=3.1,malloc_us=22,host_gbs=5,fault_us=41,fault_batch_us=17,fault_block_us=9
 odd+=,host_fault_us=13,fault_page_bytes=16K,block_launch_cycles=55,l1_mshrs=160
+odd+=,reserve_us=3,create_us=40,map_us=2,set_access_us=7,unmap_us=5,release_us=11
 run "$farfault" calibrate --driver virtual --machine gtx480 --set "$odd" --base v100 --quick --compare -o odd.yaml
 all
 

@@ -17,6 +17,7 @@ expect grep -q '^gpu,"Tesla V100-SXM2-16GB",' "$csv"
 expect grep -q '^launch_us,3.25,us,3.25,3.25,farfault calibrate' "$csv"
 expect grep -q '^"check: example saxpy",0,' "$csv"
 expect grep -q '^"managed: segments, 4096 pages touched",[0-9.]*,us,' "$csv"
+expect grep -q '^"host: ff_launch with 8 uses",[0-9.]*,us,' "$csv"
 expect grep -q '^"pipeline: chain, segments",[0-9.]*,s,' "$csv"
 expect_no() { if grep -qE "$1" "$csv"; then wrong "'$1' is in $csv"; else pass; fi; }
 expect_no '^"check: [^"]*",[1-9]'
