@@ -216,9 +216,9 @@ ENGINE_API cudaError_t engine_event_query(cudaEvent_t event);
 /* Milliseconds of virtual time between two recorded events. */
 ENGINE_API cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *milliseconds);
 
-/* The host's virtual time, in picoseconds; the question takes none. */
 /* For the next engine_launch_run of this thread; copied. */
 ENGINE_API cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count);
+/* The host's virtual time, in picoseconds; the question takes none. */
 ENGINE_API cudaError_t engine_host_time(uint64_t *picoseconds);
 
 /* ---- launches ---- */
