@@ -171,6 +171,22 @@ static double now(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+static bool is_used(const trace_launch *launch, const allocation *a) {
+  for (uint32_t u = 0; u < launch->use_count; u++)
+    if (launch->uses[u].address < a->address + a->bytes && a->address < launch->uses[u].address + launch->uses[u].bytes) return true;
+  return false;
+}
+
+/* All that there is; if that is too much, what the launch's parameters point into. */
+static void choose_segments(analyser *r, const trace_launch *launch) {
+  r->segments.count = 0;
+  for (size_t i = 0; i < r->live.count; i++) {
+    const allocation *a = &r->live.items[i];
+    if (r->live.count > PTX_RANGES_SEGMENTS && (!is_used(launch, a) || r->segments.count == PTX_RANGES_SEGMENTS)) continue;
+    FF_PUSH(&r->segments, ((ptx_ranges_segment){a->address, a->bytes}));
+  }
+}
+
 static void take_launch(analyser *r, const trace_launch *launch) {
   ptx_ranges_free(&r->found);
   r->launch = NULL;
@@ -182,8 +198,7 @@ static void take_launch(analyser *r, const trace_launch *launch) {
     if (show) ff_text_add(&r->out, "launch %" PRIu64 ": %s: not analysed: %s\n", launch->id, launch->kernel, kernel ? "its parameters were not recorded" : "its code was not recorded, or not under one name");
     return;
   }
-  r->segments.count = 0;
-  for (size_t i = 0; i < r->live.count; i++) FF_PUSH(&r->segments, ((ptx_ranges_segment){r->live.items[i].address, r->live.items[i].bytes}));
+  choose_segments(r, launch);
   ptx_ranges_launch asked = {.params = launch->parameters, .param_bytes = launch->parameter_bytes, .segments = r->segments.items, .segment_count = (uint32_t)r->segments.count};
   memcpy(asked.grid, launch->grid, sizeof asked.grid);
   memcpy(asked.block, launch->block, sizeof asked.block);
@@ -233,6 +248,16 @@ static void check_record(analyser *r, const trace_item *item) {
 
 /* ---- the whole file ---- */
 
+/* An allocation by its number, a reservation (UINT32_MAX) by its address. */
+static void forget(analyser *r, uint32_t id, uint64_t address) {
+  for (size_t i = 0; i < r->live.count; i++) {
+    if (r->live.items[i].id != id || (id == UINT32_MAX && r->live.items[i].address != address)) continue;
+    memmove(&r->live.items[i], &r->live.items[i + 1], (r->live.count - i - 1) * sizeof *r->live.items);
+    r->live.count--;
+    return;
+  }
+}
+
 static void take_operation(analyser *r, const trace_op *op) {
   switch (op->kind) {
   case TRACE_OP_ALLOC: {
@@ -241,14 +266,14 @@ static void take_operation(analyser *r, const trace_op *op) {
     FF_PUSH(&r->live, made);
     return;
   }
-  case TRACE_OP_FREE:
-    for (size_t i = 0; i < r->live.count; i++)
-      if (r->live.items[i].id == op->free.id) {
-        memmove(&r->live.items[i], &r->live.items[i + 1], (r->live.count - i - 1) * sizeof *r->live.items);
-        r->live.count--;
-        return;
-      }
+  case TRACE_OP_FREE: forget(r, op->free.id, 0); return;
+  case TRACE_OP_RESERVE: {
+    allocation made = {op->alloc.address, op->alloc.bytes, UINT32_MAX, ""};
+    snprintf(made.name, sizeof made.name, "addresses from %#" PRIx64, op->alloc.address);
+    FF_PUSH(&r->live, made);
     return;
+  }
+  case TRACE_OP_UNRESERVE: forget(r, UINT32_MAX, op->map.address); return;
   case TRACE_OP_MODULE: take_module(r, op); return;
   case TRACE_OP_LAUNCH: take_launch(r, op->launch); return;
   default: return;

@@ -347,7 +347,7 @@ static void answer_nothing(const ptx_ranges_launch *launch, const char *reason, 
 static const char *unfit(const ptx_func *kernel, const ptx_ranges_launch *launch) {
   if (!kernel->has_body) return "it has no code";
   if (kernel->module->address_size != 64) return "its addresses have 32 bits";
-  if (launch->segment_count > AFFINE_SEGMENTS) return "the launch has more than 62 segments";
+  if (launch->segment_count > PTX_RANGES_SEGMENTS) return "the launch has more than 62 segments";
   for (int d = 0; d < 3; d++)
     if (!launch->grid[d] || !launch->block[d] || launch->grid[d] > GRID_MOST || launch->block[d] > 1024) return "its grid or block is none that can be launched";
   for (uint32_t s = 0; s < launch->segment_count; s++)

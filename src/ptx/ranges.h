@@ -19,6 +19,8 @@
 
 #include "ptx/ir.h"
 
+#define PTX_RANGES_SEGMENTS 62u /* the most that a launch may have; with more nothing is analysed */
+
 typedef struct ptx_ranges_segment { /* what the kernel's pointers may point into: no two overlap */
   uint64_t base, bytes;
 } ptx_ranges_segment;

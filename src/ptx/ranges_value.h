@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 /* What a value may be an address into: bit i is segment i. */
-#define AFFINE_SEGMENTS 62u
 #define AFFINE_OTHER (UINT64_C(1) << 62) /* a variable, a parameter, shared or local memory: no segment, address unknown */
 #define AFFINE_ANY (UINT64_C(1) << 63)   /* came from memory, 64 bits: an address of anything */
 
