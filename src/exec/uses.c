@@ -72,11 +72,11 @@ void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint
     core_fault_undeclared(w, i, lane, address, bytes, need);
 }
 
-void core_uses_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes) {
+void core_uses_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered) {
   exec_access *a = (exec_access *)(uintptr_t)i->side;
-  uint64_t low = UINT64_MAX, high = 0, add = (uint64_t)i->immediate;
+  uint64_t add = (uint64_t)i->immediate, low = value[__builtin_ctz(w->active)] + add, high = value[31 - __builtin_clz(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) return;
-  for (uint32_t m = w->active; m; m &= m - 1) {
+  for (uint32_t m = ordered ? 0 : w->active; m; m &= m - 1) {
     uint64_t address = value[__builtin_ctz(m)] + add;
     low = address < low ? address : low;
     high = address > high ? address : high;
