@@ -30,9 +30,9 @@ static void axes(const scale *s, ff_text *out) {
   svg_text_turned(out, 18, HEIGHT / 2., -90, "text-anchor=\"middle\"", "cycles per load");
 }
 
-static void level(const scale *s, const calibrate_result *r, figure_id id, const char *name, const char *colour, ff_text *out) {
-  if (!r->figures[id].count) return;
-  double bytes = figure_summarise(&r->figures[id]).median;
+static double found(const calibrate_result *r, figure_id id) { return r->figures[id].count ? figure_summarise(&r->figures[id]).median : NAN; }
+
+static void level(const scale *s, double bytes, const char *name, const char *colour, ff_text *out) {
   if (!(bytes > 0) || log2(bytes) < s->low || log2(bytes) > s->high) return;
   char style[80], text[80], size[32];
   snprintf(style, sizeof style, "stroke=\"%s\" stroke-dasharray=\"4 3\"", colour);
@@ -52,8 +52,9 @@ void calibrate_picture(const calibrate_result *r, ff_text *out) {
   snprintf(title, sizeof title, "%s: latency of a load", r->device.name);
   svg_begin(WIDTH, HEIGHT, title, out);
   axes(&s, out);
-  level(&s, r, FIGURE_l1_bytes, "L1", svg_colours[1], out);
-  level(&s, r, FIGURE_l2_bytes, "L2", svg_colours[2], out);
+  level(&s, found(r, FIGURE_l1_bytes), "L1", svg_colours[1], out);
+  level(&s, found(r, FIGURE_l2_bytes), "L2", svg_colours[2], out);
+  level(&s, found(r, FIGURE_tlb_entries) * found(r, FIGURE_page_bytes), "TLB", svg_colours[3], out);
   for (uint32_t i = 0; i < r->curve_count; i++) {
     const curve_point *p = &r->curve[i];
     double x = x_of(&s, (double)p->bytes), y = y_of(&s, p->cycles);
