@@ -15,6 +15,7 @@
 
 #include "farfault/farfault.h"
 #include "model_driver.h"
+#include "runtime/cuda.h"
 
 enum { PIECE = 4096 };
 static model_driver model;
@@ -216,6 +217,35 @@ static void every_call_fails_once(void **state) {
   }
 }
 
+/* A program that uses the driver itself finds its own context current after each call. */
+static void the_callers_context_stays(void **state) {
+  const cuda_driver *cuda;
+  cuda_context own, found;
+  ff_segment *segment;
+  void *host;
+  ff_ticket ticket;
+  open_gpu((model_options){.seed = 6, .devices = 2}, 4);
+  OK(ff_segment_create(gpu, NULL, 3 * PIECE, &segment));
+  assert_int_equal(cuda_open(FF_BUILD_DIR "/tests/model_driver.so", &cuda, NULL), FF_OK);
+  assert_int_equal(cuda->DevicePrimaryCtxRetain(&own, 1), CUDA_OK);
+  for (int round = 0; round < 2; round++) {
+    cuda_context wanted = round ? own : NULL;
+    assert_int_equal(cuda->CtxSetCurrent(wanted), CUDA_OK);
+#define STAYS(call) (OK(call), cuda->CtxGetCurrent(&found), assert_ptr_equal(found, wanted))
+    STAYS(launch(segment, 3 * PIECE, &ticket));
+    STAYS(ff_wait(gpu, ticket));
+    STAYS(ff_segment_map(segment, FF_READ_WRITE, 0, 0, &host));
+    STAYS(ff_segment_unmap(segment, host));
+    STAYS(ff_segment_pin(segment, 0, true));
+    STAYS(ff_segment_pin(segment, 0, false));
+    STAYS(ff_segment_evict(segment));
+    STAYS(ff_wait_all(gpu));
+  }
+  cuda->CtxSetCurrent(NULL);
+  cuda->DevicePrimaryCtxRelease(1);
+  close_gpu(FF_SUCCESS);
+}
+
 static int load(void **state) {
   unsetenv("FARFAULT_DRIVER");
   unsetenv("FF_CHECK");
@@ -233,6 +263,7 @@ int main(void) {
       cmocka_unit_test(a_fault_is_told_once_and_loses_the_gpu), cmocka_unit_test(less_memory_than_the_budget),
       cmocka_unit_test(no_page_locked_memory),                  cmocka_unit_test(a_file_that_has_become_shorter),
       cmocka_unit_test(a_file_that_cannot_be_written),          cmocka_unit_test(every_call_fails_once),
+      cmocka_unit_test(the_callers_context_stays),
   };
   return cmocka_run_group_tests(tests, load, unload);
 }
