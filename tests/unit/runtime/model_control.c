@@ -117,12 +117,15 @@ CONTROL uint64_t model_leaks(char *text, size_t room) {
   pthread_mutex_lock(&model.lock);
   model_counts c = count_all();
   pthread_mutex_unlock(&model.lock);
-  uint64_t sum = c.streams + c.events + c.modules + c.reservations + c.mappings + c.handles + c.host_allocations + c.allocations + c.pending + c.contexts;
+  uint64_t sum = c.streams + c.events + c.modules + c.reservations + c.mappings + c.handles + c.host_allocations + c.allocations +
+                 c.pending + c.contexts;
   if (text)
-    snprintf(text, room, "%llu streams, %llu events, %llu modules, %llu reservations, %llu mappings, %llu handles, %llu host allocations, "
-             "%llu allocations, %llu pending operations, %llu contexts", (unsigned long long)c.streams, (unsigned long long)c.events,
-             (unsigned long long)c.modules, (unsigned long long)c.reservations, (unsigned long long)c.mappings, (unsigned long long)c.handles,
-             (unsigned long long)c.host_allocations, (unsigned long long)c.allocations, (unsigned long long)c.pending, (unsigned long long)c.contexts);
+    snprintf(text, room,
+             "%llu streams, %llu events, %llu modules, %llu reservations, %llu mappings, %llu handles, %llu host allocations, "
+             "%llu allocations, %llu pending operations, %llu contexts",
+             (unsigned long long)c.streams, (unsigned long long)c.events, (unsigned long long)c.modules, (unsigned long long)c.reservations,
+             (unsigned long long)c.mappings, (unsigned long long)c.handles, (unsigned long long)c.host_allocations,
+             (unsigned long long)c.allocations, (unsigned long long)c.pending, (unsigned long long)c.contexts);
   return sum;
 }
 

@@ -193,7 +193,8 @@ CALL int cuDevicePrimaryCtxRetain(cuda_context *context, int device) {
 }
 CALL int cuDevicePrimaryCtxRelease_v2(int device) {
   ENTER_RELEASE(DevicePrimaryCtxRelease, MODEL_DEVICES);
-  if (!is_device(device) || !model.devices[device].retained) return leave(invalid(MODEL_INVALID_CONTEXT, "cuDevicePrimaryCtxRelease", "not retained"));
+  if (!is_device(device) || !model.devices[device].retained)
+    return leave(invalid(MODEL_INVALID_CONTEXT, "cuDevicePrimaryCtxRelease", "not retained"));
   if (!--model.devices[device].retained) { /* a context made anew is a good one */
     queue_wait_device((uint32_t)device);
     model.devices[device].lost = 0;
@@ -207,7 +208,8 @@ CALL int cuCtxGetCurrent(cuda_context *context) {
 CALL int cuCtxSetCurrent(cuda_context context) {
   ENTER(CtxSetCurrent);
   for (uint32_t d = 0; context && d < MODEL_DEVICES; d++)
-    if (context == &model.devices[d].context && !model.devices[d].retained) return leave(invalid(MODEL_INVALID_CONTEXT, "cuCtxSetCurrent", "no such context"));
+    if (context == &model.devices[d].context && !model.devices[d].retained)
+      return leave(invalid(MODEL_INVALID_CONTEXT, "cuCtxSetCurrent", "no such context"));
   current = context;
   return leave(MODEL_OK);
 }
@@ -312,17 +314,20 @@ CALL int cuMemGetAllocationGranularity(size_t *bytes, const cuda_memory_properti
 /* ---- copies ---- */
 
 /* Queues a copy, `to` or `from` a device address or NULL; waits if the call is a synchronous one. */
-static int copy(const char *call, cuda_address to, char *host_to, cuda_address from, const char *host_from, uint64_t bytes, cuda_stream handle, bool wait) {
+static int copy(const char *call, cuda_address to, char *host_to, cuda_address from, const char *host_from, uint64_t bytes,
+                cuda_stream handle, bool wait) {
   struct cuda_stream_ *stream = find_stream(handle, call);
   if (!stream) return MODEL_INVALID_HANDLE;
   if (model.devices[stream->device].lost) return model.devices[stream->device].lost;
   if (!bytes) return MODEL_OK;
-  if ((to && !memory_is_mapped(to, bytes)) || (from && !memory_is_mapped(from, bytes))) return invalid(MODEL_INVALID_VALUE, call, "not all of it is mapped");
+  if ((to && !memory_is_mapped(to, bytes)) || (from && !memory_is_mapped(from, bytes)))
+    return invalid(MODEL_INVALID_VALUE, call, "not all of it is mapped");
   const char *host = host_to ? host_to : host_from;
   const host_allocation *locked = host ? memory_host_find(host, bytes) : NULL;
   if (locked && (host < locked->address || host + bytes > locked->address + locked->bytes))
     return invalid(MODEL_INVALID_VALUE, call, "page-locked memory in part");
-  bool staged = host && !locked && (wait || model.options.pageable == MODEL_STAGED || (model.options.pageable == MODEL_EITHER && model_random(2)));
+  bool staged =
+      host && !locked && (wait || model.options.pageable == MODEL_STAGED || (model.options.pageable == MODEL_EITHER && model_random(2)));
   if (staged && wait && host_from) queue_wait_stream(stream);
   operation *op = queue_make(OPERATION_COPY);
   op->to = to;
@@ -537,12 +542,13 @@ static void take_window(model_launch *launch) {
     memcpy(&launch->from[i], launch->arguments[launch->argument_count + i], 4);
     memcpy(&launch->grid[i], launch->arguments[launch->argument_count + 3 + i], 4);
     launch->to[i] += launch->from[i];
-    if (launch->to[i] > launch->grid[i]) model_violation("cuLaunchKernel: a window up to block %u of a grid of %u", launch->to[i], launch->grid[i]);
+    if (launch->to[i] > launch->grid[i])
+      model_violation("cuLaunchKernel: a window up to block %u of a grid of %u", launch->to[i], launch->grid[i]);
   }
 }
 
-CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                        unsigned shared, cuda_stream handle, void **arguments, void **extra) {
+CALL int cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                        unsigned block_z, unsigned shared, cuda_stream handle, void **arguments, void **extra) {
   ENTER_CONTEXT(LaunchKernel);
   struct cuda_stream_ *stream = find_stream(handle, "cuLaunchKernel");
   if (!stream) return leave(MODEL_INVALID_HANDLE);

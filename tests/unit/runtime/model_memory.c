@@ -153,8 +153,8 @@ int memory_unmap(uint64_t address, uint64_t bytes) {
   }
   const operation *user = queue_user(address, address + bytes);
   if (user)
-    model_violation("use of memory that is unmapped under it: [%llx, +%llu), by a pending %s", (unsigned long long)address, (unsigned long long)bytes,
-                    operation_name(user));
+    model_violation("use of memory that is unmapped under it: [%llx, +%llu), by a pending %s", (unsigned long long)address,
+                    (unsigned long long)bytes, operation_name(user));
   for (size_t i = first; i < first + count; i++) {
     piece *one = model.mappings.items[i].piece;
     one->mappings--;
@@ -171,7 +171,8 @@ int memory_access(uint64_t address, uint64_t bytes, const cuda_memory_access *ac
     return MODEL_INVALID_VALUE;
   }
   for (size_t a = 0; a < count; a++) {
-    if (access[a].location.type != 1 || (uint32_t)access[a].location.id >= model.options.devices || (access[a].flags & ~3) || access[a].flags == 2) {
+    if (access[a].location.type != 1 || (uint32_t)access[a].location.id >= model.options.devices || (access[a].flags & ~3) ||
+        access[a].flags == 2) {
       model_violation("cuMemSetAccess: location %d of type %d, flags %d", access[a].location.id, access[a].location.type, access[a].flags);
       return MODEL_INVALID_VALUE;
     }

@@ -140,7 +140,8 @@ static int move(operation *op, uint64_t bytes) {
     good = memory_write(device, op->to + op->moved, set, bytes, "a set");
     free(set);
   } else if (between) {
-    good = memory_read(device, op->from + op->moved, between, bytes, "a copy") && memory_write(device, op->to + op->moved, between, bytes, "a copy");
+    good = memory_read(device, op->from + op->moved, between, bytes, "a copy") &&
+           memory_write(device, op->to + op->moved, between, bytes, "a copy");
     free(between);
   } else if (op->to) {
     good = memory_write(device, op->to + op->moved, (op->staging ? op->staging : op->host_from) + op->moved, bytes, "a copy");

@@ -102,7 +102,12 @@ static ff_options any_options(program *of) {
   of->devices = settings.devices;
   of->granularity = granularity;
   static const int devices[] = {0, 1, 2, 3}, backwards[] = {2, 1, 0};
-  ff_options options = {.size = sizeof options, .driver = driver_path, .devices = devices, .device_count = settings.devices, .budget = budget, .piece = piece};
+  ff_options options = {.size = sizeof options,
+                        .driver = driver_path,
+                        .devices = devices,
+                        .device_count = settings.devices,
+                        .budget = budget,
+                        .piece = piece};
   if (settings.devices > 1 && chance(from, 30)) options.devices = backwards + 3 - settings.devices;
   if (settings.devices == 1 && chance(from, 50)) options.devices = NULL, options.device_count = 0;
   options.lookahead = chance(from, 50) ? 0 : (uint32_t)choose_between(from, 1, 8);
@@ -113,8 +118,9 @@ static ff_options any_options(program *of) {
 
 static void inject(program *of) {
   choices *from = &of->choices;
-  static const model_call sites[] = {MODEL_RUN_KERNEL, MODEL_RUN_COPY, MODEL_LaunchKernel, MODEL_MemcpyHtoDAsync, MODEL_MemcpyDtoHAsync, MODEL_EventRecord,
-                                     MODEL_StreamWaitEvent, MODEL_EventSynchronize, MODEL_EventQuery, MODEL_StreamSynchronize, MODEL_MemCreate};
+  static const model_call sites[] = {MODEL_RUN_KERNEL,      MODEL_RUN_COPY,          MODEL_LaunchKernel,    MODEL_MemcpyHtoDAsync,
+                                     MODEL_MemcpyDtoHAsync, MODEL_EventRecord,       MODEL_StreamWaitEvent, MODEL_EventSynchronize,
+                                     MODEL_EventQuery,      MODEL_StreamSynchronize, MODEL_MemCreate};
   static const int errors[] = {700, 719, 999, 716};
   model_failure one = {.call = MODEL_ANY};
   switch (of->options->failures) {
@@ -125,7 +131,9 @@ static void inject(program *of) {
       break;
     case PROGRAM_ONE_FAILURE: one.at = choose_between(from, 1, chance(from, 50) ? 40 : 200); break;
     case PROGRAM_LOST:
-      one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)], .at = choose_between(from, 1, chance(from, 60) ? 6 : 40), .lost = true,
+      one = (model_failure){.call = sites[choose(from, sizeof sites / sizeof *sites)],
+                            .at = choose_between(from, 1, chance(from, 60) ? 6 : 40),
+                            .lost = true,
                             .error = errors[choose(from, sizeof errors / sizeof *errors)]};
       break;
   }
@@ -134,13 +142,15 @@ static void inject(program *of) {
 
 static bool open_all(program *of, const ff_options *options) {
   ff_result result = ff_open(options, &of->gpu);
-  program_trace(of, "open: %u devices, budget %llu, piece %llu, lookahead %u, pinned %llu = %s", of->devices, (unsigned long long)options->budget,
-                (unsigned long long)options->piece, options->lookahead, (unsigned long long)options->pinned, ff_result_name(result));
+  program_trace(of, "open: %u devices, budget %llu, piece %llu, lookahead %u, pinned %llu = %s", of->devices,
+                (unsigned long long)options->budget, (unsigned long long)options->piece, options->lookahead,
+                (unsigned long long)options->pinned, ff_result_name(result));
   if (!program_allows(of, result, "ff_open")) return false;
   ff_gpu_info info;
   result = ff_module_load(of->gpu, "model", module_text, strlen(module_text), &of->module);
   bool good = program_allows(of, result, "ff_module_load") &&
-              program_allows(of, ff_module_load(of->gpu, "clean", clean_text, 0, &of->clean_module), "ff_module_load") && program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
+              program_allows(of, ff_module_load(of->gpu, "clean", clean_text, 0, &of->clean_module), "ff_module_load") &&
+              program_allows(of, ff_gpu_describe(of->gpu, &info), "ff_gpu_describe");
   for (int n = 0; n <= MIX_USES && good; n++) {
     char name[16];
     snprintf(name, sizeof name, "mix%d", n);
@@ -155,7 +165,8 @@ static bool open_all(program *of, const ff_options *options) {
   }
   of->piece = info.piece;
   of->budget = info.budget;
-  if (info.device_count != of->devices || info.budget > options->budget || info.is_virtual) program_wrong(of, "ff_gpu_describe: not what was opened");
+  if (info.device_count != of->devices || info.budget > options->budget || info.is_virtual)
+    program_wrong(of, "ff_gpu_describe: not what was opened");
   return true;
 }
 
@@ -208,7 +219,8 @@ static void run_threads(program *of, world *worlds, uint32_t threads, uint32_t s
   worker workers[8];
   pthread_t ids[8];
   for (uint32_t t = 0; t < threads; t++)
-    workers[t] = (worker){of, &worlds[t], threads > 1 ? &worlds[threads] : NULL, threads > 1 ? (choices){.state = choose(&of->choices, UINT64_MAX)} : of->choices, steps};
+    workers[t] = (worker){of, &worlds[t], threads > 1 ? &worlds[threads] : NULL,
+                          threads > 1 ? (choices){.state = choose(&of->choices, UINT64_MAX)} : of->choices, steps};
   for (uint32_t t = 1; t < threads; t++)
     if (pthread_create(&ids[t], NULL, worker_main, &workers[t])) abort();
   run_steps(&workers[0]);
@@ -261,7 +273,11 @@ static void run_worlds(program *of, world *worlds, uint32_t threads) {
 }
 
 void program_run(const program_options *options, program_result *result) {
-  program program = {.options = options, .result = result, .choices = {options->seed, options->bytes, options->byte_count}, .pins = options->threads < 2, .clean_text = clean_text};
+  program program = {.options = options,
+                     .result = result,
+                     .choices = {options->seed, options->bytes, options->byte_count},
+                     .pins = options->threads < 2,
+                     .clean_text = clean_text};
   world worlds[9];
   uint32_t threads = options->threads < 1 ? 1 : options->threads > 8 ? 8 : options->threads;
   *result = (program_result){.good = true};

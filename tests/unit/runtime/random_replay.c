@@ -23,7 +23,9 @@ typedef struct replay {
 static mirror *mirror_at(replay *in, uint64_t address, uint64_t bytes) {
   for (uint32_t s = 0; s < SLOTS; s++) {
     mirror *one = &in->mirrors[s];
-    if (one->alive && address >= one->segment.address[in->device] && address + bytes <= one->segment.address[in->device] + one->segment.bytes) return one;
+    if (one->alive && address >= one->segment.address[in->device] &&
+        address + bytes <= one->segment.address[in->device] + one->segment.bytes)
+      return one;
   }
   return NULL;
 }
@@ -109,9 +111,11 @@ static bool same(replay *in, const entry *of, const mirror *one, const char *dat
     uint64_t wrong = 0, last = i;
     for (uint64_t j = i; j < bytes; j++)
       if (data[j] != one->data[offset + j]) wrong++, last = j;
-    return program_wrong(in->world->program, "step %u: %s of segment %u.%u: byte %llu is %02x, not %02x (%llu wrong ones up to %llu, of %llu from %llu)", of->step,
-                         what, in->world->index, of->slot, (unsigned long long)(offset + i), (unsigned char)data[i], (unsigned char)one->data[offset + i],
-                         (unsigned long long)wrong, (unsigned long long)(offset + last), (unsigned long long)bytes, (unsigned long long)offset);
+    return program_wrong(in->world->program,
+                         "step %u: %s of segment %u.%u: byte %llu is %02x, not %02x (%llu wrong ones up to %llu, of %llu from %llu)",
+                         of->step, what, in->world->index, of->slot, (unsigned long long)(offset + i), (unsigned char)data[i],
+                         (unsigned char)one->data[offset + i], (unsigned long long)wrong, (unsigned long long)(offset + last),
+                         (unsigned long long)bytes, (unsigned long long)offset);
   }
   return true;
 }

@@ -76,7 +76,8 @@ static void take(world *in, uint32_t slot, const char *file) {
 static void create_anonymous(world *in, choices *from, uint32_t slot) {
   world_segment made = {.bytes = any_size(in, from)};
   ff_result result = ff_segment_create(in->program->gpu, NULL, made.bytes, &made.handle);
-  program_trace(in->program, "%u.%u: s%u = create(%llu) = %s", in->index, in->steps, slot, (unsigned long long)made.bytes, ff_result_name(result));
+  program_trace(in->program, "%u.%u: s%u = create(%llu) = %s", in->index, in->steps, slot, (unsigned long long)made.bytes,
+                ff_result_name(result));
   if (!program_allows(in->program, result, "ff_segment_create")) return;
   in->segments[slot] = made;
   take(in, slot, NULL);
@@ -145,25 +146,14 @@ static void step_free(world *in, choices *from) {
 
 /* ---- the host window ---- */
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
-
-/* Does a mapping that is held forbid `access` to the range? */
-static bool is_busy(const world *in, uint32_t slot, uint64_t offset, uint64_t bytes, unsigned access) {
-  for (uint32_t m = 0; m < MAPPINGS; m++) {
-    const world_mapping *one = &in->mappings[m];
-    if (one->held && one->slot == slot && overlap(offset, bytes, one->offset, one->bytes) && ((one->access | access) & FF_WRITE)) return true;
-  }
-  return false;
-}
-
 static bool map(world *in, uint32_t slot, ff_access access, uint64_t offset, uint64_t bytes, world_mapping *mapping) {
   world_segment *segment = &in->segments[slot];
   *mapping = (world_mapping){.held = true, .slot = slot, .access = access, .offset = offset, .bytes = bytes};
   uint64_t asked = offset + bytes == segment->bytes && in->steps % 2 ? 0 : bytes; /* 0: to the end */
   ff_result result = ff_segment_map(segment->handle, access, offset, asked, &mapping->host);
-  program_trace(in->program, "%u.%u: map(s%u, %s, %llu, +%llu) = %s", in->index, in->steps, slot, access_names[access], (unsigned long long)offset,
-                (unsigned long long)bytes, ff_result_name(result));
-  if (is_busy(in, slot, offset, bytes, access)) {
+  program_trace(in->program, "%u.%u: map(s%u, %s, %llu, +%llu) = %s", in->index, in->steps, slot, access_names[access],
+                (unsigned long long)offset, (unsigned long long)bytes, ff_result_name(result));
+  if (world_is_busy(in, slot, offset, bytes, access)) {
     if (result != FF_ERROR_BUSY && in->program->options->failures == PROGRAM_NO_FAILURES)
       program_wrong(in->program, "mapped over a mapping: %s", ff_result_name(result));
     if (!result) ff_segment_unmap(segment->handle, mapping->host);
@@ -242,129 +232,6 @@ static void any_use(world *in, choices *from, uint32_t slot, launch_use *use, co
   if (mix_is_whole(shape)) shape->block_bytes = 0;
 }
 
-typedef struct need { uint64_t least, most; bool busy, may_be_busy, refused; } need; /* bytes of GPU memory */
-
-static void mark(unsigned char *units, uint64_t unit, uint64_t begin, uint64_t end) {
-  for (uint64_t u = begin / unit; u <= (end - 1) / unit; u++) units[u] = 1;
-}
-
-/* Marks the units that block ranges of the use touch; is one of them in a mapping's way? */
-static bool mark_blocks(const world *in, const launch_spec *spec, const launch_use *use, unsigned char *units, uint64_t unit) {
-  bool busy = false, whole = mix_is_whole(&use->shape);
-  for (uint32_t z = 0; z < (whole ? 1 : spec->grid[2]); z++)
-    for (uint32_t y = 0; y < (whole ? 1 : spec->grid[1]); y++)
-      for (uint32_t x = 0; x < (whole ? 1 : spec->grid[0]); x++) {
-        uint64_t begin, end;
-        if (!mix_range(&use->shape, x, y, z, &begin, &end)) continue;
-        mark(units, unit, use->offset + begin, use->offset + end);
-        busy |= is_busy(in, use->slot, use->offset + begin, end - begin, use->shape.access);
-      }
-  return busy;
-}
-
-/* What it needs at least (every unit that a block touches must be there) and at most (whole uses, in whole pieces). */
-static need needed(const world *in, const launch_spec *spec) {
-  need sum = {0};
-  uint64_t unit = in->program->granularity, piece = in->program->piece;
-  bool any_small = false;
-  for (uint32_t s = 0; s < SLOTS; s++) {
-    uint64_t units = (in->segments[s].bytes + unit - 1) / unit + 1;
-    unsigned char *least = NULL, *most = NULL;
-    for (uint32_t u = 0; u < spec->count; u++) {
-      const launch_use *use = &spec->uses[u];
-      if (use->slot != s) continue;
-      if (!least) {
-        least = ff_alloc(units);
-        most = ff_alloc(units);
-      }
-      sum.busy |= mark_blocks(in, spec, use, least, unit);
-      sum.may_be_busy |= is_busy(in, s, use->offset, use->shape.bytes, use->shape.access);
-      sum.refused |= (use->shape.access & FF_WRITE) && in->segments[s].file && !in->segments[s].writable;
-      mark(most, piece, use->offset, use->offset + use->shape.bytes);
-    }
-    bool small = in->segments[s].bytes <= piece / 2; /* may share a piece with others */
-    any_small |= small && least;
-    for (uint64_t i = 0; least && i < units; i++) {
-      if (!small) sum.least += least[i] * unit;
-      sum.most += most[i] * piece;
-    }
-    free(least);
-    free(most);
-  }
-  if (any_small && sum.least < unit) sum.least = unit;
-  return sum;
-}
-
-/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces. */
-static void mark_slice(const launch_spec *spec, const launch_use *use, int axis, uint32_t at, unsigned char *pieces, uint64_t piece) {
-  uint64_t first = UINT64_MAX, last = 0, begin, end;
-  uint32_t b[3];
-  for (b[2] = axis == 2 ? at : 0; b[2] < (axis == 2 ? at + 1 : spec->grid[2]); b[2]++)
-    for (b[1] = axis == 1 ? at : 0; b[1] < (axis == 1 ? at + 1 : spec->grid[1]); b[1]++)
-      for (b[0] = axis == 0 ? at : 0; b[0] < (axis == 0 ? at + 1 : spec->grid[0]); b[0]++)
-        if (mix_range(&use->shape, b[0], b[1], b[2], &begin, &end)) {
-          if (begin < first) first = begin;
-          if (end > last) last = end;
-        }
-  if (first < last) mark(pieces, piece, use->offset + first, use->offset + last);
-}
-
-/* What a window of one block's thickness needs at most, along the axis where that is least; UINT64_MAX: there are no windows. */
-static uint64_t slice_bytes(const world *in, const launch_spec *spec) {
-  uint64_t piece = in->program->piece, best = UINT64_MAX;
-  for (int axis = 0; axis < 3 && spec->clean; axis++) {
-    uint64_t worst = 0;
-    for (uint32_t at = 0; at < spec->grid[axis] && spec->grid[axis] > 1; at++) {
-      uint64_t sum = 0;
-      for (uint32_t s = 0; s < SLOTS; s++) {
-        uint64_t count = (in->segments[s].bytes + piece - 1) / piece + 1;
-        unsigned char *pieces = ff_alloc(count);
-        for (uint32_t u = 0; u < spec->count; u++)
-          if (spec->uses[u].slot == s) mark_slice(spec, &spec->uses[u], axis, at, pieces, piece);
-        for (uint64_t i = 0; i < count; i++) sum += pieces[i] * piece;
-        free(pieces);
-      }
-      if (sum > worst) worst = sum;
-    }
-    if (worst && worst < best) best = worst;
-  }
-  return best;
-}
-
-/* Bytes that pinned segments other than the launch's take at most. */
-static uint64_t pinned_bytes(const world *in, const launch_spec *spec) {
-  uint64_t sum = 0, piece = in->program->piece;
-  for (uint32_t s = 0; s < SLOTS; s++)
-    for (uint32_t d = 0; d < in->program->devices && in->segments[s].handle; d++)
-      if (in->segments[s].pinned[d]) {
-        sum += (in->segments[s].bytes + piece - 1) / piece * piece;
-        break;
-      }
-  return sum;
-}
-
-static void judge(world *in, const launch_spec *spec, ff_result result, bool plan) {
-  program *program = in->program;
-  need need = needed(in, spec);
-  bool fits = need.most + pinned_bytes(in, spec) <= program->budget, cannot = need.least > program->budget && !spec->clean;
-  if (result == FF_ERROR_TOO_LARGE && !fits && spec->clean) {
-    uint64_t slice = slice_bytes(in, spec), room = program->budget - pinned_bytes(in, spec);
-    if (program->budget >= pinned_bytes(in, spec) && slice <= room)
-      program_wrong(program, "a launch that has windows of %llu bytes was refused: %s", (unsigned long long)slice, ff_message());
-  }
-  const char *sum = result == FF_ERROR_TOO_LARGE ? strstr(ff_message(), "needs ") : NULL; /* how much would have been enough */
-  if (result == FF_ERROR_TOO_LARGE && (!sum || strtoull(sum + 6, NULL, 10) < need.least)) program_wrong(program, "the sum is not in: %s", ff_message());
-  if (result == FF_ERROR_TOO_LARGE && !fits) return;
-  if (result == FF_ERROR_BUSY && need.may_be_busy) return;
-  if (result && need.refused) return;
-  if (!program_allows(program, result, plan ? "ff_launch_plan" : "ff_launch")) return;
-  if (plan) return;
-  if (need.refused) program_wrong(program, "a launch that writes a segment whose file is only read was taken");
-  else if (need.busy) program_wrong(program, "a launch on what is mapped was taken");
-  else if (cannot) program_wrong(program, "a launch that needs %llu bytes was taken, the budget is %llu", (unsigned long long)need.least,
-                                 (unsigned long long)program->budget);
-}
-
 typedef struct request {
   ff_launch_request launch;
   ff_argument arguments[1 + 2 * MIX_USES];
@@ -373,7 +240,11 @@ typedef struct request {
 
 static void make_request(const world *in, const launch_spec *spec, request *out) {
   const program *program = in->program;
-  *out = (request){.launch = {.kernel = spec->follow ? program->follow : spec->clean ? program->clean[spec->count] : program->mix[spec->count], .block = {32, 1, 1}, .device = spec->device}};
+  *out = (request){.launch = {.kernel = spec->follow  ? program->follow
+                                        : spec->clean ? program->clean[spec->count]
+                                                      : program->mix[spec->count],
+                              .block = {32, 1, 1},
+                              .device = spec->device}};
   uint32_t count = 0;
   memcpy(out->launch.grid, spec->grid, sizeof spec->grid);
   out->arguments[count++] = (ff_argument){&spec->seed, 8, NULL, 0};
@@ -381,8 +252,12 @@ static void make_request(const world *in, const launch_spec *spec, request *out)
     const launch_use *use = &spec->uses[u];
     ff_segment *segment = in->segments[use->slot].handle;
     bool to_end = use->offset + use->shape.bytes == in->segments[use->slot].bytes && spec->seed % 2;
-    out->uses[u] = (ff_use){.segment = segment, .access = (ff_access)use->shape.access, .offset = use->offset, .bytes = to_end ? 0 : use->shape.bytes,
-                            .per_block = {use->shape.per_block[0], use->shape.per_block[1], use->shape.per_block[2]}, .block_bytes = use->shape.block_bytes};
+    out->uses[u] = (ff_use){.segment = segment,
+                            .access = (ff_access)use->shape.access,
+                            .offset = use->offset,
+                            .bytes = to_end ? 0 : use->shape.bytes,
+                            .per_block = {use->shape.per_block[0], use->shape.per_block[1], use->shape.per_block[2]},
+                            .block_bytes = use->shape.block_bytes};
     if (spec->follow && u) continue;
     out->arguments[count++] = (ff_argument){NULL, 8, segment, use->offset};
     out->arguments[count++] = spec->follow ? (ff_argument){&spec->pointers, 4, NULL, 0} : (ff_argument){&use->shape, sizeof use->shape, NULL, 0};
@@ -397,15 +272,20 @@ static void trace_launch(world *in, const launch_spec *spec, ff_result result, f
   ff_text text = {0};
   for (uint32_t u = 0; u < spec->count; u++) {
     const launch_use *use = &spec->uses[u];
-    ff_text_add(&text, ", s%u %s [%llu, +%llu)", use->slot, access_names[use->shape.access], (unsigned long long)use->offset, (unsigned long long)use->shape.bytes);
+    ff_text_add(&text, ", s%u %s [%llu, +%llu)", use->slot, access_names[use->shape.access], (unsigned long long)use->offset,
+                (unsigned long long)use->shape.bytes);
     if (!mix_is_whole(&use->shape))
       ff_text_add(&text, " per block %lld %lld %lld +%llu", (long long)use->shape.per_block[0], (long long)use->shape.per_block[1],
                   (long long)use->shape.per_block[2], (unsigned long long)use->shape.block_bytes);
   }
-  need need = needed(in, spec);
-  program_trace(in->program, "%u.%u: launch %llu (%s, device %u, grid %u %u %u%s; needs %llu to %llu) = %s", in->index, in->steps, (unsigned long long)ticket,
-                spec->follow ? "follow" : spec->clean ? "clean" : "mix", spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "",
-                (unsigned long long)need.least, (unsigned long long)need.most, ff_result_name(result));
+  need need = world_needed(in, spec);
+  program_trace(in->program, "%u.%u: launch %llu (%s, device %u, grid %u %u %u%s; needs %llu to %llu) = %s", in->index, in->steps,
+                (unsigned long long)ticket,
+                spec->follow  ? "follow"
+                : spec->clean ? "clean"
+                              : "mix",
+                spec->device, spec->grid[0], spec->grid[1], spec->grid[2], text.chars ? text.chars : "", (unsigned long long)need.least,
+                (unsigned long long)need.most, ff_result_name(result));
   free(text.chars);
 }
 
@@ -415,7 +295,7 @@ static void launch(world *in, const launch_spec *spec) {
   make_request(in, spec, &request);
   ff_result result = ff_launch(in->program->gpu, &request.launch, &ticket);
   trace_launch(in, spec, result, ticket);
-  judge(in, spec, result, false);
+  world_judge(in, spec, result, false);
   pthread_mutex_lock(&in->program->lock);
   if (result) in->program->result->refused++;
   else in->program->result->launches++;
@@ -423,7 +303,7 @@ static void launch(world *in, const launch_spec *spec) {
   if (result) return;
   entry *one = log_add(in, ENTRY_LAUNCH, 0);
   one->ticket = ticket;
-  one->windows = spec->clean && needed(in, spec).most + pinned_bytes(in, spec) > in->program->budget;
+  one->windows = spec->clean && world_needed(in, spec).most + world_pinned_bytes(in, spec) > in->program->budget;
   one->launch = ff_alloc(sizeof *spec);
   *one->launch = *spec;
 }
@@ -485,14 +365,15 @@ static void step_plan(world *in, choices *from) {
   if (!(chance(from, 50) ? any_clean(in, from, &spec) : any_mix(in, from, &spec))) return;
   make_request(in, &spec, &request);
   ff_result result = ff_launch_plan(in->program->gpu, &request.launch, &plan);
-  need need = needed(in, &spec);
+  need need = world_needed(in, &spec);
   program_trace(in->program, "%u.%u: plan = %s: %llu bytes, %llu windows (%llu to %llu)", in->index, in->steps, ff_result_name(result),
-                (unsigned long long)plan.needed, (unsigned long long)plan.windows, (unsigned long long)need.least, (unsigned long long)need.most);
-  judge(in, &spec, result, true);
+                (unsigned long long)plan.needed, (unsigned long long)plan.windows, (unsigned long long)need.least,
+                (unsigned long long)need.most);
+  world_judge(in, &spec, result, true);
   if (result) return;
-  if (plan.needed < need.least || plan.needed > need.most + pinned_bytes(in, &spec))
-    program_wrong(in->program, "a plan of %llu bytes for what needs %llu to %llu", (unsigned long long)plan.needed, (unsigned long long)need.least,
-                  (unsigned long long)need.most);
+  if (plan.needed < need.least || plan.needed > need.most + world_pinned_bytes(in, &spec))
+    program_wrong(in->program, "a plan of %llu bytes for what needs %llu to %llu", (unsigned long long)plan.needed,
+                  (unsigned long long)need.least, (unsigned long long)need.most);
   if (plan.windows == 1 && need.least > in->program->budget) program_wrong(in->program, "a plan to run whole what is larger than the budget");
 }
 
@@ -502,7 +383,11 @@ static void step_follow(world *in, choices *from) {
   world_mapping mapping;
   if (table == SLOTS || table == target || in->segments[table].bytes < 8 || in->segments[target].bytes < 8) return;
   if ((in->segments[table].file && !in->segments[table].writable) || (in->segments[target].file && !in->segments[target].writable)) return;
-  launch_spec spec = {.follow = true, .seed = choose(from, UINT64_MAX), .grid = {1, 1, 1}, .count = 2, .device = 1 + (uint32_t)choose(from, in->program->devices)};
+  launch_spec spec = {.follow = true,
+                      .seed = choose(from, UINT64_MAX),
+                      .grid = {1, 1, 1},
+                      .count = 2,
+                      .device = 1 + (uint32_t)choose(from, in->program->devices)};
   spec.pointers = (uint32_t)choose_between(from, 1, smaller(16, in->segments[table].bytes / 8));
   uint64_t pointers[16], base = in->segments[target].address[spec.device - 1];
   if (!base) return;
@@ -531,7 +416,8 @@ static void step_residency(world *in, choices *from) {
                      : what == 1 ? ff_segment_flush(segment->handle)
                      : what == 2 ? ff_segment_prioritise(segment->handle, (int)choose(from, 5) - 2)
                                  : ff_segment_pin(segment->handle, device, pin);
-  program_trace(in->program, "%u.%u: %s(s%u) %s %u = %s", in->index, in->steps, names[what], slot, pin ? "yes" : "no", device, ff_result_name(result));
+  program_trace(in->program, "%u.%u: %s(s%u) %s %u = %s", in->index, in->steps, names[what], slot, pin ? "yes" : "no", device,
+                ff_result_name(result));
   if (result == FF_ERROR_BUSY && (is_mapped(in, slot) || segment->pinned[device])) return;
   if (what >= 3 && pin && result == FF_ERROR_TOO_LARGE) return;
   if (program_allows(in->program, result, names[what]) && what >= 3) segment->pinned[device] = pin;
@@ -547,8 +433,8 @@ static void step_describe(world *in, choices *from) {
   if (info.bytes != segment->bytes || (segment->address[0] && info.address != segment->address[0]) || info.file != segment->file)
     program_wrong(in->program, "step %u: segment %u is described as another one", in->steps, slot);
   if (info.newer_bytes > info.valid_bytes || info.valid_bytes > info.bytes)
-    program_wrong(in->program, "step %u: segment %u has %llu newer bytes of %llu valid ones of %llu", in->steps, slot, (unsigned long long)info.newer_bytes,
-                  (unsigned long long)info.valid_bytes, (unsigned long long)info.bytes);
+    program_wrong(in->program, "step %u: segment %u has %llu newer bytes of %llu valid ones of %llu", in->steps, slot,
+                  (unsigned long long)info.newer_bytes, (unsigned long long)info.valid_bytes, (unsigned long long)info.bytes);
 }
 
 static void step_owner(world *in, choices *from) {
@@ -560,9 +446,11 @@ static void step_owner(world *in, choices *from) {
   uint64_t wanted = choose(from, segment->bytes);
   ff_result result = ff_owner(in->program->gpu, segment->address[device] + wanted, &owner, &offset);
   if (result || owner != segment->handle || offset != wanted)
-    program_wrong(in->program, "step %u: byte %llu of segment %u is not its own: %s", in->steps, (unsigned long long)wanted, slot, ff_result_name(result));
+    program_wrong(in->program, "step %u: byte %llu of segment %u is not its own: %s", in->steps, (unsigned long long)wanted, slot,
+                  ff_result_name(result));
   result = ff_owner(in->program->gpu, segment->address[device] + segment->bytes, &owner, &offset);
-  if (!result && owner == segment->handle && in->program->devices == 1) program_wrong(in->program, "step %u: segment %u owns what is behind it", in->steps, slot);
+  if (!result && owner == segment->handle && in->program->devices == 1)
+    program_wrong(in->program, "step %u: segment %u owns what is behind it", in->steps, slot);
   if (ff_owner(in->program->gpu, 1, &owner, &offset) != FF_ERROR_NOT_FOUND) program_wrong(in->program, "address 1 has an owner");
 }
 
@@ -582,10 +470,15 @@ static void step_wait(world *in, choices *from) {
   if (!ticket && what < 6) return;
   ff_result result = what < 3 ? ff_wait(in->program->gpu, ticket) : what < 6 ? ff_done(in->program->gpu, ticket, &done)
                      : what == 6 ? ff_flush(in->program->gpu) : ff_wait_all(in->program->gpu);
-  program_trace(in->program, "%u.%u: %s %llu = %s", in->index, in->steps, what < 3 ? "wait" : what < 6 ? done ? "done: yes" : "done: no" : what == 6 ? "flush" : "wait for all",
+  program_trace(in->program, "%u.%u: %s %llu = %s", in->index, in->steps,
+                what < 3    ? "wait"
+                : what < 6  ? done ? "done: yes" : "done: no"
+                : what == 6 ? "flush"
+                            : "wait for all",
                 (unsigned long long)(what < 6 ? ticket : 0), ff_result_name(result));
   if (!program_allows(in->program, result, "ff_wait, ff_done, ff_flush") || what >= 3) return;
-  if (ff_done(in->program->gpu, ticket, &done) || !done) program_wrong(in->program, "launch %llu was waited for and is not over", (unsigned long long)ticket);
+  if (ff_done(in->program->gpu, ticket, &done) || !done)
+    program_wrong(in->program, "launch %llu was waited for and is not over", (unsigned long long)ticket);
 }
 
 /* The module is loaded anew; launches of the old one may be queued. */
@@ -615,8 +508,9 @@ static void step_statistics(world *in, choices *from) {
   if (!program_allows(in->program, ff_statistics_get(in->program->gpu, &statistics), "ff_statistics_get")) return;
   uint64_t most = in->program->budget * in->program->devices;
   if (statistics.resident_bytes > most || statistics.peak_resident_bytes > most || statistics.resident_bytes > statistics.peak_resident_bytes)
-    program_wrong(in->program, "step %u: %llu bytes resident, %llu at most, of a budget of %llu", in->steps, (unsigned long long)statistics.resident_bytes,
-                  (unsigned long long)statistics.peak_resident_bytes, (unsigned long long)most);
+    program_wrong(in->program, "step %u: %llu bytes resident, %llu at most, of a budget of %llu", in->steps,
+                  (unsigned long long)statistics.resident_bytes, (unsigned long long)statistics.peak_resident_bytes,
+                  (unsigned long long)most);
   if (in->program->pinned && statistics.pinned_host_bytes > in->program->pinned)
     program_wrong(in->program, "step %u: %llu bytes of segments are page-locked", in->steps, (unsigned long long)statistics.pinned_host_bytes);
   model_counts counts;
@@ -653,7 +547,8 @@ static void ask_for_outcomes(world *in) {
     ff_result result = ff_wait(in->program->gpu, one->ticket);
     one->ended_well = program_allows(in->program, result, "ff_wait");
     if (one->ended_well) continue;
-    program_trace(in->program, "%u: launch %llu came to %s: %s", in->index, (unsigned long long)one->ticket, ff_result_name(result), ff_message());
+    program_trace(in->program, "%u: launch %llu came to %s: %s", in->index, (unsigned long long)one->ticket, ff_result_name(result),
+                  ff_message());
     pthread_mutex_lock(&in->program->lock);
     in->program->torn |= one->windows;
     in->program->result->failed_launches++;

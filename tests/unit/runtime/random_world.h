@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of random programs share: worlds, their logs, the choices (random_program.h has the words).
  *
- *   random_program.c  options, threads, the end of a program      random_steps.c  the steps
- *   random_replay.c   the log again, on the host                  random_kernels.c  what the kernels do */
+ *   random_program.c  options, threads, the end of a program
+ *   random_steps.c    the steps
+ *   random_needs.c    what launches need, and what they may be told
+ *   random_replay.c   the log again, on the host
+ *   random_kernels.c  what the kernels do */
 #ifndef RANDOM_WORLD_H
 #define RANDOM_WORLD_H
 
@@ -111,6 +114,16 @@ bool program_is_good(program *of);
 void program_trace(program *of, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Whether `result` may be, where no failure was asked for success alone. Notes the loss of the context. */
 bool program_allows(program *of, ff_result result, const char *what);
+
+/* Does a mapping that is held forbid `access` to the range? */
+bool world_is_busy(const world *in, uint32_t slot, uint64_t offset, uint64_t bytes, unsigned access);
+typedef struct need { uint64_t least, most; bool busy, may_be_busy, refused; } need; /* bytes of GPU memory */
+/* Every unit that a block touches must be there; whole uses in whole pieces are the most. */
+need world_needed(const world *in, const launch_spec *spec);
+/* Bytes that pinned segments take at most. */
+uint64_t world_pinned_bytes(const world *in, const launch_spec *spec);
+/* May ff_launch (or ff_launch_plan) have said this? */
+void world_judge(world *in, const launch_spec *spec, ff_result result, bool plan);
 
 /* One step of those that may be done now. */
 void world_step(world *in, choices *from);
