@@ -15,6 +15,7 @@ typedef struct random_kernel {
   uint64_t state;
   ff_text text;
   uint32_t labels, budget, depth; /* budget: statements left */
+  bool alone; /* blocks see nothing of each other: a is only read, b only written, at the end: a word per thread */
 } random_kernel;
 
 static inline uint32_t pick(random_kernel *k, uint32_t n) {
@@ -95,7 +96,7 @@ static inline void random_operation(random_kernel *k) {
 /* An access of element r of buffer a or b, if r is in bounds. */
 static inline void random_access(random_kernel *k) {
   uint32_t r = pick(k, RANDOM_REGS), words = pick(k, 3) ? 1 : 2, label = k->labels++;
-  const char *buffer = pick(k, 2) ? "a" : "b";
+  const char *buffer = k->alone || pick(k, 2) ? "a" : "b";
   bool branch = pick(k, 2);
   PUT(k, "{ .reg .pred in, lo; .reg .b64 t; .reg .b32 v, w;\n");
   if (pick(k, 2)) PUT(k, "setp.lt.u32 in, %%r%u, %u;\n", r, RANDOM_WORDS / words);
@@ -104,7 +105,7 @@ static inline void random_access(random_kernel *k) {
   if (pick(k, 2)) PUT(k, "mul.wide.%s t, %%r%u, %u; ", pick(k, 2) ? "u32" : "s32", r, 4 * words);
   else PUT(k, "cvt.u64.u32 t, %%r%u; shl.b64 t, t, %u; ", r, words + 1);
   PUT(k, "add.s64 t, %%%s, t;\n%s", buffer, branch ? "" : "@in ");
-  switch (pick(k, 5)) {
+  switch (pick(k, k->alone ? 3 : 5)) {
   case 0: case 1:
     if (words == 1) PUT(k, "ld.global.u32 v, [t];\n");
     else PUT(k, "ld.global.v2.u32 {v, w}, [t];\n");
@@ -181,8 +182,8 @@ static inline void random_statement(random_kernel *k) {
 }
 
 /* The text is the caller's: free(text.chars). */
-static inline ff_text random_kernel_text(uint64_t seed) {
-  random_kernel k = {.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .budget = 40};
+static inline ff_text random_kernel_of(uint64_t seed, bool alone) {
+  random_kernel k = {.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .budget = 40, .alone = alone};
   for (int i = 0; i < 4; i++) pick(&k, 2);
   PUT(&k, "// seed %llu\n", (unsigned long long)seed);
   PUT(&k, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 pa, .param .u64 pb, .param .u32 pn, .param .u32 pm)\n{\n"
@@ -195,8 +196,16 @@ static inline ff_text random_kernel_text(uint64_t seed) {
   random_statements(&k, 30);
   while (k.budget > 30) random_statement(&k);
   random_access(&k);
+  if (alone) {
+    PUT(&k, "{ .reg .b32 t<9>; .reg .b64 at; mov.u32 t0, 0;\n");
+    for (int r = 0; r < RANDOM_REGS; r++) PUT(&k, "mad.lo.u32 t0, t0, 31, %%r%d;\n", r);
+    PUT(&k, "mov.u32 t1, %%ctaid.y; mov.u32 t2, %%nctaid.x; mov.u32 t3, %%ctaid.x; mad.lo.u32 t1, t1, t2, t3; mov.u32 t4, %%ntid.y; mov.u32 t5, %%tid.y; mad.lo.u32 t1, t1, t4, t5;\n"
+            "mov.u32 t6, %%ntid.x; mov.u32 t7, %%tid.x; mad.lo.u32 t1, t1, t6, t7; mul.wide.u32 at, t1, 4; add.u64 at, at, %%b; st.global.u32 [at], t0; }\n");
+  }
   PUT(&k, "ret;\n}\n");
   return k.text;
 }
+
+static inline ff_text random_kernel_text(uint64_t seed) { return random_kernel_of(seed, false); }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "core_harness.h"
 #include "ptx/window.h"
+#include "random_kernel.h"
 
 static uint64_t random_state = 88172645463325252u;
 static uint32_t random_below(uint32_t n) {
@@ -178,6 +179,39 @@ static void last_block(void **state) {
                   (uint32_t[3]){33, 1, 1}, (uint32_t[3]){1, 1, 1}, 0);
 }
 
+/* Random kernels that read one buffer and leave what every register came to in another. */
+static void random_kernels(void **state) {
+  uint32_t compared = 0;
+  for (uint64_t seed = 1; seed <= 120; seed++) {
+    ff_text text = random_kernel_of(seed, true);
+    ptx_windows *windows = windows_of("random", text.chars, text.length);
+    const ptx_window_kernel *kernel = ptx_windows_find(windows, "k");
+    const uint32_t grid[3] = {1 + (uint32_t)(seed % 9), 1 + (uint32_t)(seed % 4), 1}, block[3] = {1 + (uint32_t)(seed % 40), 1 + (uint32_t)(seed % 3), 1};
+    kernel_test *t = open_ptx(windows->text.chars);
+    t->config.max_instructions = 300000;
+    struct { uint64_t a, b; uint32_t n, m; } params = {buffer(t, 4 * RANDOM_WORDS), 0, (uint32_t)seed * 5, (uint32_t)seed % 20};
+    uint64_t whole = buffer(t, OUT_BYTES), parts = buffer(t, OUT_BYTES);
+    ff_error error = {0};
+    for (uint32_t i = 0; i < RANDOM_WORDS; i++) u32_at(params.a)[i] = i * 2654435761u >> (i % 31);
+    memset((void *)(uintptr_t)whole, 0, OUT_BYTES);
+    memset((void *)(uintptr_t)parts, 0, OUT_BYTES);
+    params.b = whole;
+    if (!kernel->window_name) fail_msg("%s", kernel->reason);
+    if (launch_with(t, "k", grid, block, &params, &error) == FF_OK) {
+      params.b = parts;
+      run_windows(t, kernel, grid, block, &params, sizeof params, 1 + (uint32_t)seed % 12);
+      assert_memory_equal((void *)(uintptr_t)whole, (void *)(uintptr_t)parts, OUT_BYTES);
+      compared++;
+    } else if (t->fault.kind != EXEC_FAULT_TIMEOUT) {
+      fail_msg("%s", error.message);
+    }
+    free(text.chars);
+    close_ptx(t);
+    ptx_windows_free(windows);
+  }
+  assert_true(compared > 80);
+}
+
 /* ---- refusals ---- */
 
 static void refused(const char *functions, const char *code, const char *expected) {
@@ -281,7 +315,7 @@ int main(void) {
   test_isa = exec_isas()[0];
   static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_register), cmocka_unit_test(odd_reads), cmocka_unit_test(functions), cmocka_unit_test(last_block),
-    cmocka_unit_test(reasons), cmocka_unit_test(sizes), cmocka_unit_test(all_texts),
+    cmocka_unit_test(random_kernels), cmocka_unit_test(reasons), cmocka_unit_test(sizes), cmocka_unit_test(all_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
