@@ -339,6 +339,8 @@ static void fill(maker *m, const ptx_func *from) {
   add_registers(m, from, c.to);
   copy_body(&c, table);
   order_variables(c.to);
+  bool bounded = from->maxntid[0] || from->reqntid[0] || from->maxnreg;
+  if (from->entry && !bounded) c.to->maxntid[0] = 1024, c.to->maxntid[1] = c.to->maxntid[2] = 1; /* else its registers may be too many for large blocks */
 }
 
 /* ---- the checking function ---- */

@@ -58,7 +58,7 @@ static const char last_part[] =
 
 void ptx_checker_print(const ptx_module *module, bool constants, uint32_t variables, ff_text *out) {
   ff_text_add(out, ".version %u.%u\n.target sm_%u\n.address_size 64\n", module->version_major, module->version_minor, module->target ? module->target : 50);
-  if (variables) ff_text_add(out, ".global .align 8 .b64 %s[%u];\n", PTX_CHECKER_VARIABLES, 2 * variables);
+  if (variables) ff_text_add(out, ".global .align 8 .u64 %s[%u];\n", PTX_CHECKER_VARIABLES, 2 * variables);
   ff_text_add(out, "%s%s%s", first_part, constants ? constants_part : "", uses_part);
   if (variables) ff_text_add(out, variables_part, PTX_CHECKER_VARIABLES, variables);
   ff_text_add(out, "%s", last_part);

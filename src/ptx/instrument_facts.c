@@ -33,10 +33,12 @@ static void refuse(finder *f, const char *format, ...) {
 
 /* ---- accesses ---- */
 
-/* A module variable's bytes, named outright. */
+/* A variable's bytes, named outright. */
 static bool inside_variable(const ptx_operand *address, uint32_t bytes) {
   const ptx_var *var = address->symbol ? address->symbol->var : NULL;
-  if (!var || address->reg != PTX_NO_REG || address->offset < 0) return false;
+  if (!var || address->reg != PTX_NO_REG) return false;
+  if (var->space != PTX_SPACE_GLOBAL) return true; /* not global memory at all */
+  if (address->offset < 0) return false;
   return (uint64_t)address->offset <= var->size && var->size - (uint64_t)address->offset >= bytes;
 }
 

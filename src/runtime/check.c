@@ -61,6 +61,11 @@ ff_result check_kernel(ff_kernel *k) {
 const char *check_entry(const ff_kernel *k) { return k->checked ? k->checked->checked_name : k->name; }
 
 void check_module_free(ff_module *m) {
+  for (uint32_t d = 0; d < m->gpu->device_count; d++) /* reports that a failing driver kept back */
+    for (uint32_t i = 0; m->gpu->devices[d].check && i < CHECK_SLOTS; i++) {
+      check_slot *slot = &m->gpu->devices[d].check->slots[i];
+      if (slot->busy && slot->kernel->module == m) slot->busy = false;
+    }
   ptx_checked_free(m->checked);
   if (m->checked_ptx) ptx_module_free(m->checked_ptx);
 }

@@ -108,7 +108,7 @@ static const char *const codes[] = {
     "mov.u64 %rd5, constant; cvta.const.u64 %rd6, %rd5; ld.u32 %r5, [%rd6+4]; ld.const.u32 %r5, [constant];",
     "st.shared.u32 [sh], %r5; ld.shared.u32 %r6, [sh]; mov.u64 %rd6, sh; cvta.shared.u64 %rd7, %rd6; ld.u32 %r7, [%rd7];",
     ".local .align 4 .b8 stack[16]; st.local.u32 [stack], %r3; mov.u64 %rd5, stack; cvta.local.u64 %rd6, %rd5; ld.u32 %r5, [%rd6];",
-    "prefetch.global.L2 [%out+1024];", "ld.global.u32 %r5, [%out+224]; st.global.u32 [%out+128], %r5;"};
+    "ld.u32 %r5, [sh]; st.u32 [sh+4], %r5; ld.u32 %r5, [variable+8]; ld.u32 %r6, [variable];", "prefetch.global.L2 [%out+1024];", "ld.global.u32 %r5, [%out+224]; st.global.u32 [%out+128], %r5;"};
 
 static void test_same_words(void **state) {
   uint32_t refused = 0;
@@ -248,6 +248,23 @@ static void test_names(void **state) {
   free(before.chars);
 }
 
+/* A kernel of which nothing is known must run in blocks of any size: the registers that the checks take must not forbid it. */
+static void test_bounds(void **state) {
+  static const char text[] = PTX_HEAD ".visible .entry k()\n{\nret;\n}\n.visible .entry bounded()\n.reqntid 64, 2, 1\n{\nret;\n}\n";
+  ptx_module *module, *again;
+  ff_error error;
+  assert_int_equal(ptx_module_parse("test.ptx", text, strlen(text), &module, &error), FF_OK);
+  ptx_checked *checked = ptx_instrument(module);
+  assert_int_equal(ptx_module_parse("checked", checked->text.chars, checked->text.length, &again, &error), FF_OK);
+  assert_int_equal(ptx_find_func(again, "k")->maxntid[0], 0);
+  assert_int_equal(ptx_find_func(again, "k__checked")->maxntid[0], 1024);
+  assert_int_equal(ptx_find_func(again, "bounded__checked")->reqntid[1], 2);
+  assert_int_equal(ptx_find_func(again, "bounded__checked")->maxntid[0], 0);
+  ptx_module_free(again);
+  ptx_checked_free(checked);
+  ptx_module_free(module);
+}
+
 static void test_damaged_report(void **state) {
   subject s = open_subject(codes[0]);
   ff_error error;
@@ -260,6 +277,6 @@ static void test_damaged_report(void **state) {
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_words), cmocka_unit_test(test_per_block), cmocka_unit_test(test_straddle),
                                           cmocka_unit_test(test_skipped), cmocka_unit_test(test_heap), cmocka_unit_test(test_reasons),
-                                          cmocka_unit_test(test_names), cmocka_unit_test(test_damaged_report)};
+                                          cmocka_unit_test(test_names), cmocka_unit_test(test_bounds), cmocka_unit_test(test_damaged_report)};
 
 int main(void) { return cmocka_run_group_tests(tests, NULL, NULL) != 0; }
