@@ -79,6 +79,7 @@ typedef struct store_side { /* on one GPU */
   piece *pieces;
   size_t usable;           /* pieces */
   uint64_t used, mark;     /* as a piece's, of all of it */
+  uint64_t expected, streak; /* the piece that is mapped next if it is gone through from front to back; how often it was so */
   spans valid;
   history history;
 } store_side;
@@ -98,6 +99,8 @@ typedef struct store {
   char *path;
   uint64_t file_offset;
   bool writable;           /* the file */
+  bool eager;              /* the host has read what launches wrote here: it is brought back as soon as it is written */
+  spans offered;           /* what was brought back so and not read yet */
   bool slab;               /* shared by small segments */
   FF_VEC(ff_segment *) segments; /* in it, by their place */
 } store;
@@ -307,8 +310,7 @@ bool memory_has_room(const device *d, uint64_t missing); /* without an eviction 
 /* All of them mapped; evicts what is needed last. */
 ff_result memory_bring(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
 ff_result memory_commit(ff_gpu *gpu, uint32_t device); /* takes all of the budget from the driver */
-/* Begins to copy out what a launch has written and nothing queued uses, if memory is short. */
-ff_result memory_clean_ahead(ff_gpu *gpu, uint32_t device, const need *written);
+void memory_clean_ahead(ff_gpu *gpu, uint32_t device, const need *written); /* by the launch that is being issued */
 ff_result memory_evict(store *s, uint32_t device); /* all of it but what is pinned */
 ff_result memory_drop(store *s, uint32_t device);  /* unmaps all, whatever it holds; everything is over */
 

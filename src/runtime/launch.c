@@ -252,7 +252,7 @@ static ff_result issue_part(ff_gpu *gpu, const launch *l, uint32_t d, const box 
     if (l->uses[u].access & FF_WRITE && written) spans_add(&written[u], ranges[u].begin, ranges[u].end);
   }
   work_close(gpu, op->stream); /* if it fails it stays open, and who waits for it tries again */
-  for (uint32_t u = 0; u < l->use_count; u++) /* if it fails the copy is made when it must be */
+  for (uint32_t u = 0; u < l->use_count; u++)
     if (l->uses[u].access & FF_WRITE) memory_clean_ahead(gpu, d, &needs[u]);
   gpu->statistics.windows += l->step != 0;
   return FF_SUCCESS;

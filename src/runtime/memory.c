@@ -180,8 +180,14 @@ static int by_place(const void *a, const void *b) {
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The `wanted` pieces that go first, fewer if there are no more; and up to `most` if nothing queued needs them. */
-static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, victims *out) {
+static size_t unneeded(const victims *v, uint32_t d, size_t from, size_t to) { /* from there on, up to `to` */
+  while (from < to && from < v->count && v->items[from].store->sides[d].pieces[v->items[from].index].next == UINT64_MAX) from++;
+  return from;
+}
+
+/* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them; in `next` as many as
+ * `spare` that would go then. Both by place. */
+static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
   note_future(gpu, d);
   for (size_t i = 0; i < gpu->stores.count; i++) {
     store *s = gpu->stores.items[i];
@@ -193,9 +199,12 @@ static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, vict
   }
   compared_device = d;
   if (out->count) qsort(out->items, out->count, sizeof *out->items, compare);
-  while (wanted < most && wanted < out->count && out->items[wanted].store->sides[d].pieces[out->items[wanted].index].next == UINT64_MAX) wanted++;
-  if (out->count > wanted) out->count = wanted;
+  if (wanted > out->count) wanted = out->count;
+  size_t taken = unneeded(out, d, wanted, most > wanted ? most : wanted), end = unneeded(out, d, taken, taken + spare);
+  for (size_t i = taken; i < end; i++) FF_PUSH(next, out->items[i]);
+  out->count = taken;
   if (out->count) qsort(out->items, out->count, sizeof *out->items, by_place);
+  if (next->count) qsort(next->items, next->count, sizeof *next->items, by_place);
 }
 
 /* ---- evicting ---- */
@@ -237,14 +246,27 @@ static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
   return FF_SUCCESS;
 }
 
-/* Frees `wanted` pieces, or as many as there are; and, while it is at it, some that nothing needs as far as is known. */
-static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t *freed) {
-  victims chosen = {0};
-  uint64_t spare = 2 * gpu->queued >= gpu->lookahead ? gpu->devices[d].budget_pieces / SPARE_SHARE : 0;
-  choose(gpu, d, wanted, wanted > spare ? wanted : spare, &chosen);
+/* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued needs, and
+ * only where the host need not wait for the kernels. What fails is copied when it must be. */
+static void clean(uint32_t d, const victims *chosen) {
+  size_t end;
+  for (size_t i = 0; i < chosen->count;) {
+    victim v = take_run(chosen, &i, &end);
+    store *s = v.store;
+    if (s->host_kind != HOST_PAGEABLE && s->host_kind != HOST_FILE) transfer_save(s, d, v.index * s->gpu->piece, end * s->gpu->piece);
+  }
+}
+
+/* Frees `wanted` pieces, or as many as there are, and up to `most` that nothing needs as far as is known. */
+static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t *freed) {
+  victims chosen = {0}, next = {0};
+  uint64_t spare = gpu->devices[d].budget_pieces / SPARE_SHARE;
+  choose(gpu, d, wanted, most, spare, &chosen, &next);
   ff_result result = evict(gpu, d, &chosen);
+  if (!result) clean(d, &next);
   *freed = chosen.count;
   free(chosen.items);
+  free(next.items);
   return result;
 }
 
@@ -260,11 +282,11 @@ static ff_result take_memory(ff_gpu *gpu, uint32_t d, cuda_memory *memory) {
       return FF_SUCCESS;
     }
     if (result != CUDA_OUT_OF_MEMORY) return driver_failed(gpu, result, "cuMemCreate");
-    TRY(make_room(gpu, d, 1, &freed));
+    TRY(make_room(gpu, d, 1, 1, &freed));
     if (!freed) return driver_failed(gpu, result, "cuMemCreate");
     gpu->statistics.recoveries++;
   } else if (!dev->free.count) {
-    TRY(make_room(gpu, d, 1, &freed));
+    TRY(make_room(gpu, d, 1, 1, &freed));
     if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
                                     (unsigned long long)dev->budget_pieces, (unsigned long long)gpu->piece);
   }
@@ -282,25 +304,42 @@ static ff_result bring_piece(store *s, uint32_t d, size_t index) {
   return result;
 }
 
-/* How far behind `to` pieces are mapped too, because what is queued needs them and there is memory: one call gives access to all. */
-static size_t map_ahead(store *s, uint32_t d, size_t to) {
-  const device *dev = &s->gpu->devices[d];
-  size_t end = to;
-  while (end < s->piece_count && end - to < MAPPED_AHEAD && dev->free.count && !s->sides[d].pieces[end].mapped && s->sides[d].pieces[end].next != UINT64_MAX)
-    if (bring_piece(s, d, end++)) break;
-  return end;
+/* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that queued launches
+ * need, or, where the store has been gone through from front to back so far, as many as the last time came (`streak`). */
+static uint64_t worth_ahead(const need *n, uint32_t d, bool future) {
+  const store *s = n->store;
+  const store_side *side = &s->sides[d];
+  span pieces = piece_range(s->gpu, n->bytes);
+  uint64_t ahead = 0, most = s->gpu->devices[d].budget_pieces / SPARE_SHARE / 2;
+  if (n->bytes.begin >= n->bytes.end || side->usable == s->piece_count || side->pieces[pieces.end - 1].mapped) return 0;
+  if (most > MAPPED_AHEAD) most = MAPPED_AHEAD;
+  bool forward = side->streak && pieces.begin == side->expected;
+  for (uint64_t i = pieces.end; i < s->piece_count && ahead < most && !side->pieces[i].mapped; i++, ahead++)
+    if (!forward && !(future && side->pieces[i].next != UINT64_MAX)) break;
+  return ahead;
 }
 
 static ff_result bring(const need *n, uint32_t d, bool future) {
   store *s = n->store;
+  store_side *side = &s->sides[d];
+  const device *dev = &s->gpu->devices[d];
   span pieces = piece_range(s->gpu, n->bytes);
-  if (n->bytes.begin >= n->bytes.end || s->sides[d].usable == s->piece_count) return FF_SUCCESS;
+  if (n->bytes.begin >= n->bytes.end || side->usable == s->piece_count) return FF_SUCCESS;
+  uint64_t ahead = worth_ahead(n, d, future), end = pieces.end;
   bool mapped = false;
   for (uint64_t i = pieces.begin; i < pieces.end; i++) {
-    mapped = mapped || !s->sides[d].pieces[i].mapped;
+    mapped = mapped || !side->pieces[i].mapped;
     TRY(bring_piece(s, d, i));
   }
-  return allow_all(s, d, pieces.begin, mapped && future ? map_ahead(s, d, pieces.end) : pieces.end);
+  for (; end < pieces.end + ahead && dev->free.count; end++) {
+    if (bring_piece(s, d, end)) break;
+    side->pieces[end].used = s->gpu->tick;
+  }
+  if (mapped) {
+    side->streak = pieces.begin == side->expected ? side->streak + 1 : 0;
+    side->expected = end;
+  }
+  return allow_all(s, d, pieces.begin, end);
 }
 
 ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
@@ -309,7 +348,9 @@ ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t coun
   bool future = missing && (gpu->queued || gpu->issuing);
   TRY(gpu_on(gpu, d));
   if (future) note_future(gpu, d);
-  if (missing > there) TRY(make_room(gpu, d, missing - there, &freed));
+  uint64_t ahead = 0;
+  for (uint32_t n = 0; missing > there && n < count; n++) ahead += worth_ahead(&needs[n], d, future);
+  if (missing > there) TRY(make_room(gpu, d, missing - there, missing - there + ahead, &freed));
   for (uint32_t n = 0; n < count; n++) TRY(bring(&needs[n], d, future));
   return FF_SUCCESS;
 }
@@ -325,20 +366,26 @@ ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
   return FF_SUCCESS;
 }
 
-/* What nothing queued needs again goes back while the GPU runs on: when its place is wanted, nobody has to wait for the copy. */
-ff_result memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *n) {
+/* Is it known that nothing needs these bytes soon? Windows that are still to come, or enough launches, use other memory. */
+static bool unneeded_soon(ff_gpu *gpu, uint32_t d, const need *n) {
   const device *dev = &gpu->devices[d];
-  bool waits = n->store->host_kind == HOST_PAGEABLE || n->store->host_kind == HOST_FILE; /* the host would wait for the kernel */
-  if (waits || dev->free.count + dev->budget_pieces - dev->created > dev->budget_pieces / 2) return FF_SUCCESS;
-  span pieces = piece_range(gpu, n->bytes), run;
-  spans idle = {0};
+  bool known = gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
+  if (!known || dev->free.count + dev->budget_pieces - dev->created > dev->budget_pieces / 2) return false;
+  span pieces = piece_range(gpu, n->bytes);
   note_future(gpu, d);
   for (uint64_t i = pieces.begin; i < pieces.end; i++)
-    if (n->store->sides[d].pieces[i].next == UINT64_MAX) spans_add(&idle, i * gpu->piece, (i + 1) * gpu->piece);
-  ff_result result = FF_SUCCESS;
-  for (uint64_t at = n->bytes.begin; !result && spans_next(&idle, true, &at, n->bytes.end, &run);) result = transfer_save(n->store, d, run.begin, run.end);
-  spans_free(&idle);
-  return result;
+    if (n->store->sides[d].pieces[i].next != UINT64_MAX) return false;
+  return true;
+}
+
+/* What a launch has written goes back at once where memory is short and nothing needs it soon, or where the host has waited for
+ * such bytes before. If the copy fails it is made when it must be. */
+void memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *written) {
+  store *s = written->store;
+  if (s->host_kind == HOST_PAGEABLE || s->host_kind == HOST_FILE) return; /* the host would wait for the kernel */
+  if (!s->eager && !unneeded_soon(gpu, d, written)) return;
+  if (transfer_save(s, d, written->bytes.begin, written->bytes.end) || !s->eager) return;
+  spans_add(&s->offered, written->bytes.begin, written->bytes.end);
 }
 
 ff_result memory_evict(store *s, uint32_t d) {

@@ -235,8 +235,11 @@ static void host_writes(store *s, span bytes) {
 static ff_result map_memory(ff_segment *g, ff_access access, span bytes, mapping *made) {
   store *s = g->store;
   span run;
+  uint64_t copied = s->gpu->statistics.from_gpu_bytes;
   TRY(store_host(s));
   if (access & FF_READ) TRY(transfer_out(s, bytes.begin, bytes.end));
+  if (s->gpu->statistics.from_gpu_bytes > copied) s->eager = true;
+  spans_remove(&s->offered, bytes.begin, bytes.end);
   TRY(history_wait(s->gpu, &s->host_history, bytes.begin, bytes.end, access & FF_WRITE));
   for (uint64_t at = bytes.begin; access & FF_READ && spans_next(&s->host_valid, false, &at, bytes.end, &run);) {
     memset(s->host + run.begin, 0, run.end - run.begin); /* blank */

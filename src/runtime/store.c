@@ -58,6 +58,7 @@ void store_free(store *s) {
   free_host(s);
   spans_free(&s->blank);
   spans_free(&s->host_valid);
+  spans_free(&s->offered);
   free(s->host_history.items);
   free(s->segments.items);
   free(s->sides);
@@ -90,6 +91,10 @@ ff_result store_host(store *s) {
 }
 
 void store_written(store *s, uint32_t device, uint64_t begin, uint64_t end) {
+  if (spans_bytes(&s->offered, begin, end)) { /* in vain */
+    s->eager = false;
+    spans_free(&s->offered);
+  }
   spans_remove(&s->blank, begin, end);
   spans_remove(&s->host_valid, begin, end);
   for (uint32_t d = 0; d < s->gpu->device_count; d++)
