@@ -296,7 +296,8 @@ static ff_status check_request(const exec_config *config, const exec_launch_requ
 
 static uint32_t worker_count(const exec_config *config, uint64_t blocks) {
   static _Atomic long known; /* asking reads files of the system */
-  long cores = known ? known : (known = sysconf(_SC_NPROCESSORS_ONLN));
+  long cores = known;
+  if (!cores) known = cores = sysconf(_SC_NPROCESSORS_ONLN);
   uint32_t wanted = config->threads ? config->threads : cores > 0 ? (uint32_t)cores : 1;
   if (wanted > MAX_WORKERS) wanted = MAX_WORKERS;
   return blocks < wanted ? (uint32_t)blocks : wanted;
