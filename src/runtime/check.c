@@ -161,7 +161,7 @@ static ff_virtual_use declared(const use *u, uint32_t d, const uint32_t from[3])
   made.start = u->start - (int64_t)u->bytes.begin;
   for (int i = 0; i < 3 && u->block_bytes; i++) {
     made.per_block[i] = u->per_block[i];
-    made.start += u->per_block[i] * (int64_t)from[i];
+    made.start = (int64_t)((uint64_t)made.start + (uint64_t)u->per_block[i] * from[i]); /* what wraps around is in no use */
   }
   return made;
 }
