@@ -68,18 +68,18 @@ need world_needed(const world *in, const launch_spec *spec) {
   return sum;
 }
 
-/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces. */
+/* The smallest range of the use that holds what blocks [at, at + 1) of the axis touch, marked in pieces: clipped as a whole, so blocks
+ * that lie outside of the use count too, as in the library. */
 static void mark_slice(const launch_spec *spec, const launch_use *use, int axis, uint32_t at, unsigned char *pieces, uint64_t piece) {
-  uint64_t first = UINT64_MAX, last = 0, begin, end;
-  uint32_t b[3];
-  for (b[2] = axis == 2 ? at : 0; b[2] < (axis == 2 ? at + 1 : spec->grid[2]); b[2]++)
-    for (b[1] = axis == 1 ? at : 0; b[1] < (axis == 1 ? at + 1 : spec->grid[1]); b[1]++)
-      for (b[0] = axis == 0 ? at : 0; b[0] < (axis == 0 ? at + 1 : spec->grid[0]); b[0]++)
-        if (mix_range(&use->shape, b[0], b[1], b[2], &begin, &end)) {
-          if (begin < first) first = begin;
-          if (end > last) last = end;
-        }
-  if (first < last) mark(pieces, piece, use->offset + first, use->offset + last);
+  int64_t low = 0, high = (int64_t)use->shape.block_bytes, end = (int64_t)use->shape.bytes;
+  for (int i = 0; i < 3; i++) {
+    int64_t first = use->shape.per_block[i] * (i == axis ? at : 0), last = use->shape.per_block[i] * (i == axis ? at : spec->grid[i] - 1);
+    low += first < last ? first : last;
+    high += first < last ? last : first;
+  }
+  if (low < 0 || mix_is_whole(&use->shape)) low = 0;
+  if (high > end || mix_is_whole(&use->shape)) high = end;
+  if (low < high) mark(pieces, piece, use->offset + (uint64_t)low, use->offset + (uint64_t)high);
 }
 
 /* What a window of one block's thickness needs at most, along the axis where that is least; UINT64_MAX: there are no windows. */
