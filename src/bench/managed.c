@@ -110,14 +110,17 @@ static ff_status segments_give(turn_state *s, ff_error *error) {
   return FF_OK;
 }
 
+/* Mapping is the synchronisation. */
 static ff_status turn_with_segment(turn_state *s, bool touch, ff_access access, ff_error *error) {
   ff_use use = {.segment = s->segment, .access = access};
   ff_launch_request request = {.kernel = s->segment_kernel, .block = {256}, .uses = &use, .use_count = s->bytes ? 1 : 0};
   ff_ticket ticket;
   void *host;
   SEGMENTS_TRY(ff_launch(s->segments, &request, &ticket));
-  SEGMENTS_TRY(ff_wait(s->segments, ticket));
-  if (!touch || !s->bytes) return FF_OK;
+  if (!touch || !s->bytes) {
+    SEGMENTS_TRY(ff_wait(s->segments, ticket));
+    return FF_OK;
+  }
   SEGMENTS_TRY(ff_segment_map(s->segment, FF_READ_WRITE, 0, 0, &host));
   touch_pages(host, s->bytes);
   SEGMENTS_TRY(ff_segment_unmap(s->segment, host));
