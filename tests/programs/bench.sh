@@ -13,7 +13,7 @@ for machine in gm200 gp100; do
   cp out $machine.json
   holds $machine.json 'd["turns"] == 3 and len(d["ways"]) == 5 and len(d["pages"]) == 14'
   holds $machine.json 'all(abs(w["touched_us"][-1] - w["touched_us"][-2]) > 1 for w in d["ways"].values())'
-  holds $machine.json 'all(a <= b + 1e-9 for w in d["ways"].values() for a, b in zip(w["touched_us"], w["touched_us"][1:]))'
+  holds $machine.json 'all(a <= b + 1e-9 for w in d["ways"].values() for a, b in zip(w["touched_us"][1:], w["touched_us"][2:]))'
   holds $machine.json 'd["ways"]["managed"]["touched_us"][0] == d["ways"]["copies"]["touched_us"][0] == d["ways"]["managed"]["untouched_us"][9]'
   holds $machine.json 'd["ways"]["copies_in"]["touched_us"][13] < d["ways"]["copies"]["touched_us"][13]'
   holds $machine.json "abs(d['ways']['managed']['touched_us'][13] / d['paper']['${machine}_us'][13] - 1) < 0.1"
