@@ -185,8 +185,8 @@ static size_t unneeded(const victims *v, uint32_t d, size_t from, size_t to) { /
   return from;
 }
 
-/* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them; in `next` as many as
- * `spare` that would go then. Both by place. */
+/* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them, by place; in `next` as many as
+ * `spare` that would go then, in that order. */
 static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
   note_future(gpu, d);
   for (size_t i = 0; i < gpu->stores.count; i++) {
@@ -204,7 +204,6 @@ static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint
   for (size_t i = taken; i < end; i++) FF_PUSH(next, out->items[i]);
   out->count = taken;
   if (out->count) qsort(out->items, out->count, sizeof *out->items, by_place);
-  if (next->count) qsort(next->items, next->count, sizeof *next->items, by_place);
 }
 
 /* ---- evicting ---- */
@@ -249,11 +248,10 @@ static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
 /* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued needs, and
  * only where the host need not wait for the kernels. What fails is copied when it must be. */
 static void clean(uint32_t d, const victims *chosen) {
-  size_t end;
-  for (size_t i = 0; i < chosen->count;) {
-    victim v = take_run(chosen, &i, &end);
-    store *s = v.store;
-    if (s->host_kind != HOST_PAGEABLE && s->host_kind != HOST_FILE) transfer_save(s, d, v.index * s->gpu->piece, end * s->gpu->piece);
+  for (size_t i = 0; i < chosen->count; i++) { /* piece by piece: they are ready at different times */
+    store *s = chosen->items[i].store;
+    uint64_t begin = chosen->items[i].index * s->gpu->piece;
+    if (s->host_kind != HOST_PAGEABLE && s->host_kind != HOST_FILE) transfer_save(s, d, begin, begin + s->gpu->piece);
   }
 }
 
@@ -366,24 +364,40 @@ ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
   return FF_SUCCESS;
 }
 
-/* Is it known that nothing needs these bytes soon? Windows that are still to come, or enough launches, use other memory. */
-static bool unneeded_soon(ff_gpu *gpu, uint32_t d, const need *n) {
-  const device *dev = &gpu->devices[d];
-  bool known = gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
-  if (!known || dev->free.count + dev->budget_pieces - dev->created > dev->budget_pieces / 2) return false;
-  span pieces = piece_range(gpu, n->bytes);
-  note_future(gpu, d);
-  for (uint64_t i = pieces.begin; i < pieces.end; i++)
-    if (n->store->sides[d].pieces[i].next != UINT64_MAX) return false;
-  return true;
+static bool used_by(const launch *l, const box *blocks, const need *n) {
+  for (uint32_t u = 0; u < l->use_count; u++) {
+    span used = use_bytes(&l->uses[u], blocks);
+    if (l->uses[u].segment->store == n->store && used.begin < n->bytes.end && n->bytes.begin < used.end) return true;
+  }
+  return false;
 }
 
-/* What a launch has written goes back at once where memory is short and nothing needs it soon, or where the host has waited for
- * such bytes before. If the copy fails it is made when it must be. */
+static bool needed_by_queue(const ff_gpu *gpu, const need *n) {
+  const launch *l = gpu->issuing;
+  if (gpu->rest.from[l->axis] < gpu->rest.to[l->axis] && used_by(l, &gpu->rest, n)) return true;
+  for (l = gpu->first; l; l = l->next) {
+    box all = whole_grid(l);
+    if (used_by(l, &all, n)) return true;
+  }
+  return false;
+}
+
+/* Will these bytes have to go before anybody needs them? They are of a store that cannot stay in memory; or memory is short, and
+ * windows that are still to come, or enough launches, use other memory. */
+static bool must_go(const ff_gpu *gpu, uint32_t d, const need *n) {
+  const device *dev = &gpu->devices[d];
+  bool large = n->store->piece_count > dev->budget_pieces / 2;
+  bool known = gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
+  bool is_short = dev->free.count + dev->budget_pieces - dev->created <= dev->budget_pieces / 2;
+  return (large || (known && is_short)) && !needed_by_queue(gpu, n);
+}
+
+/* What a launch has written goes back at once where it will have to anyway, or where the host has waited for such bytes before. If
+ * the copy fails it is made when it must be. */
 void memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *written) {
   store *s = written->store;
   if (s->host_kind == HOST_PAGEABLE || s->host_kind == HOST_FILE) return; /* the host would wait for the kernel */
-  if (!s->eager && !unneeded_soon(gpu, d, written)) return;
+  if (!s->eager && !must_go(gpu, d, written)) return;
   if (transfer_save(s, d, written->bytes.begin, written->bytes.end) || !s->eager) return;
   spans_add(&s->offered, written->bytes.begin, written->bytes.end);
 }
