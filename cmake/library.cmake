@@ -38,3 +38,13 @@ install(FILES include/farfault/farfault.h include/farfault/virtual.h DESTINATION
 install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/farfault.pc DESTINATION lib/pkgconfig COMPONENT library)
 install(EXPORT farfault NAMESPACE farfault:: FILE farfaultTargets.cmake DESTINATION lib/cmake/farfault COMPONENT library)
 install(FILES cmake/farfaultConfig.cmake ${CMAKE_BINARY_DIR}/lib/cmake/farfault/farfaultConfigVersion.cmake DESTINATION lib/cmake/farfault COMPONENT library)
+
+# The reference of libfarfault (`ninja docs`), if there is a doxygen; not part of an installation.
+find_program(DOXYGEN doxygen)
+if(DOXYGEN)
+  configure_file(cmake/Doxyfile.in Doxyfile @ONLY)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/api)
+  add_custom_target(docs COMMAND ${DOXYGEN} ${CMAKE_BINARY_DIR}/Doxyfile COMMENT "Writing docs/api/html/index.html" VERBATIM)
+else()
+  message(STATUS "no doxygen: no target docs")
+endif()

@@ -3,16 +3,6 @@
 set(FARFAULT_MAINTAINER "The farfault authors <farfault@example.org>" CACHE STRING "who maintains the package")
 
 install(DIRECTORY docs/ DESTINATION share/doc/farfault)
-
-# The reference of libfarfault (`ninja docs`), if there is a doxygen; not part of an installation.
-find_program(DOXYGEN doxygen)
-if(DOXYGEN)
-  configure_file(cmake/Doxyfile.in Doxyfile @ONLY)
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/api)
-  add_custom_target(docs COMMAND ${DOXYGEN} ${CMAKE_BINARY_DIR}/Doxyfile COMMENT "Writing docs/api/html/index.html" VERBATIM)
-else()
-  message(STATUS "no doxygen: no target docs")
-endif()
 install(DIRECTORY examples DESTINATION share/doc/farfault)
 install(FILES README.md LICENSE DESTINATION share/doc/farfault)
 
