@@ -15,7 +15,8 @@
  *   - The result is that of the launches run one after the other in the order of their ff_launch calls.
  *   - A function that returns FF_SUCCESS did it; any other did nothing that could be seen, and ff_message() says why.
  *   - No segment is ever lost: after a failure each has the contents that the last launch that ended well gave it.
- *   - All functions may be called from any thread. Calls with the same ff_gpu wait for each other.
+ *   - All functions may be called from any thread. Calls with the same ff_gpu wait for each other, but for ff_wait's waiting.
+ *   - A host without memory for the library's own lists ends the process (exit 70); memory for segments that is not there is an error.
  *
  * It speaks the CUDA driver API, found when it is opened: NVIDIA's where there is a GPU, else the virtual GPU that comes with
  * farfault. The environment's FARFAULT_DRIVER says otherwise: `virtual`, `cuda`, or the path of a driver library.
@@ -128,8 +129,9 @@ typedef enum ff_access {
   FF_READ_WRITE = 3  /**< may be read, may be written, in part or whole */
 } ff_access;
 
-/** The host window: bytes [offset, offset + bytes) (bytes == 0: to its end) in host memory, in *host, until ff_segment_unmap. Waits for
- * the launches that write it, with FF_WRITE also for those that read it, and brings what the host does not have. A segment may be
+/** The host window: bytes [offset, offset + bytes) (bytes == 0: to its end) in host memory, in *host, until ff_segment_unmap. With FF_READ
+ * it brings what the host does not have, and waits for the launches that write it; with FF_WRITE it waits for copies that still read
+ * it. Launches that read it on the GPU go on with what they have. A segment may be
  * mapped several times at once; ranges mapped for writing may overlap no other mapping, and no launch may use them (FF_ERROR_BUSY);
  * launches may read what is mapped for reading. */
 FF_API ff_result ff_segment_map(ff_segment *segment, ff_access access, uint64_t offset, uint64_t bytes, void **host);

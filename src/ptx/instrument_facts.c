@@ -6,29 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/callers.h"
 #include "ptx/declared.h"
-
-typedef struct call_edge { uint32_t caller, next; } call_edge; /* a list per callee; next: UINT32_MAX at its end */
 
 typedef struct finder {
   const ptx_module *module;
   ff_arena *arena;
   ptx_check_facts *facts;
-  FF_VEC(call_edge) edges;
-  uint32_t *callers; /* per callee: its first edge */
+  ptx_callers *callers;
   const ptx_func *func;
 } finder;
 
 static void refuse(finder *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void refuse(finder *f, const char *format, ...) {
-  ptx_check_facts *facts = &f->facts[f->func->index];
-  if (facts->reason) return;
-  ff_error error;
   va_list args;
   va_start(args, format);
-  ff_vfail(&error, FF_UNSUPPORTED, format, args);
+  ptx_refuse(f->arena, &f->facts[f->func->index].reason, format, args);
   va_end(args);
-  facts->reason = ff_arena_strndup(f->arena, error.message, strlen(error.message));
 }
 
 /* ---- accesses ---- */
@@ -114,9 +108,7 @@ static void see_call(finder *f, const ptx_instr *instr) {
     return;
   }
   if (callee->has_body) {
-    call_edge edge = {f->func->index, f->callers[callee->index]};
-    f->callers[callee->index] = (uint32_t)f->edges.count;
-    FF_PUSH(&f->edges, edge);
+    ptx_callers_add(f->callers, callee->index, f->func->index);
     return;
   }
   if (!is_provided(callee->name)) refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name, line);
@@ -169,7 +161,9 @@ static void see_func(finder *f, const ptx_func *func) {
 
 /* ---- along the calls ---- */
 
-static bool take_over(ptx_check_facts *caller, const ptx_check_facts *callee) {
+static bool take_over(void *context, uint32_t to, uint32_t from) {
+  ptx_check_facts *facts = context, *caller = &facts[to];
+  const ptx_check_facts *callee = &facts[from];
   bool news = (callee->touches && !caller->touches) || (callee->heap && !caller->heap) || (callee->reason && !caller->reason);
   caller->touches |= callee->touches;
   caller->heap |= callee->heap;
@@ -177,26 +171,12 @@ static bool take_over(ptx_check_facts *caller, const ptx_check_facts *callee) {
   return news;
 }
 
-/* From callees to callers, until nothing is new. */
-static void spread(finder *f) {
-  FF_VEC(uint32_t) work = {0};
-  for (uint32_t i = 0; i < f->module->func_count; i++) FF_PUSH(&work, i);
-  while (work.count) {
-    uint32_t callee = work.items[--work.count];
-    for (uint32_t e = f->callers[callee]; e != UINT32_MAX; e = f->edges.items[e].next)
-      if (take_over(&f->facts[f->edges.items[e].caller], &f->facts[callee])) FF_PUSH(&work, f->edges.items[e].caller);
-  }
-  free(work.items);
-}
-
 ptx_check_facts *ptx_check_facts_find(const ptx_module *module, ff_arena *arena) {
   finder f = {.module = module, .arena = arena};
   f.facts = ff_alloc((module->func_count + (size_t)1) * sizeof *f.facts);
-  f.callers = ff_alloc((module->func_count + (size_t)1) * sizeof *f.callers);
-  memset(f.callers, 0xff, module->func_count * sizeof *f.callers);
+  f.callers = ptx_callers_create(module->func_count);
   for (uint32_t i = 0; i < module->func_count; i++) see_func(&f, module->funcs[i]);
-  spread(&f);
-  free(f.edges.items);
-  free(f.callers);
+  ptx_callers_spread(f.callers, take_over, f.facts);
+  ptx_callers_free(f.callers);
   return f.facts;
 }

@@ -7,17 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/callers.h"
 #include "ptx/cfg.h"
 #include "ptx/window_facts.h"
-
-typedef struct call_edge { uint32_t caller, next; } call_edge; /* a list per callee; next: UINT32_MAX at its end */
 
 typedef struct finder {
   const ptx_module *module;
   ff_arena *arena;
   ptx_window_facts *facts;
-  FF_VEC(call_edge) edges;
-  uint32_t *callers; /* per callee: its first edge */
+  ptx_callers *callers;
   const ptx_func *func;
 } finder;
 
@@ -35,14 +33,10 @@ bool ptx_window_sreg(ptx_sreg sreg, uint32_t *which) {
 
 static void refuse(finder *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void refuse(finder *f, const char *format, ...) {
-  ptx_window_facts *facts = &f->facts[f->func->index];
-  if (facts->reason) return;
-  ff_error error;
   va_list args;
   va_start(args, format);
-  ff_vfail(&error, FF_UNSUPPORTED, format, args);
+  ptx_refuse(f->arena, &f->facts[f->func->index].reason, format, args);
   va_end(args);
-  facts->reason = ff_arena_strndup(f->arena, error.message, strlen(error.message));
 }
 
 /* ---- one instruction ---- */
@@ -79,9 +73,7 @@ static void see_call(finder *f, const ptx_instr *instr) {
   }
   if (!callee->has_body && !is_provided(callee->name))
     refuse(f, "%s calls %s at line %u, whose code is not in the module", f->func->name, callee->name, instr->place.line);
-  call_edge edge = {f->func->index, f->callers[callee->index]};
-  f->callers[callee->index] = (uint32_t)f->edges.count;
-  FF_PUSH(&f->edges, edge);
+  ptx_callers_add(f->callers, callee->index, f->func->index);
 }
 
 /* A statement that the parser does not know could do anything with a word like these. */
@@ -204,24 +196,14 @@ static void see_func(finder *f, const ptx_func *func) {
   see_loops(f);
 }
 
-static bool take_over(ptx_window_facts *caller, const ptx_window_facts *callee) {
+static bool take_over(void *context, uint32_t to, uint32_t from) {
+  ptx_window_facts *facts = context, *caller = &facts[to];
+  const ptx_window_facts *callee = &facts[from];
   bool news = (callee->reads && !caller->reads) || (callee->indirect && !caller->indirect) || (callee->reason && !caller->reason);
   caller->reads |= callee->reads;
   caller->indirect |= callee->indirect;
   if (!caller->reason) caller->reason = callee->reason;
   return news;
-}
-
-/* Along the calls, from callees to callers, until nothing is new. */
-static void spread(finder *f) {
-  FF_VEC(uint32_t) work = {0};
-  for (uint32_t i = 0; i < f->module->func_count; i++) FF_PUSH(&work, i);
-  while (work.count) {
-    uint32_t callee = work.items[--work.count];
-    for (uint32_t e = f->callers[callee]; e != UINT32_MAX; e = f->edges.items[e].next)
-      if (take_over(&f->facts[f->edges.items[e].caller], &f->facts[callee])) FF_PUSH(&work, f->edges.items[e].caller);
-  }
-  free(work.items);
 }
 
 /* A call by address reaches any function whose address is taken. */
@@ -244,16 +226,14 @@ static void judge_indirect(finder *f) {
 ptx_window_facts *ptx_window_facts_find(const ptx_module *module, ff_arena *arena) {
   finder f = {.module = module, .arena = arena};
   f.facts = ff_alloc((module->func_count + 1) * sizeof *f.facts);
-  f.callers = ff_alloc((module->func_count + 1) * sizeof *f.callers);
-  for (uint32_t i = 0; i < module->func_count; i++) f.callers[i] = UINT32_MAX;
+  f.callers = ptx_callers_create(module->func_count);
   for (uint32_t i = 0; i < module->var_count; i++)
     for (uint32_t k = 0; k < module->vars[i]->init_count; k++)
       if (module->vars[i]->inits[k].symbol->func) f.facts[module->vars[i]->inits[k].symbol->func->index].address_taken = true;
   for (uint32_t i = 0; i < module->func_count; i++)
     if (module->funcs[i]->has_body) see_func(&f, module->funcs[i]);
-  spread(&f);
+  ptx_callers_spread(f.callers, take_over, f.facts);
   judge_indirect(&f);
-  free(f.edges.items);
-  free(f.callers);
+  ptx_callers_free(f.callers);
   return f.facts;
 }

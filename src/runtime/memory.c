@@ -148,7 +148,7 @@ static void note_future(ff_gpu *gpu, uint32_t d) {
   for (const launch *l = gpu->issuing ? gpu->issuing : gpu->first; l; l = l == gpu->issuing ? gpu->first : l->next) {
     box rest = l == gpu->issuing ? gpu->rest : whole_grid(l), part;
     for (int w = 0; w < WINDOWS && next_part(l, &rest, &part); w++) note_part(gpu, d, l, &part, ++position);
-    if (next_part(l, &rest, &part)) note_part(gpu, d, l, &rest, ++position);
+    if (rest.from[l->axis] < rest.to[l->axis]) note_part(gpu, d, l, &rest, ++position);
   }
 }
 
