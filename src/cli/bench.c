@@ -165,14 +165,13 @@ static int bench(int argc, char **argv) {
       NULL, NULL, NULL};
   bench_arguments a = {0};
   input in = {&a, NULL};
-  char **words = ff_alloc(((size_t)argc + 1) * sizeof *words); /* argp moves argv's words about */
+  char *words[argc + 1]; /* argp moves argv's words about; on the stack, as cli_parse does not always return */
   memcpy(words, argv, (size_t)argc * sizeof *words);
   cli_parse(&argp, argc, argv, &in);
   a.command = command_text(argc, words);
   if (a.keep && mkdir(a.keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot be made: %s", a.keep, strerror(errno));
   int status = !strcmp(a.what, "managed") ? bench_managed(&a) : bench_pipeline(&a);
   free(a.command);
-  free(words);
   return status;
 }
 

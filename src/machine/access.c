@@ -195,6 +195,6 @@ bool access_continue(sim *s, warp *w, ps *time) {
     return false;
   }
   warp_sleep(s, w, *time);
-  if (!w->waiting_units) FF_PUSH(&m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
+  if (!w->waiting_units) FF_PUSH(m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
   return false;
 }

@@ -61,7 +61,7 @@ static void position_end(sim *s, const block *b) {
 static void block_start(sim *s, sm *m, kernel *k, ps time) {
   block *b = s->free_blocks;
   if (b) s->free_blocks = b->next_free;
-  else b = ff_alloc(sizeof *b);
+  else FF_PUSH(&s->blocks, b = ff_alloc(sizeof *b));
   sim_unlock(s); /* waits until the block has been executed */
   uint64_t number = k->next_block++;
   trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, number);

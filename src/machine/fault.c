@@ -185,8 +185,8 @@ static void unblock(void *context, uint32_t sm_index) {
   sim *s = context;
   sm *m = &s->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps.count; i++) event_push(&s->heap, s->now, EVENT_WARP, m->blocked_warps.items[i]);
-  m->blocked_warps.count = 0;
+  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->heap, s->now, EVENT_WARP, m->blocked_warps->items[i]);
+  m->blocked_warps->count = 0;
 }
 
 static void left(void *context, uint64_t address, const pager_unit *unit) {

@@ -202,7 +202,7 @@ typedef struct sm {
   uint32_t threads, blocks, next_scheduler;
   uint64_t registers, shared_bytes; /* in use */
   bool tlb_blocked;
-  FF_VEC(uint32_t) blocked_warps;
+  struct warp_list { uint32_t *items; size_t count, capacity; } *blocked_warps; /* in the simulation's own array */
 } sm;
 
 typedef struct dram_bank { int64_t row; ps ready, activated, written; } dram_bank;
@@ -331,7 +331,9 @@ struct sim {
   /* warps, blocks, kernels */
   FF_VEC(warp *) warps;
   FF_VEC(uint32_t) free_warps;
-  block *free_blocks;
+  struct warp_list *blocked_warps; /* per SM */
+  FF_VEC(block *) blocks;     /* all that were ever made, */
+  block *free_blocks;         /* and those that are not running */
   kernel *queue_first, *queue_last; /* kernels with blocks to start; only the first starts any */
   kernel *running;              /* all that have begun and not ended */
   uint32_t next_sm, running_count;

@@ -106,6 +106,8 @@ static void sms_init(sim *s) {
   const machine_spec *spec = s->spec;
   arena *a = &s->arena;
   s->sms = arena_alloc(a, spec->sm_count * sizeof *s->sms);
+  s->blocked_warps = ff_alloc(spec->sm_count * sizeof *s->blocked_warps);
+  for (uint64_t i = 0; i < spec->sm_count; i++) s->sms[i].blocked_warps = &s->blocked_warps[i];
   for (uint32_t i = 0; i < spec->sm_count; i++) {
     sm *m = &s->sms[i];
     m->index = i;
@@ -233,13 +235,10 @@ void sim_free(sim *s) {
   pager_free(s->pager);
   policy_close(&s->prefetch);
   policy_close(&s->evict);
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) free(s->sms[i].blocked_warps.items);
+  for (uint32_t i = 0; s->blocked_warps && i < s->spec->sm_count; i++) free(s->blocked_warps[i].items);
   arena_free(&s->arena);
   history_free(s->history);
-  for (block *b = s->free_blocks, *next; b; b = next) {
-    next = b->next_free;
-    free(b);
-  }
+  for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
   for (size_t i = 1; i < s->nodes.count; i++)
     if (s->nodes.items[i]) {
       free(s->nodes.items[i]->dependents.items);
@@ -250,7 +249,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items};
+                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->blocked_warps};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);

@@ -12,7 +12,7 @@
  * What always holds while the lock is free, for every byte of a store:
  *   blank, or valid on the host, or valid on some GPU; what is valid in several places has the same contents in all;
  *   valid on a GPU -> its piece is mapped there;  blank -> it is zero, wherever it is valid;
- * and for every GPU: mapped pieces + free pieces == created pieces <= budget pieces.
+ * and for every GPU: mapped pieces + free pieces == created pieces <= budget pieces;  a stale piece is not mapped.
  * Validity is that of the end of everything issued: a copy counts when it is in its stream; histories make others wait for it. */
 #ifndef FF_RUNTIME_GPU_H
 #define FF_RUNTIME_GPU_H
@@ -68,6 +68,7 @@ typedef struct piece {
   cuda_memory memory;
   bool mapped;             /* memory lies there; */
   bool usable;             /* and kernels and copies may touch it */
+  bool stale;              /* not mapped: what lay there has another place, but is to be seen here still */
   uint32_t pins;
   uint64_t used;           /* gpu.tick of its last use */
   uint64_t mark;           /* gpu.tick of the launch that needs it now */
@@ -188,6 +189,14 @@ typedef struct outcome { /* of a ticket that is issued and maybe not over, or th
 
 /* ---- everything ---- */
 
+typedef struct spare { /* memory without a place */
+  cuda_memory memory;
+  uint32_t count;
+  operation after[STREAMS]; /* who comes to it must come after these: they use it in its old place */
+} spare;
+
+typedef struct place { store *store; size_t index; } place; /* of a piece */
+
 typedef struct slot { unsigned char *memory; operation by; } slot; /* by: what last used it */
 
 typedef struct device {
@@ -195,7 +204,8 @@ typedef struct device {
   cuda_context context;
   uint64_t memory;
   uint64_t budget_pieces, created, resident;
-  FF_VEC(cuda_memory) free;
+  FF_VEC(spare) free;
+  FF_VEC(place) stale;     /* all of them, the oldest first */
   uint32_t next_stream;
   slot slots[SLOTS];
   uint32_t next_slot;

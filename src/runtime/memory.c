@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU memory in pieces: which are mapped, and which go when others come (Wilt 2017, R9).
  *
- *              take_memory (free, or created)
- *   not mapped ------------------------------> mapped --------------------------------------------> not mapped, its memory free
- *              map_piece, allow                       evict: what is newer there is copied out,
- *                                                     all that uses it is over, unmap
+ *              take_memory, map_piece, allow            detach: what is newer there is copied out
+ *   not mapped ----------------------------------> mapped -----------------------------------------> stale, its memory free
+ *        ^                                                                                              |
+ *        +----------------------------------------------------------------------------------------------+
+ *                                  settle: all that uses it in this place is over, unmapped
+ *
+ * Memory is mapped in its new place while kernels and copies still use it in the old one: what comes to it comes after them, by
+ * events (spare.after), and the host waits only when too many old places are left, or one is wanted again.
  *
  * Who goes: what is needed last by all that is queued (Belady 1966); of what nobody queued needs, lower priority first, then what was
  * used longest ago. Pinned pieces and those of the launch at hand stay. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/gpu.h"
 
@@ -112,7 +117,7 @@ static void forget_piece(store *s, uint32_t d, size_t index) {
   gpu->devices[d].resident--;
   gpu->statistics.unmapped_pieces++;
   gpu->statistics.resident_bytes -= gpu->piece;
-  FF_PUSH(&gpu->devices[d].free, side->pieces[index].memory);
+  FF_PUSH(&gpu->devices[d].free, ((spare){.memory = side->pieces[index].memory}));
 }
 
 /* Pieces [from, to), all mapped, in one call. */
@@ -126,6 +131,61 @@ static ff_result unmap(store *s, uint32_t d, size_t from, size_t to) {
   history_forget(&side->history, begin, end);
   for (size_t i = from; i < to; i++) forget_piece(s, d, i);
   return FF_SUCCESS;
+}
+
+static void no_longer_stale(ff_gpu *gpu, uint32_t d, store *s, size_t from, size_t to) {
+  device *dev = &gpu->devices[d];
+  size_t kept = 0;
+  for (size_t i = 0; i < dev->stale.count; i++) {
+    place p = dev->stale.items[i];
+    if (p.store == s && p.index >= from && p.index < to) s->sides[d].pieces[p.index].stale = false;
+    else dev->stale.items[kept++] = p;
+  }
+  gpu->statistics.unmapped_pieces += dev->stale.count - kept;
+  dev->stale.count = kept;
+}
+
+/* Pieces [from, to), all stale: nothing of them is left. */
+static ff_result settle(store *s, uint32_t d, size_t from, size_t to) {
+  ff_gpu *gpu = s->gpu;
+  store_side *side = &s->sides[d];
+  uint64_t begin = from * gpu->piece, end = to * gpu->piece;
+  if (!gpu->lost) TRY(history_wait(gpu, &side->history, begin, end, true)); /* else nothing runs any more */
+  TRY(gpu_on(gpu, d));
+  DRIVER_TRY(gpu, MemUnmap, side->address + begin, end - begin);
+  history_forget(&side->history, begin, end);
+  no_longer_stale(gpu, d, s, from, to);
+  return FF_SUCCESS;
+}
+
+static void note_user(ff_gpu *gpu, spare *left, operation op) { /* the newest of each stream */
+  if (work_is_over(gpu, op)) return;
+  for (uint32_t i = 0; i < left->count; i++)
+    if (left->after[i].stream == op.stream) {
+      if (left->after[i].number < op.number) left->after[i] = op;
+      return;
+    }
+  FF_ASSERT(left->count < STREAMS); /* only its own GPU's streams use a piece */
+  left->after[left->count++] = op;
+}
+
+/* Takes a piece's memory; what it held is saved or not needed. */
+static void detach(store *s, uint32_t d, size_t index) {
+  ff_gpu *gpu = s->gpu;
+  store_side *side = &s->sides[d];
+  piece *p = &side->pieces[index];
+  uint64_t begin = index * gpu->piece, end = begin + gpu->piece;
+  spare left = {.memory = p->memory};
+  for (size_t i = 0; i < side->history.count; i++)
+    if (side->history.items[i].bytes.begin < end && begin < side->history.items[i].bytes.end) note_user(gpu, &left, side->history.items[i].by);
+  spans_remove(&side->valid, begin, end);
+  side->usable -= p->usable;
+  p->mapped = p->usable = false;
+  p->stale = true;
+  gpu->devices[d].resident--;
+  gpu->statistics.resident_bytes -= gpu->piece;
+  FF_PUSH(&gpu->devices[d].free, left);
+  FF_PUSH(&gpu->devices[d].stale, ((place){s, index}));
 }
 
 /* ---- choosing victims ---- */
@@ -221,28 +281,38 @@ static victim take_run(const victims *chosen, size_t *i, size_t *end) {
   return first;
 }
 
-/* Pieces next to each other go in one copy and one call. Two passes: all copies are on their way before the host waits for the first. */
-static ff_result evict(ff_gpu *gpu, uint32_t d, const victims *chosen) {
+/* What no other place has of them is on its way, pieces next to each other in one copy. */
+static ff_result save(ff_gpu *gpu, uint32_t d, const victims *chosen) {
   uint64_t copied = gpu->statistics.from_gpu_bytes, valid = 0;
-  bool stalled = false;
   size_t end;
   for (size_t i = 0; i < chosen->count;) {
     victim v = take_run(chosen, &i, &end);
-    span run = {v.index * gpu->piece, end * gpu->piece};
-    valid += spans_bytes(&v.store->sides[d].valid, run.begin, run.end);
-    stalled = stalled || !all_over(gpu, &v.store->sides[d].history, run);
-    TRY(transfer_save(v.store, d, run.begin, run.end));
-  }
-  gpu->statistics.stalls += stalled;
-  for (size_t i = 0; i < chosen->count;) {
-    victim v = take_run(chosen, &i, &end);
-    TRY(history_wait(gpu, &v.store->sides[d].history, v.index * gpu->piece, end * gpu->piece, true));
-    TRY(unmap(v.store, d, v.index, end));
+    valid += spans_bytes(&v.store->sides[d].valid, v.index * gpu->piece, end * gpu->piece);
+    TRY(transfer_save(v.store, d, v.index * gpu->piece, end * gpu->piece));
   }
   copied = gpu->statistics.from_gpu_bytes - copied;
   gpu->statistics.evicted_bytes += chosen->count * gpu->piece;
   gpu->statistics.dropped_bytes += valid > copied ? valid - copied : 0;
   return FF_SUCCESS;
+}
+
+/* Old places are given up before there are too many, the oldest half at once: their users are over by then, or nearly. */
+static ff_result settle_old(ff_gpu *gpu, uint32_t d) {
+  const device *dev = &gpu->devices[d];
+  victims old = {0};
+  size_t end;
+  ff_result result = FF_SUCCESS;
+  if (dev->stale.count <= dev->budget_pieces / 2 + 1) return FF_SUCCESS;
+  for (size_t i = 0; i < (dev->stale.count + 1) / 2; i++) FF_PUSH(&old, ((victim){dev->stale.items[i].store, dev->stale.items[i].index, 0}));
+  compared_device = d;
+  qsort(old.items, old.count, sizeof *old.items, by_place);
+  for (size_t i = 0; i < old.count && !result;) {
+    victim v = take_run(&old, &i, &end);
+    if (!all_over(gpu, &v.store->sides[d].history, (span){v.index * gpu->piece, end * gpu->piece})) gpu->statistics.stalls++;
+    result = settle(v.store, d, v.index, end);
+  }
+  free(old.items);
+  return result;
 }
 
 /* Those who will go next are copied out meanwhile, so that nobody has to wait for that then. Only what nothing queued needs, and
@@ -260,7 +330,8 @@ static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t mo
   victims chosen = {0}, next = {0};
   uint64_t spare = gpu->devices[d].budget_pieces / SPARE_SHARE;
   choose(gpu, d, wanted, most, spare, &chosen, &next);
-  ff_result result = evict(gpu, d, &chosen);
+  ff_result result = save(gpu, d, &chosen);
+  for (size_t i = 0; !result && i < chosen.count; i++) detach(chosen.items[i].store, d, chosen.items[i].index);
   if (!result) clean(d, &next);
   *freed = chosen.count;
   free(chosen.items);
@@ -268,13 +339,20 @@ static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t mo
   return result;
 }
 
+static bool is_idle(ff_gpu *gpu, const spare *s) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (!work_is_over(gpu, s->after[i])) return false;
+  return true;
+}
+
 /* Memory for one piece. When the driver has less than the budget says, what is there must do. */
-static ff_result take_memory(ff_gpu *gpu, uint32_t d, cuda_memory *memory) {
+static ff_result take_memory(ff_gpu *gpu, uint32_t d, spare *taken) {
   device *dev = &gpu->devices[d];
   uint64_t freed = 0;
   if (!dev->free.count && dev->created < dev->budget_pieces) {
     cuda_memory_properties properties = properties_of(dev);
-    int result = gpu->driver->MemCreate(memory, gpu->piece, &properties, 0);
+    *taken = (spare){0};
+    int result = gpu->driver->MemCreate(&taken->memory, gpu->piece, &properties, 0);
     if (!result) {
       dev->created++;
       return FF_SUCCESS;
@@ -288,17 +366,25 @@ static ff_result take_memory(ff_gpu *gpu, uint32_t d, cuda_memory *memory) {
     if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
                                     (unsigned long long)dev->budget_pieces, (unsigned long long)gpu->piece);
   }
-  *memory = dev->free.items[--dev->free.count];
+  size_t first = 0; /* that nobody uses any more; else the one that has been free for longest */
+  while (first < dev->free.count && !is_idle(gpu, &dev->free.items[first])) first++;
+  if (first == dev->free.count) first = 0;
+  *taken = dev->free.items[first];
+  memmove(&dev->free.items[first], &dev->free.items[first + 1], (--dev->free.count - first) * sizeof *taken);
   return FF_SUCCESS;
 }
 
 static ff_result bring_piece(store *s, uint32_t d, size_t index) {
-  cuda_memory memory;
-  if (s->sides[d].pieces[index].mapped) return FF_SUCCESS;
-  TRY(take_memory(s->gpu, d, &memory));
+  store_side *side = &s->sides[d];
+  span bytes = {index * s->gpu->piece, (index + 1) * s->gpu->piece};
+  spare taken;
+  if (side->pieces[index].mapped) return FF_SUCCESS;
+  if (side->pieces[index].stale) TRY(settle(s, d, index, index + 1));
+  TRY(take_memory(s->gpu, d, &taken));
   ff_result result = gpu_on(s->gpu, d);
-  if (!result) result = map_piece(s, d, index, memory);
-  if (result) FF_PUSH(&s->gpu->devices[d].free, memory);
+  if (!result) result = map_piece(s, d, index, taken.memory);
+  if (result) FF_PUSH(&s->gpu->devices[d].free, taken);
+  for (uint32_t i = 0; !result && i < taken.count; i++) FF_PUSH(&side->history, ((history_record){bytes, taken.after[i], true}));
   return result;
 }
 
@@ -344,6 +430,7 @@ ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t coun
   device *dev = &gpu->devices[d];
   uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = dev->free.count + dev->budget_pieces - dev->created;
   bool future = missing && (gpu->queued || gpu->issuing);
+  if (missing) TRY(settle_old(gpu, d));
   TRY(gpu_on(gpu, d));
   if (future) note_future(gpu, d);
   uint64_t ahead = 0;
@@ -359,7 +446,7 @@ ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
   for (cuda_memory memory; dev->created < dev->budget_pieces; dev->created++) {
     TRY(gpu_on(gpu, d));
     DRIVER_TRY(gpu, MemCreate, &memory, gpu->piece, &properties, 0);
-    FF_PUSH(&dev->free, memory);
+    FF_PUSH(&dev->free, ((spare){.memory = memory}));
   }
   return FF_SUCCESS;
 }
@@ -402,12 +489,19 @@ void memory_clean_ahead(ff_gpu *gpu, uint32_t d, const need *written) {
   spans_add(&s->offered, written->bytes.begin, written->bytes.end);
 }
 
+/* The host waits: afterwards nothing of it is left on the GPU. */
 ff_result memory_evict(store *s, uint32_t d) {
   victims chosen = {0};
+  size_t end;
   compared_device = d;
   for (size_t p = 0; p < s->piece_count; p++)
     if (s->sides[d].pieces[p].mapped && !s->sides[d].pieces[p].pins) FF_PUSH(&chosen, ((victim){s, p, 0}));
-  ff_result result = evict(s->gpu, d, &chosen);
+  ff_result result = save(s->gpu, d, &chosen);
+  for (size_t i = 0; i < chosen.count && !result;) {
+    victim v = take_run(&chosen, &i, &end);
+    result = history_wait(s->gpu, &s->sides[d].history, v.index * s->gpu->piece, end * s->gpu->piece, true);
+    if (!result) result = unmap(s, d, v.index, end);
+  }
   free(chosen.items);
   return result;
 }
@@ -417,6 +511,7 @@ ff_result memory_drop(store *s, uint32_t d) {
   for (size_t i = 0, end; i < s->piece_count; i = end) {
     for (end = i + 1; pieces[i].mapped && end < s->piece_count && pieces[end].mapped;) end++;
     if (pieces[i].mapped) TRY(unmap(s, d, i, end));
+    if (pieces[i].stale) TRY(settle(s, d, i, end));
   }
   return FF_SUCCESS;
 }

@@ -93,7 +93,7 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
   const cuda_driver *driver = gpu->driver;
   if (!d->context) return;
   INSIST(gpu_on(gpu, index));
-  for (size_t i = 0; i < d->free.count; i++) INSIST(driver->MemRelease(d->free.items[i]));
+  for (size_t i = 0; i < d->free.count; i++) INSIST(driver->MemRelease(d->free.items[i].memory));
   check_close(gpu, index);
   for (uint32_t i = 0; i < SLOTS; i++)
     if (d->slots[i].memory) INSIST(driver->MemFreeHost(d->slots[i].memory));
@@ -104,6 +104,7 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
     if (s->handle) INSIST(driver->StreamDestroy(s->handle));
   }
   free(d->free.items);
+  free(d->stale.items);
   if (gpu->caller == d->context) gpu->caller = NULL; /* it was the caller's: the primary one, and goes with our hold on it */
   INSIST(driver->CtxSetCurrent(gpu->caller));
   gpu->current = gpu->caller;
