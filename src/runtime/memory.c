@@ -17,7 +17,8 @@
 
 #include "runtime/gpu.h"
 
-enum { SPARE_SHARE = 4, MAPPED_AHEAD = 8 }; /* of the budget: what one eviction may free; pieces that are mapped before their launch's turn */
+enum { SPARE_SHARE = 4, MAPPED_AHEAD = 8, SOON = 4 }; /* of the budget: what one eviction may free; pieces that are mapped before their launch's
+                                                        * turn, if that comes within so many launches a piece */
 
 typedef struct victim { store *store; size_t index; int priority; } victim;
 typedef FF_VEC(victim) victims;
@@ -388,7 +389,7 @@ static ff_result bring_piece(store *s, uint32_t d, size_t index) {
   return result;
 }
 
-/* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that queued launches
+/* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that the next launches
  * need, or, where the store has been gone through from front to back so far, as many as the last time came (`streak`). */
 static uint64_t worth_ahead(const need *n, uint32_t d, bool future) {
   const store *s = n->store;
@@ -399,7 +400,7 @@ static uint64_t worth_ahead(const need *n, uint32_t d, bool future) {
   if (most > MAPPED_AHEAD) most = MAPPED_AHEAD;
   bool forward = side->streak && pieces.begin == side->expected;
   for (uint64_t i = pieces.end; i < s->piece_count && ahead < most && !side->pieces[i].mapped; i++, ahead++)
-    if (!forward && !(future && side->pieces[i].next != UINT64_MAX)) break;
+    if (future && side->pieces[i].next != UINT64_MAX ? side->pieces[i].next > SOON * (ahead + 1) : !forward) break;
   return ahead;
 }
 
