@@ -203,7 +203,7 @@ typedef struct device {
   int number;              /* the driver's */
   cuda_context context;
   uint64_t memory;
-  uint64_t budget_pieces, created, resident;
+  uint64_t budget_pieces, created;
   FF_VEC(spare) free;
   FF_VEC(place) stale;     /* all of them, the oldest first */
   uint32_t next_stream;

@@ -102,7 +102,6 @@ static ff_result map_piece(store *s, uint32_t d, size_t index, cuda_memory memor
   DRIVER_TRY(gpu, MemMap, s->sides[d].address + index * gpu->piece, gpu->piece, 0, memory, 0);
   p->memory = memory;
   p->mapped = true;
-  gpu->devices[d].resident++;
   ff_statistics *st = &gpu->statistics;
   st->mapped_pieces++;
   st->resident_bytes += gpu->piece;
@@ -115,7 +114,6 @@ static void forget_piece(store *s, uint32_t d, size_t index) {
   store_side *side = &s->sides[d];
   side->usable -= side->pieces[index].usable;
   side->pieces[index].mapped = side->pieces[index].usable = false;
-  gpu->devices[d].resident--;
   gpu->statistics.unmapped_pieces++;
   gpu->statistics.resident_bytes -= gpu->piece;
   FF_PUSH(&gpu->devices[d].free, ((spare){.memory = side->pieces[index].memory}));
@@ -183,7 +181,6 @@ static void detach(store *s, uint32_t d, size_t index) {
   side->usable -= p->usable;
   p->mapped = p->usable = false;
   p->stale = true;
-  gpu->devices[d].resident--;
   gpu->statistics.resident_bytes -= gpu->piece;
   FF_PUSH(&gpu->devices[d].free, left);
   FF_PUSH(&gpu->devices[d].stale, ((place){s, index}));
@@ -249,7 +246,6 @@ static size_t unneeded(const victims *v, uint32_t d, size_t from, size_t to) { /
 /* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them, by place; in `next` as many as
  * `spare` that would go then, in that order. */
 static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
-  note_future(gpu, d);
   for (size_t i = 0; i < gpu->stores.count; i++) {
     store *s = gpu->stores.items[i];
     store_side *side = &s->sides[d];
@@ -391,7 +387,7 @@ static ff_result bring_piece(store *s, uint32_t d, size_t index) {
 
 /* How many pieces behind the need are worth mapping with it, so that one call gives access to all: those that the next launches
  * need, or, where the store has been gone through from front to back so far, as many as the last time came (`streak`). */
-static uint64_t worth_ahead(const need *n, uint32_t d, bool future) {
+static uint64_t worth_ahead(const need *n, uint32_t d) {
   const store *s = n->store;
   const store_side *side = &s->sides[d];
   span pieces = piece_range(s->gpu, n->bytes);
@@ -400,17 +396,17 @@ static uint64_t worth_ahead(const need *n, uint32_t d, bool future) {
   if (most > MAPPED_AHEAD) most = MAPPED_AHEAD;
   bool forward = side->streak && pieces.begin == side->expected;
   for (uint64_t i = pieces.end; i < s->piece_count && ahead < most && !side->pieces[i].mapped; i++, ahead++)
-    if (future && side->pieces[i].next != UINT64_MAX ? side->pieces[i].next > SOON * (ahead + 1) : !forward) break;
+    if (side->pieces[i].next != UINT64_MAX ? side->pieces[i].next > SOON * (ahead + 1) : !forward) break;
   return ahead;
 }
 
-static ff_result bring(const need *n, uint32_t d, bool future) {
+static ff_result bring(const need *n, uint32_t d) {
   store *s = n->store;
   store_side *side = &s->sides[d];
   const device *dev = &s->gpu->devices[d];
   span pieces = piece_range(s->gpu, n->bytes);
   if (n->bytes.begin >= n->bytes.end || side->usable == s->piece_count) return FF_SUCCESS;
-  uint64_t ahead = worth_ahead(n, d, future), end = pieces.end;
+  uint64_t ahead = worth_ahead(n, d), end = pieces.end;
   bool mapped = false;
   for (uint64_t i = pieces.begin; i < pieces.end; i++) {
     mapped = mapped || !side->pieces[i].mapped;
@@ -430,14 +426,13 @@ static ff_result bring(const need *n, uint32_t d, bool future) {
 ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
   device *dev = &gpu->devices[d];
   uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = dev->free.count + dev->budget_pieces - dev->created;
-  bool future = missing && (gpu->queued || gpu->issuing);
   if (missing) TRY(settle_old(gpu, d));
   TRY(gpu_on(gpu, d));
-  if (future) note_future(gpu, d);
+  if (missing) note_future(gpu, d); /* for make_room and worth_ahead */
   uint64_t ahead = 0;
-  for (uint32_t n = 0; missing > there && n < count; n++) ahead += worth_ahead(&needs[n], d, future);
+  for (uint32_t n = 0; missing > there && n < count; n++) ahead += worth_ahead(&needs[n], d);
   if (missing > there) TRY(make_room(gpu, d, missing - there, missing - there + ahead, &freed));
-  for (uint32_t n = 0; n < count; n++) TRY(bring(&needs[n], d, future));
+  for (uint32_t n = 0; n < count; n++) TRY(bring(&needs[n], d));
   return FF_SUCCESS;
 }
 

@@ -514,16 +514,6 @@ CALL int cuModuleGetFunction(cuda_function *function, cuda_module module, const 
     }
   return leave(MODEL_NOT_FOUND);
 }
-CALL int cuModuleGetGlobal_v2(cuda_address *address, size_t *bytes, cuda_module module, const char *name) {
-  ENTER_CONTEXT(ModuleGetGlobal);
-  return leave(MODEL_NOT_FOUND);
-}
-CALL int cuFuncGetAttribute(int *value, int attribute, cuda_function function) {
-  ENTER(FuncGetAttribute);
-  *value = attribute == 0 ? 1024 : 0; /* threads per block */
-  return leave(MODEL_OK);
-}
-
 static void copy_arguments(operation *op, const struct cuda_function_ *function, void **arguments) {
   size_t total = 0, at = 0;
   for (uint32_t i = 0; i < function->count; i++) total += (function->size[i] + 7) & ~7u;
