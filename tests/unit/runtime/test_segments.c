@@ -319,6 +319,56 @@ static void refuses_wrong_calls(void **state) {
   assert_int_equal(ff_open(&o, &f.gpu), FF_ERROR_NO_DRIVER);
 }
 
+static uint64_t copied_back(const fixture *f) {
+  ff_statistics st;
+  OK(ff_wait_all(f->gpu));
+  OK(ff_statistics_get(f->gpu, &st));
+  return st.from_gpu_bytes;
+}
+
+/* Once the host has read what a launch wrote, it is brought back as it is written, until that was in vain; what is larger than half
+ * the budget always is. */
+static void brings_back_early(void **state) {
+  fixture f = start(10 * MIB, 0);
+  ff_segment *x = segment(&f, 1000), *large = segment(&f, 3 * MIB / 2);
+  OK(fill(&f, x, 1000, 1));
+  assert_int_equal(copied_back(&f), 0);
+  expect(x, 1000, 1, 1);
+  assert_int_equal(copied_back(&f), 4000);
+  OK(fill(&f, x, 1000, 2));
+  assert_int_equal(copied_back(&f), 8000);
+  OK(fill(&f, x, 1000, 3)); /* nobody has read it: in vain */
+  OK(fill(&f, x, 1000, 4));
+  assert_int_equal(copied_back(&f), 8000);
+  expect(x, 1000, 1, 4);
+  assert_int_equal(copied_back(&f), 12000);
+  OK(fill(&f, large, 3 * MIB / 2, 5));
+  assert_int_equal(copied_back(&f), 12000 + 6 * MIB);
+  OK(ff_close(f.gpu));
+}
+
+/* Gone through piece by piece, from the second one on some more are mapped with it. */
+static void maps_ahead(void **state) {
+  enum { PIECE_WORDS = MIB / 2 };
+  fixture f;
+  ff_options o = {.size = sizeof o, .driver = "virtual", .budget = 32 * MIB, .commit = true};
+  ff_segment_info info;
+  OK(ff_open(&o, &f.gpu));
+  OK(ff_module_load(f.gpu, "test", code, 0, &f.module));
+  OK(ff_kernel_find(f.module, "fill", &f.fill));
+  ff_segment *y = segment(&f, 8 * PIECE_WORDS);
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t words = PIECE_WORDS, c = i;
+    ff_use use = {.segment = y, .access = FF_WRITE, .offset = i * 2ull * MIB, .bytes = 2 * MIB};
+    ff_argument arguments[] = {FF_ADDRESS_AT(y, use.offset), FF_VALUE(words), FF_VALUE(c)};
+    ff_launch_request r = {.kernel = f.fill, .grid = {PIECE_WORDS / BLOCK}, .block = {BLOCK}, .arguments = arguments, .argument_count = 3, .uses = &use, .use_count = 1};
+    OK(ff_launch(f.gpu, &r, NULL));
+    OK(ff_segment_describe(y, &info));
+    assert_int_equal(info.resident_bytes, i ? 8 * MIB : 2 * MIB);
+  }
+  OK(ff_close(f.gpu));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(runs_in_order),
@@ -329,6 +379,8 @@ int main(void) {
       cmocka_unit_test(streams_files),
       cmocka_unit_test(guards_mappings),
       cmocka_unit_test(pins),
+      cmocka_unit_test(brings_back_early),
+      cmocka_unit_test(maps_ahead),
       cmocka_unit_test(refuses_wrong_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
