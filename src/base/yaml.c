@@ -18,12 +18,17 @@ static size_t character_length(const unsigned char *at, size_t left) {
   return length;
 }
 
+enum { QUOTES_IN_A_ROW = 10 }; /* from five escaped quotes in a row on, libfyaml 0.7.12 loses the memory it decoded them with */
+
 static ff_status check_text(const ff_yaml *y, const char *kind) {
-  uint32_t line = 1, column = 1;
+  uint32_t line = 1, column = 1, quotes = 0;
   for (size_t at = 0, length; at < y->size; at += length) {
     length = character_length((const unsigned char *)y->text + at, y->size - at);
     if (!length) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
     if (y->text[at] == '%' && column == 1) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
+    quotes = y->text[at] == '\'' ? quotes + 1 : 0;
+    if (quotes == QUOTES_IN_A_ROW)
+      return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "%d quotes in a row are not used in %s files", QUOTES_IN_A_ROW, kind);
     column += (uint32_t)length;
     if (y->text[at] == '\n') {
       line++;

@@ -41,7 +41,18 @@
 #define FEATURE_WP_ASYNC (UINT64_C(1) << 15) /* UFFD_FEATURE_WP_ASYNC, Linux 6.7 */
 
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_SWAP (UINT64_C(1) << 62)      /* also: just being moved to another frame */
 #define PAGEMAP_PROTECTED (UINT64_C(1) << 57) /* write-protected by userfaultfd */
+
+/* The kernel's scan of the page map (Linux 6.7; <linux/fs.h> of Debian 12 has it not yet). */
+typedef struct scan_run { uint64_t start, end, categories; } scan_run;
+typedef struct scan_argument {
+  uint64_t size, flags, start, end, walk_end, runs, run_count, page_count, category_inverted, category_mask, category_anyof_mask, return_mask;
+} scan_argument;
+#define PAGEMAP_SCAN _IOWR('f', 16, scan_argument)
+#define SCAN_WRITTEN (UINT64_C(1) << 1) /* not write-protected by userfaultfd */
+#define SCAN_FILE (UINT64_C(1) << 2)    /* maps a page of a file or of a memfd, which may just be moving to another frame */
+#define SCAN_RUNS 128u
 
 #define REGION_LIMIT 8192u         /* each may split a mapping of the kernel's in two; the usual limit is 65,530 */
 #define DUMP_BYTES (UINT64_C(1) << 30) /* larger allocations are not in core dumps: a dump would fill their holes */
@@ -103,6 +114,26 @@ static bool page_map_readable(void) {
   return readable && entry & PAGEMAP_PRESENT;
 }
 
+/* Of the page map from `begin` on: up to SCAN_RUNS runs of mapped pages; how many, -1: the kernel has no such scan. What was looked
+ * at ends at `*looked`. */
+static int scan_mapped(int file, uint64_t begin, uint64_t end, scan_run *runs, uint64_t *looked) {
+  scan_argument scan = {.size = sizeof scan, .start = begin, .end = end, .runs = (uintptr_t)runs, .run_count = SCAN_RUNS};
+  scan.category_mask = SCAN_FILE;
+  scan.return_mask = SCAN_WRITTEN;
+  int count = ioctl(file, PAGEMAP_SCAN, &scan);
+  *looked = scan.walk_end;
+  return count;
+}
+
+static bool page_map_scannable(void) {
+  static scan_run runs[SCAN_RUNS];
+  int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  uint64_t page = (uintptr_t)runs / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES, looked;
+  bool scannable = fd >= 0 && scan_mapped(fd, page, page + EXEC_PAGE_BYTES, runs, &looked) >= 0;
+  if (fd >= 0) close(fd);
+  return scannable;
+}
+
 static engine_touch_level asked_level(void) {
   static const char *const names[] = {[ENGINE_TOUCH_OFF] = "off", [ENGINE_TOUCH_GROUPS] = "groups", [ENGINE_TOUCH_PAGES] = "pages"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -114,7 +145,7 @@ static engine_touch_level best_level(engine_touch_level most) {
   if (most == ENGINE_TOUCH_OFF || sysconf(_SC_PAGESIZE) != (long)EXEC_PAGE_BYTES || !page_map_readable()) return ENGINE_TOUCH_OFF;
   touches.memory = open_memory();
   if (touches.memory < 0) return ENGINE_TOUCH_OFF;
-  if (most >= ENGINE_TOUCH_EXACT && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM | FEATURE_WP_ASYNC)) >= 0) return ENGINE_TOUCH_EXACT;
+  if (most >= ENGINE_TOUCH_EXACT && page_map_scannable() && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM | FEATURE_WP_ASYNC)) >= 0) return ENGINE_TOUCH_EXACT;
   if (most >= ENGINE_TOUCH_PAGES && (touches.faults = open_userfaultfd(FEATURE_WP | FEATURE_WP_SHMEM)) >= 0) return ENGINE_TOUCH_PAGES;
   return ENGINE_TOUCH_GROUPS;
 }
@@ -223,8 +254,8 @@ static touch_use use_of(uint64_t address) {
     if (!map.count) return USE_NONE;
   }
   uint64_t entry = map.entries[page - map.first];
-  if (!(entry & PAGEMAP_PRESENT)) return USE_NONE;
-  return touches.level == ENGINE_TOUCH_EXACT && entry & PAGEMAP_PROTECTED ? USE_READ : USE_WRITE;
+  bool moving = entry & PAGEMAP_SWAP && !(entry & PAGEMAP_PROTECTED); /* a protected entry without a page is an armed one */
+  return entry & PAGEMAP_PRESENT || moving ? USE_WRITE : USE_NONE;
 }
 
 /* From here on a touch of these pages shows. First the protection: a store in between is at worst taken for a later one. */
@@ -278,11 +309,30 @@ static void append_touch(const touch_region *region, uint64_t begin, uint64_t en
   engine_append(&op);
 }
 
+/* Where the kernel's scan tells mapped pages and written ones: it also sees a page that compaction is just moving, which the page
+ * map itself does not tell from an armed one. */
+static void region_scan_exactly(const touch_region *region, uint64_t begin, uint64_t end, bool append, bool rearm) {
+  scan_run runs[SCAN_RUNS];
+  for (uint64_t at = begin, looked; at < end && touches.level == ENGINE_TOUCH_EXACT; at = looked) {
+    int count = scan_mapped(map.file, at, end, runs, &looked);
+    if (count < 0) give_up("PAGEMAP_SCAN");
+    for (int i = 0; i < count; i++) {
+      if (append) append_touch(region, runs[i].start, runs[i].end, runs[i].categories & SCAN_WRITTEN ? USE_WRITE : USE_READ);
+      if (rearm) arm(runs[i].start, runs[i].end);
+    }
+  }
+}
+
 /* The region's runs of pages of one use within [begin, end), in order: appended, armed. */
 static void region_scan(const touch_region *region, uint64_t begin, uint64_t end, bool append, bool rearm) {
   if (begin < region->address) begin = region->address;
   if (end > region->address + region->bytes) end = region->address + region->bytes;
-  for (uint64_t at = page_floor(begin), next; at < end && touches.level; at = next) {
+  begin = page_floor(begin);
+  if (touches.level == ENGINE_TOUCH_EXACT) {
+    region_scan_exactly(region, begin, page_ceiling(end), append, rearm);
+    return;
+  }
+  for (uint64_t at = begin, next; at < end && touches.level; at = next) {
     touch_use use = use_of(at);
     for (next = at + EXEC_PAGE_BYTES; next < end && use_of(next) == use;) next += EXEC_PAGE_BYTES;
     if (use == USE_NONE) continue;
