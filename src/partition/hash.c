@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where an address lies: see hash.h.
+ *
+ * All hashes but `interleave` and `modulo` are linear over GF(2): the place of an address is the XOR of the places of its bits. So they are three
+ * tables, indexed by ten bits of the address each, whose entries are XORed: module, bank and set stand in one word. */
+#include "partition/hash.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+
+enum { LOW_BIT = 7, TABLE_BITS = 10, TABLES = 3, FIELD_BITS = 16 };
+#define FIELD ((UINT64_C(1) << FIELD_BITS) - 1)
+
+struct address_hash {
+  hash_spec spec;
+  uint64_t tables[TABLES][1 << TABLE_BITS]; /* module | bank << 16 | set << 32; polynomial: the remainder instead of the module */
+  uint32_t row_shift;                       /* xor, polynomial: of what has at most row_bytes in each bank */
+  uint32_t remainder_bits;                  /* polynomial: its degree */
+};
+
+const char *hash_kind_name(hash_kind kind) {
+  static const char *const names[] = {"interleave", "xor", "modulo", "polynomial"};
+  return (size_t)kind < sizeof names / sizeof *names ? names[kind] : NULL;
+}
+
+const hash_spec *hash_spec_of(const address_hash *hash) { return &hash->spec; }
+
+static uint32_t log2_of(uint64_t x) { return x > 1 ? 63 - (uint32_t)__builtin_clzll(x) : 0; }
+static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
+
+/* ---- the place of one bit ---- */
+
+static uint64_t bits_under(const hash_masks *m, uint32_t bit) {
+  uint64_t value = 0;
+  for (uint32_t i = 0; i < m->count; i++) value |= (m->masks[i] >> bit & 1) << i;
+  return value;
+}
+
+/* Bits of all masks together which do not give the module: what tells the banks (sets) of one module apart. */
+static hash_masks beside_modules(const hash_masks *all, const hash_masks *modules) {
+  uint64_t basis[2 * HASH_MASKS];
+  uint32_t count = 0;
+  hash_masks out = {.count = 0};
+  for (uint32_t pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < (pass ? all : modules)->count; i++) {
+      uint64_t mask = (pass ? all : modules)->masks[i];
+      for (uint32_t b = 0; b < count; b++)
+        if ((mask ^ basis[b]) < mask) mask ^= basis[b];
+      if (!mask) continue;
+      basis[count++] = mask;
+      if (pass) out.masks[out.count++] = all->masks[i];
+    }
+  return out;
+}
+
+/* x^n modulo the polynomial. */
+static uint64_t power_modulo(uint32_t n, uint64_t polynomial) {
+  uint64_t value = 1, top = UINT64_C(1) << log2_of(polynomial);
+  while (n-- > 0) {
+    value <<= 1;
+    if (value & top) value ^= polynomial;
+  }
+  return value;
+}
+
+static uint64_t place_of_bit(const address_hash *h, const hash_masks *banks, const hash_masks *sets, uint32_t bit) {
+  const hash_spec *spec = &h->spec;
+  if (spec->kind == HASH_XOR) return bits_under(&spec->modules, bit) | bits_under(banks, bit) << FIELD_BITS | bits_under(sets, bit) << 2 * FIELD_BITS;
+  uint32_t piece = log2_of(spec->piece_bytes);
+  return bit < piece ? 0 : power_modulo(bit - piece, spec->polynomial);
+}
+
+static void tables_make(address_hash *h, const hash_masks *banks, const hash_masks *sets) {
+  for (uint32_t t = 0; t < TABLES; t++)
+    for (uint32_t bit = 0; bit < TABLE_BITS; bit++) {
+      uint64_t place = place_of_bit(h, banks, sets, LOW_BIT + t * TABLE_BITS + bit);
+      for (uint32_t i = 1u << bit; i < 2u << bit; i++) h->tables[t][i] = h->tables[t][i - (1u << bit)] ^ place;
+    }
+}
+
+/* ---- checks ---- */
+
+static ff_status check_masks(const char *name, const hash_masks *m, ff_error *error) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    if (!m->masks[i]) return ff_fail(error, FF_INVALID, "mask %u of the %s is empty", i, name);
+    if (m->masks[i] & ((UINT64_C(1) << LOW_BIT) - 1)) return ff_fail(error, FF_INVALID, "mask %u of the %s has a bit within a line of 128 bytes (below %d)", i, name, LOW_BIT);
+    if (m->masks[i] >> (LOW_BIT + TABLES * TABLE_BITS)) return ff_fail(error, FF_INVALID, "mask %u of the %s has a bit above %d", i, name, LOW_BIT + TABLES * TABLE_BITS - 1);
+  }
+  return FF_OK;
+}
+
+static ff_status check_count(const char *name, uint32_t masks, uint32_t count, ff_error *error) {
+  if (masks < FIELD_BITS && count == UINT32_C(1) << masks) return FF_OK;
+  return ff_fail(error, FF_INVALID, "%u independent masks tell %u %s apart, but there are %u", masks, UINT32_C(1) << masks, name, count);
+}
+
+static ff_status xor_create(address_hash *h, ff_error *error) {
+  const hash_spec *spec = &h->spec;
+  hash_masks none = {.count = 0};
+  hash_masks modules = beside_modules(&spec->modules, &none), banks = beside_modules(&spec->banks, &spec->modules), sets = beside_modules(&spec->sets, &spec->modules);
+  ff_status status = check_masks("modules", &spec->modules, error);
+  if (!status) status = check_masks("banks", &spec->banks, error);
+  if (!status) status = check_masks("sets", &spec->sets, error);
+  if (!status) status = check_count("modules", modules.count, spec->module_count, error);
+  if (!status && modules.count != spec->modules.count) return ff_fail(error, FF_INVALID, "the masks of the modules depend on each other");
+  if (!status) status = check_count("banks of a module", banks.count, spec->bank_count, error);
+  if (!status) status = check_count("sets of a slice", sets.count, spec->set_count, error);
+  if (status) return status;
+  h->row_shift = log2_of(spec->row_bytes) + modules.count + banks.count;
+  tables_make(h, &banks, &sets);
+  return FF_OK;
+}
+
+static ff_status polynomial_create(address_hash *h, ff_error *error) {
+  const hash_spec *spec = &h->spec;
+  h->remainder_bits = log2_of(spec->polynomial);
+  if (h->remainder_bits < 4 || h->remainder_bits > 31 || !(spec->polynomial & 1))
+    return ff_fail(error, FF_INVALID, "the polynomial must be odd and of degree 4 to 31");
+  if (spec->module_count > UINT32_C(1) << h->remainder_bits) return ff_fail(error, FF_INVALID, "the polynomial's degree is too small for %u modules", spec->module_count);
+  h->row_shift = log2_of(spec->row_bytes * spec->module_count * spec->bank_count);
+  tables_make(h, NULL, NULL);
+  return FF_OK;
+}
+
+ff_status hash_create(const hash_spec *spec, address_hash **out, ff_error *error) {
+  if (!spec->module_count || !spec->bank_count || !spec->set_count || !power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "there are no modules, banks, sets or rows");
+  if (spec->kind != HASH_XOR && (!power_of_two(spec->piece_bytes) || spec->piece_bytes < UINT64_C(1) << LOW_BIT))
+    return ff_fail(error, FF_INVALID, "the pieces that go to one module must be a power of two, at least 128 bytes");
+  address_hash *h = ff_alloc(sizeof *h);
+  h->spec = *spec;
+  ff_status status = spec->kind == HASH_XOR ? xor_create(h, error) : spec->kind == HASH_POLYNOMIAL ? polynomial_create(h, error) : FF_OK;
+  if (status) free(h);
+  else *out = h;
+  return status;
+}
+
+void hash_free(address_hash *hash) { free(hash); }
+
+/* ---- lookups ---- */
+
+static inline uint64_t look_up(const address_hash *h, uint64_t physical) {
+  uint64_t x = physical >> LOW_BIT, mask = (1 << TABLE_BITS) - 1;
+  return h->tables[0][x & mask] ^ h->tables[1][x >> TABLE_BITS & mask] ^ h->tables[2][x >> 2 * TABLE_BITS & mask];
+}
+
+static inline uint64_t mix(uint64_t x) { return x * UINT64_C(0x9e3779b97f4a7c15) >> 32; }
+
+static hash_place place_modulo(const hash_spec *spec, uint64_t physical) {
+  uint64_t piece = physical / spec->piece_bytes, inside = piece / spec->module_count;
+  uint64_t local = inside * spec->piece_bytes + physical % spec->piece_bytes, row = local / spec->row_bytes;
+  return (hash_place){(uint32_t)(piece % spec->module_count), (uint32_t)(row % spec->bank_count), (uint32_t)((local >> LOW_BIT) % spec->set_count), row / spec->bank_count};
+}
+
+/* The remainder, taken as a fraction of its range, gives the module; banks and sets come from it and the address mixed. */
+static hash_place place_polynomial(const address_hash *h, uint64_t physical) {
+  const hash_spec *spec = &h->spec;
+  uint64_t remainder = look_up(h, physical), region = physical >> h->row_shift, line = physical >> LOW_BIT;
+  return (hash_place){(uint32_t)(remainder * spec->module_count >> h->remainder_bits),
+                      (uint32_t)((mix(physical / spec->piece_bytes ^ region) & UINT32_MAX) * spec->bank_count >> 32),
+                      (uint32_t)((mix(line) & UINT32_MAX) * spec->set_count >> 32), region};
+}
+
+hash_place hash_of(const address_hash *h, uint64_t physical) {
+  if (h->spec.kind == HASH_XOR) {
+    uint64_t place = look_up(h, physical);
+    return (hash_place){(uint32_t)(place & FIELD), (uint32_t)(place >> FIELD_BITS & FIELD), (uint32_t)(place >> 2 * FIELD_BITS), physical >> h->row_shift};
+  }
+  return h->spec.kind == HASH_POLYNOMIAL ? place_polynomial(h, physical) : place_modulo(&h->spec, physical);
+}
+
+uint32_t hash_module(const address_hash *h, uint64_t physical) { return hash_of(h, physical).module; }
