@@ -129,7 +129,31 @@ static void fit_caches(writer *w) {
   m->l2_bytes = whole_multiple(m->l2_bytes, m->l2_ways * m->l2_slices * 128);
 }
 
+/* The address hash of the base stands only while it fits what was measured: it is another GPU's then. (`farfault probe` measures it.) */
+static void fit_hash(machine_spec *m) {
+  ff_error why;
+  if (!spec_check(m, &why)) return;
+  memset(m->address_map, 0, sizeof m->address_map);
+  m->module_masks = m->bank_masks = m->set_masks = m->side_masks = (machine_mask_table){.count = 0};
+  m->piece_bytes = m->polynomial = 0;
+  m->side_latency = 0;
+}
+
 /* ---- the text ---- */
+
+static void write_masks(const machine_mask_table *table, ff_text *out) {
+  for (uint32_t i = 0; i < table->count; i++) {
+    const char *between = "[";
+    ff_text_add(out, i ? ", " : "[");
+    for (uint32_t bit = 0; bit < 64; bit++) {
+      if (!(table->masks[i] >> bit & 1)) continue;
+      ff_text_add(out, "%s%u", between, bit);
+      between = ", ";
+    }
+    ff_text_add(out, "]");
+  }
+  ff_text_add(out, "]");
+}
 
 static void write_value(const spec_param *p, const machine_spec *m, ff_text *out) {
   const void *at = (const char *)m + p->offset;
@@ -147,6 +171,7 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
     ff_text_add(out, "%.6g", number);
     return;
   case 's': quote(at, out); return;
+  case 'm': write_masks(at, out); return;
   default: {
     const machine_size_table *t = at;
     for (uint32_t i = 0; i < t->count; i++) ff_text_add(out, "%s[%" PRIu64 "K, %.6g]", i ? ", " : "[", t->points[i].bytes >> 10, t->points[i].gbs);
@@ -159,6 +184,7 @@ static void write_value(const spec_param *p, const machine_spec *m, ff_text *out
 static bool is_given(const writer *w, int id) {
   const spec_param *p = &spec_params[id];
   if (p->required || w->sources[id]) return true;
+  if (p->type == 'm') return ((const machine_mask_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
   if (p->type == 't') return ((const machine_size_table *)(const void *)((const char *)&w->made + p->offset))->count > 0;
   uint64_t zero = 0;
   return memcmp((const char *)&w->made + p->offset, &zero, sizeof zero) != 0;
@@ -193,6 +219,7 @@ ff_status calibrate_write_machine(const calibrate_result *result, const machine_
   for (int i = 0; i < FIGURE_COUNT; i++) take_figure(&w, (figure_id)i);
   take_table(&w);
   fit_caches(&w);
+  fit_hash(&w.made);
   write_text(&w, date, out);
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) free(w.sources[i]);
   machine_spec checked;

@@ -155,6 +155,21 @@ static ff_status set_table(machine_size_table *table, char *text, ff_error *erro
   return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no points: write SIZE:GB/s, with spaces between, or none");
 }
 
+/* "10.12.16 11.12": masks by spaces, their bits by dots; "none": no masks. */
+static ff_status set_masks(const spec_param *param, machine_mask_table *table, char *text, ff_error *error) {
+  *table = (machine_mask_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL, *inner = NULL;
+  for (char *mask = strtok_r(text, " ", &rest); mask; mask = strtok_r(NULL, " ", &rest)) {
+    bool first = true;
+    for (char *bit = strtok_r(mask, ".", &inner); bit; bit = strtok_r(NULL, ".", &inner), first = false) {
+      ff_status status = spec_mask_bit_add(param, table, bit, first, error);
+      if (status) return status;
+    }
+  }
+  return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no masks: write 10.12.16 11.12 (bits with dots, masks with spaces between), or none");
+}
+
 static ff_status fail_no_param(const char *name, ff_error *error) {
   const char *names[SPEC_PARAM_COUNT + 1] = {0};
   for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
@@ -177,6 +192,7 @@ static ff_status set_value(machine_spec *spec, const char *assignment, ff_error 
     goto out;
   }
   if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'm') status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
   else status = spec_value_parse(param, value, spec, error);
   if (status) status = ff_fail_at(error, status, name);
 out:

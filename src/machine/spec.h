@@ -10,10 +10,14 @@
 typedef struct machine_size_point { uint64_t bytes; double gbs; } machine_size_point;
 typedef struct machine_size_table { machine_size_point points[32]; uint32_t count; } machine_size_table;
 
+enum { MACHINE_MASKS = 16 };
+typedef struct machine_mask_table { uint64_t masks[MACHINE_MASKS]; uint32_t count; } machine_mask_table; /* of a physical address; mask i gives bit i */
+
 typedef uint64_t machine_type_u;
 typedef double machine_type_f;
 typedef char machine_type_s[64];
 typedef machine_size_table machine_type_t;
+typedef machine_mask_table machine_type_m;
 
 typedef struct machine_spec {
 #define X(group, name, type, unit, required, help) machine_type_##type name;
@@ -23,6 +27,9 @@ typedef struct machine_spec {
   char title[160];    /* one line for `farfault list machines` */
 } machine_spec;
 
+/* The machine's address hash, as src/partition/hash.h wants it; a machine without `address_map` interleaves. FF_INVALID: there is no such map. */
+struct hash_spec;
+ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);
 /* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,
  * then beside the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
  * value without a source are errors "file:line:column: ...". */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "partition/hash.h"
 
 static const struct { double low, high; } limits[SPEC_PARAM_COUNT] = {
 #define X(name, low, high) [SPEC_##name] = {low, high},
@@ -125,12 +126,66 @@ ff_status spec_point_add(machine_size_table *table, const char *bytes, const cha
   return FF_OK;
 }
 
+ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first, ff_error *error) {
+  uint32_t most = (uint32_t)limits[param - spec_params].high;
+  if (first && table->count == most) return ff_fail(error, FF_INVALID, "more than %u mask%s", most, most > 1 ? "s" : "");
+  if (!isdigit((unsigned char)bit[0]) || strlen(bit) > 2 || (bit[1] && !isdigit((unsigned char)bit[1]))) return ff_fail(error, FF_INVALID, "'%s' is not a bit of an address", bit);
+  uint32_t number = (uint32_t)strtoul(bit, NULL, 10);
+  if (number < SPEC_LOWEST_BIT || number > SPEC_HIGHEST_BIT)
+    return ff_fail(error, FF_INVALID, "bit %u is out of range: %d to %d", number, SPEC_LOWEST_BIT, SPEC_HIGHEST_BIT);
+  table->count += first;
+  uint64_t *mask = &table->masks[table->count - 1];
+  if (*mask >> number & 1) return ff_fail(error, FF_INVALID, "bit %u is twice in one mask", number);
+  *mask |= UINT64_C(1) << number;
+  return FF_OK;
+}
+
 static bool power_of_two(uint64_t value) { return value && !(value & (value - 1)); }
+
+/* ---- address hashes ---- */
+
+static ff_status find_kind(const machine_spec *spec, hash_kind *kind, ff_error *error) {
+  const char *wanted = spec->address_map[0] ? spec->address_map : "interleave", *name;
+  for (*kind = HASH_INTERLEAVE; (name = hash_kind_name(*kind)); ++*kind)
+    if (!strcmp(name, wanted)) return FF_OK;
+  return ff_fail(error, FF_INVALID, "address_map is interleave, xor, modulo or polynomial, not '%s'", wanted);
+}
+
+static hash_masks masks_of(const machine_mask_table *table) {
+  hash_masks masks = {.count = table->count};
+  memcpy(masks.masks, table->masks, sizeof masks.masks);
+  return masks;
+}
+_Static_assert((int)HASH_MASKS == (int)MACHINE_MASKS, "a machine file's masks fit a hash");
+
+ff_status machine_spec_hash(const machine_spec *spec, hash_spec *hash, ff_error *error) {
+  hash_kind kind;
+  ff_status status = find_kind(spec, &kind, error);
+  if (status) return status;
+  *hash = (hash_spec){.kind = kind, .modules = masks_of(&spec->module_masks), .banks = masks_of(&spec->bank_masks), .sets = masks_of(&spec->set_masks),
+                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256, .polynomial = spec->polynomial ? spec->polynomial : 0x1002d,
+                      .module_count = (uint32_t)spec->l2_slices, .bank_count = (uint32_t)spec->banks,
+                      .set_count = (uint32_t)(spec->l2_bytes / spec->l2_slices / (spec->l2_ways * 128)), .row_bytes = spec->row_bytes};
+  return FF_OK;
+}
+
+static ff_status check_hash(const machine_spec *spec, ff_error *error) {
+  hash_spec wanted;
+  address_hash *hash;
+  ff_status status = machine_spec_hash(spec, &wanted, error);
+  if (status || wanted.kind == HASH_INTERLEAVE) return status;
+  if (spec->l2_slices != spec->channels) return ff_fail(error, FF_INVALID, "with address_map %s each channel has one slice: l2_slices must be channels", spec->address_map);
+  if ((status = hash_create(&wanted, &hash, error))) return status;
+  hash_free(hash);
+  return FF_OK;
+}
 
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
   if (!power_of_two(spec->fault_page_bytes)) return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
+  if (spec->piece_bytes && !power_of_two(spec->piece_bytes)) return ff_fail(error, FF_INVALID, "piece_bytes must be a power of two");
+  if (spec->l2_mshr_bytes && !power_of_two(spec->l2_mshr_bytes)) return ff_fail(error, FF_INVALID, "l2_mshr_bytes must be a power of two");
   if (!spec->tlb_entries && !spec->l2_tlb_entries) return ff_fail(error, FF_INVALID, "there is no TLB: tlb_entries or l2_tlb_entries must be above 0");
   if (spec->l2_tlb_ways && spec->l2_tlb_entries % spec->l2_tlb_ways)
     return ff_fail(error, FF_INVALID, "l2_tlb_entries must be a multiple of l2_tlb_ways");
@@ -145,5 +200,5 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
     return ff_fail(error, FF_INVALID, "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
   if (spec->memory_bytes < spec->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
-  return FF_OK;
+  return check_hash(spec, error);
 }

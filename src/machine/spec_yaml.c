@@ -48,8 +48,35 @@ static ff_status read_table(reader *r, const spec_param *param, struct fy_node *
   return FF_OK;
 }
 
+static ff_status read_mask(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *mask, machine_mask_table *table) {
+  if (!fy_node_is_sequence(mask) || fy_node_sequence_is_empty(mask))
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(mask) ? mask : key, "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
+  void *at = NULL;
+  struct fy_node *bit;
+  for (bool first = true; (bit = fy_node_sequence_iterate(mask, &at)); first = false) {
+    char text[SCALAR_LIMIT + 1];
+    ff_error why;
+    if (!ff_yaml_scalar(bit, text)) return ff_yaml_fail(&r->yaml, key, "each mask of '%s' is a list of bits: [10, 12, ...]", param->name);
+    if (spec_mask_bit_add(param, table, text, first, &why)) return ff_yaml_fail(&r->yaml, bit, "%s", why.message);
+  }
+  return FF_OK;
+}
+
+static ff_status read_masks(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
+  if (!fy_node_is_sequence(value) || fy_node_sequence_is_empty(value))
+    return ff_yaml_fail(&r->yaml, fy_node_is_scalar(value) ? value : key, "'%s' is a list of masks: [[10, 12, ...], ...]", param->name);
+  void *at = NULL;
+  struct fy_node *mask;
+  while ((mask = fy_node_sequence_iterate(value, &at))) {
+    ff_status status = read_mask(r, param, key, mask, (machine_mask_table *)((char *)r->spec + param->offset));
+    if (status) return status;
+  }
+  return FF_OK;
+}
+
 static ff_status read_value(reader *r, const spec_param *param, struct fy_node *key, struct fy_node *value) {
   if (param->type == 't') return read_table(r, param, key, value);
+  if (param->type == 'm') return read_masks(r, param, key, value);
   char text[SCALAR_LIMIT + 1];
   if (!ff_yaml_scalar(value, text)) return ff_yaml_fail(&r->yaml, key, "the value of '%s' must be a single one", param->name);
   ff_error why;

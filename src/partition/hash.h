@@ -23,7 +23,7 @@ typedef enum hash_kind { HASH_INTERLEAVE, HASH_XOR, HASH_MODULO, HASH_POLYNOMIAL
 
 typedef struct hash_masks { uint64_t masks[HASH_MASKS]; uint32_t count; } hash_masks; /* mask i gives bit i */
 
-typedef struct hash_spec {        /* as a machine file gives it */
+typedef struct hash_spec {         /* as a machine file gives it */
   hash_kind kind;
   hash_masks modules, banks, sets; /* xor: of all modules together, so that what gives the module is in the span of the other two */
   uint64_t piece_bytes, polynomial; /* the other kinds */
