@@ -34,8 +34,8 @@ static size_t count_wrong(const float *a, const float *b, const float *c, unsign
 }
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"size", 256, 1, 16384}};
-  workload_arguments(argc, argv, "matmul", "multiplies two square matrices", arguments, 1);
+  workload_argument arguments[] = {{"size", 256, 1, 16384}, {"iterations", 1, 1, 1000000}};
+  workload_arguments(argc, argv, "matmul", "multiplies two square matrices", arguments, 2);
   unsigned size = (unsigned)arguments[0].value;
   size_t bytes = (size_t)size * size * sizeof(float);
 
@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
   gpu_open(workload_ptx);
   gpu_pointer device_a = gpu_upload(a, bytes), device_b = gpu_upload(b, bytes), device_c = gpu_allocate(bytes);
   gpu_shape shape = {gpu_divide_up(size, 16), gpu_divide_up(size, 16), 16, 16};
-  GPU_LAUNCH(gpu_find_kernel("matmul"), shape, device_a, device_b, device_c, size);
+  gpu_kernel kernel = gpu_find_kernel("matmul");
+  for (long i = 0; i < arguments[1].value; i++) GPU_LAUNCH(kernel, shape, device_a, device_b, device_c, size);
   gpu_copy_to_host(c, device_c, bytes);
   gpu_free(device_a), gpu_free(device_b), gpu_free(device_c);
   gpu_close();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host side of vectoradd: one launch, compared bit for bit (a single-precision addition has one right result). */
+/* Host side of vectoradd: launches of the same sum, compared bit for bit (a single-precision addition has one right result). */
 #include "gpu.h"
 #include "workload.h"
 
@@ -8,8 +8,8 @@
 extern const char workload_ptx[];
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}};
-  workload_arguments(argc, argv, "vectoradd", "adds two vectors", arguments, 1);
+  workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}, {"iterations", 1, 1, 1000000}};
+  workload_arguments(argc, argv, "vectoradd", "adds two vectors", arguments, 2);
   unsigned count = (unsigned)arguments[0].value;
   size_t bytes = count * sizeof(float);
 
@@ -24,7 +24,8 @@ int main(int argc, char **argv) {
   gpu_open(workload_ptx);
   gpu_pointer device_a = gpu_upload(a, bytes), device_b = gpu_upload(b, bytes), device_sum = gpu_allocate(bytes);
   gpu_shape shape = {gpu_divide_up(count, 256), 1, 256, 1};
-  GPU_LAUNCH(gpu_find_kernel("vectoradd"), shape, device_a, device_b, device_sum, count);
+  gpu_kernel kernel = gpu_find_kernel("vectoradd");
+  for (long i = 0; i < arguments[1].value; i++) GPU_LAUNCH(kernel, shape, device_a, device_b, device_sum, count);
   gpu_copy_to_host(sum, device_sum, bytes);
   gpu_free(device_a), gpu_free(device_b), gpu_free(device_sum);
   gpu_close();
