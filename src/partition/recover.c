@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Masks from differences: see recover.h.
+ *
+ *   split -> solve many subsets of one half -> judge each on the other half -> keep the likeliest
+ *         -> again among the pairs that it explains (fewer of them are false) -> until nothing gets better
+ *
+ * The likelihood of a span of rank r: a pair is true with probability 1 - e and then lies, uniformly, among the differences that the masks allow
+ * (one in 2^r); else it is false and lies anywhere. One more mask that holds on all pairs makes each pair twice as likely; a mask
+ * that holds on half of them costs the other half r bits each. So neither too many nor too few masks win. */
+#include "partition/recover.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum {
+  BITS = 64,
+  SETTLED = 8,       /* pairs in a row that tell nothing new: a subset is large enough (a missing one is overlooked in 2^-8 of the cases) */
+  SUBSETS = 1500,    /* of each round */
+  ROUNDS = 6,
+  ENOUGH = 8,        /* conflicts beyond the dimension, in each half */
+};
+
+static const double not_linear_residue = 1.5; /* bits. One bit may be lost where half of all pairs of a bank are in one row */
+static const double least_explained = 0.5;    /* of the held-out conflicts, else there is no mask */
+
+typedef struct list { uint64_t *items; size_t count; } list;
+
+typedef struct span { /* of masks */
+  uint64_t masks[BITS];
+  uint32_t rank;
+  double score;
+} span;
+
+static uint64_t random_next(uint64_t *state) { /* splitmix64 */
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+static bool holds(uint64_t mask, uint64_t difference) { return !__builtin_parityll(mask & difference); }
+
+static bool all_hold(const span *s, uint64_t difference) {
+  for (uint32_t i = 0; i < s->rank; i++)
+    if (!holds(s->masks[i], difference)) return false;
+  return true;
+}
+
+/* ---- linear algebra: rows by their lowest bit, which stands in no other row ---- */
+
+typedef struct basis { uint64_t rows[BITS]; uint64_t pivots; uint32_t rank; } basis;
+
+/* false: the vector is in the span already. Rows are reduced later. */
+static bool basis_add(basis *b, uint64_t v) {
+  while (v) {
+    uint32_t low = (uint32_t)__builtin_ctzll(v);
+    if (!(b->pivots >> low & 1)) {
+      b->rows[low] = v;
+      b->pivots |= UINT64_C(1) << low;
+      b->rank++;
+      return true;
+    }
+    v ^= b->rows[low];
+  }
+  return false;
+}
+
+static void basis_reduce(basis *b) {
+  for (int high = BITS - 1; high >= 0; high--) {
+    if (!(b->pivots >> high & 1)) continue;
+    for (int low = 0; low < high; low++)
+      if (b->pivots >> low & 1 && b->rows[low] >> high & 1) b->rows[low] ^= b->rows[high];
+  }
+}
+
+/* All masks of `bits` that hold on the whole of b. */
+static void null_space(basis *b, uint64_t bits, span *out) {
+  basis_reduce(b);
+  out->rank = 0;
+  for (uint32_t column = 0; column < BITS; column++) {
+    if (!(bits & ~b->pivots) || !((bits & ~b->pivots) >> column & 1)) continue;
+    uint64_t mask = UINT64_C(1) << column;
+    for (uint32_t row = 0; row < BITS; row++)
+      if (b->pivots >> row & 1 && b->rows[row] >> column & 1) mask |= UINT64_C(1) << row;
+    out->masks[out->rank++] = mask;
+  }
+}
+
+/* What of the span holds not on everything: reduced, without combinations of `always`. */
+static void span_without(span *s, const span *always) {
+  basis known = {0}, kept = {0};
+  for (uint32_t i = 0; i < always->rank; i++) basis_add(&known, always->masks[i]);
+  for (uint32_t i = 0; i < s->rank; i++)
+    if (basis_add(&known, s->masks[i])) basis_add(&kept, s->masks[i]);
+  basis_reduce(&kept);
+  s->rank = 0;
+  for (uint32_t row = 0; row < BITS; row++)
+    if (kept.pivots >> row & 1) s->masks[s->rank++] = kept.rows[row];
+}
+
+/* ---- one subset ---- */
+
+static double score(uint32_t rank, size_t explained, size_t count) {
+  double wrong = ((double)(count - explained) + 0.5) / ((double)count + 1);
+  return (double)explained * log2((1 - wrong) * exp2((double)rank) + wrong) + (double)(count - explained) * log2(wrong);
+}
+
+static size_t count_explained(const span *s, const list *pairs) {
+  size_t count = 0;
+  for (size_t i = 0; i < pairs->count; i++) count += all_hold(s, pairs->items[i]);
+  return count;
+}
+
+/* Draws without replacement (the list is reordered) until SETTLED pairs in a row were in the span of those before; false: the pairs ran out. */
+static bool solve_subset(list *pairs, uint64_t bits, const span *always, uint64_t *random, span *out) {
+  basis b = {0};
+  uint32_t settled = 0, full = (uint32_t)__builtin_popcountll(bits);
+  size_t i = 0;
+  for (; i < pairs->count && settled < SETTLED && b.rank < full; i++) {
+    size_t k = i + (size_t)(random_next(random) % (pairs->count - i));
+    uint64_t drawn = pairs->items[k];
+    pairs->items[k] = pairs->items[i];
+    pairs->items[i] = drawn;
+    settled = basis_add(&b, drawn) ? 0 : settled + 1;
+  }
+  null_space(&b, bits, out);
+  span_without(out, always);
+  return settled == SETTLED || b.rank == full;
+}
+
+/* ---- the search ---- */
+
+typedef struct search {
+  list solving, judging;     /* halves of the conflicts */
+  uint64_t bits, random;
+  span always, best;         /* masks that hold on all pairs looked at; the likeliest so far */
+  uint32_t subsets, solved;
+  bool settled;              /* some subset was large enough */
+} search;
+
+static bool same_span(const span *a, const span *b) {
+  return a->rank == b->rank && !memcmp(a->masks, b->masks, a->rank * sizeof *a->masks);
+}
+
+static bool search_round(search *s, list *from) {
+  bool better = false;
+  for (uint32_t i = 0; i < SUBSETS; i++) {
+    span found;
+    s->subsets++;
+    if (!solve_subset(from, s->bits, &s->always, &s->random, &found)) continue;
+    s->settled = true;
+    if (same_span(&found, &s->best)) {
+      s->solved++;
+      continue;
+    }
+    found.score = score(found.rank, count_explained(&found, &s->judging), s->judging.count);
+    if (found.score <= s->best.score) continue;
+    s->best = found;
+    s->solved = 1;
+    better = true;
+  }
+  return better;
+}
+
+static void search_all(search *s) {
+  list explained = {ff_alloc((s->solving.count + 1) * sizeof(uint64_t)), 0};
+  bool better = search_round(s, &s->solving);
+  for (uint32_t round = 1; round < ROUNDS && better && s->best.rank; round++) {
+    explained.count = 0;
+    for (size_t i = 0; i < s->solving.count; i++)
+      if (all_hold(&s->best, s->solving.items[i])) explained.items[explained.count++] = s->solving.items[i];
+    better = search_round(s, &explained);
+  }
+  free(explained.items);
+}
+
+/* Masks that hold on every pair, conflict or not, say nothing of banks: a bit that never differs, two bits that always differ together. */
+static void find_always(const recover_sample *sample, search *s) {
+  basis all = {0};
+  for (size_t i = 0; i < sample->conflict_count; i++) s->bits |= sample->conflicts[i];
+  for (size_t i = 0; i < sample->other_count; i++) s->bits |= sample->others[i];
+  uint32_t full = (uint32_t)__builtin_popcountll(s->bits);
+  for (size_t i = 0; i < sample->other_count && all.rank < full; i++) basis_add(&all, sample->others[i]);
+  if (!sample->other_count) return; /* then nothing is known of it */
+  for (size_t i = 0; i < sample->conflict_count && all.rank < full; i++) basis_add(&all, sample->conflicts[i]);
+  null_space(&all, s->bits, &s->always);
+}
+
+static void split(const recover_sample *sample, search *s) {
+  uint64_t *all = ff_alloc((sample->conflict_count + 1) * sizeof *all);
+  if (sample->conflict_count) memcpy(all, sample->conflicts, sample->conflict_count * sizeof *all);
+  for (size_t i = sample->conflict_count; i > 1; i--) {
+    size_t k = (size_t)(random_next(&s->random) % i);
+    uint64_t other = all[k];
+    all[k] = all[i - 1];
+    all[i - 1] = other;
+  }
+  s->solving = (list){all, sample->conflict_count / 2};
+  s->judging = (list){all + s->solving.count, sample->conflict_count - s->solving.count};
+}
+
+/* ---- what is said of it ---- */
+
+static double share(uint64_t mask, const uint64_t *items, size_t count) {
+  size_t true_on = 0;
+  for (size_t i = 0; i < count; i++) true_on += holds(mask, items[i]);
+  return count ? (double)true_on / (double)count : NAN;
+}
+
+static double share_of_all(const span *s, const uint64_t *items, size_t count) {
+  list pairs = {(uint64_t *)items, count};
+  return count ? (double)count_explained(s, &pairs) / (double)count : NAN;
+}
+
+static void describe(const recover_sample *sample, const search *s, recover_result *r) {
+  const span *best = &s->best;
+  double chance = exp2(-(double)best->rank), held_out = share_of_all(best, s->judging.items, s->judging.count);
+  double explained = share_of_all(best, sample->conflicts, sample->conflict_count) * (double)sample->conflict_count;
+  double others = sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
+  r->rank = best->rank;
+  r->nullity = (uint32_t)__builtin_popcountll(s->bits) - s->always.rank - best->rank;
+  for (uint32_t i = 0; i < best->rank; i++)
+    r->masks[i] = (recover_mask){best->masks[i], share(best->masks[i], s->judging.items, s->judging.count), share(best->masks[i], sample->others, sample->other_count)};
+  r->confidence = best->rank ? fmax(0, (held_out - chance) / (1 - chance)) : 0;
+  r->spurious = fmin(1, exp2(r->nullity - explained));
+  r->false_pairs = 1 - explained / (double)sample->conflict_count;
+  r->missed = explained + others > 0 ? others / (explained + others) : 0;
+  r->residue = sample->tested ? -(double)best->rank - log2(explained / (double)sample->tested) : NAN;
+}
+
+static recover_verdict judge(const recover_sample *sample, const search *s, const recover_result *r) {
+  size_t need = r->nullity + ENOUGH;
+  if (!s->settled || s->solving.count < need) return RECOVER_TOO_FEW;
+  if (!r->rank || r->confidence < least_explained) return RECOVER_NOT_LINEAR;
+  return sample->tested && r->residue > not_linear_residue ? RECOVER_PARTLY : RECOVER_LINEAR;
+}
+
+void recover_masks(const recover_sample *sample, recover_result *result) {
+  search s = {.random = sample->seed};
+  *result = (recover_result){.verdict = RECOVER_TOO_FEW, .residue = NAN, .spurious = 1};
+  find_always(sample, &s);
+  split(sample, &s);
+  result->bits = s.bits;
+  if (s.judging.count && s.bits) {
+    search_all(&s);
+    describe(sample, &s, result);
+    result->subsets = s.subsets;
+    result->solved = s.solved;
+    result->verdict = judge(sample, &s, result);
+  }
+  if (result->verdict == RECOVER_NOT_LINEAR || result->verdict == RECOVER_TOO_FEW) result->rank = 0;
+  free(s.solving.items);
+}
+
+uint32_t recover_list(const recover_result *result, uint64_t masks[RECOVER_MASKS]) {
+  for (uint32_t i = 0; i < result->rank; i++) masks[i] = result->masks[i].bits;
+  return result->rank;
+}
+
+const char *recover_verdict_name(recover_verdict verdict) {
+  static const char *const names[] = {"linear", "partly linear", "not linear", "too few pairs"};
+  return (size_t)verdict < sizeof names / sizeof *names ? names[verdict] : "?";
+}
