@@ -24,7 +24,7 @@ enum {
 };
 
 static const double not_linear_residue = 1.5; /* bits. One bit may be lost where half of all pairs of a bank are in one row */
-static const double least_explained = 0.5;    /* of the held-out conflicts, else there is no mask */
+static const double least_explained = 0.75;   /* of the held-out conflicts, beyond chance, else there is no mask */
 
 typedef struct list { uint64_t *items; size_t count; } list;
 
@@ -103,7 +103,15 @@ static void span_without(span *s, const span *always) {
 
 /* ---- one subset ---- */
 
+/* Share of pairs beyond what chance gives a span of that rank: 0 to 1. */
+static double beyond_chance(uint32_t rank, double explained) {
+  double chance = exp2(-(double)rank);
+  return rank ? fmax(0, (explained - chance) / (1 - chance)) : 0;
+}
+
+/* log2 of the likelihood; a span that too few pairs agree with is none. */
 static double score(uint32_t rank, size_t explained, size_t count) {
+  if (beyond_chance(rank, (double)explained / (double)count) < least_explained) return -INFINITY;
   double wrong = ((double)(count - explained) + 0.5) / ((double)count + 1);
   return (double)explained * log2((1 - wrong) * exp2((double)rank) + wrong) + (double)(count - explained) * log2(wrong);
 }
@@ -217,14 +225,14 @@ static double share_of_all(const span *s, const uint64_t *items, size_t count) {
 
 static void describe(const recover_sample *sample, const search *s, recover_result *r) {
   const span *best = &s->best;
-  double chance = exp2(-(double)best->rank), held_out = share_of_all(best, s->judging.items, s->judging.count);
+  double held_out = share_of_all(best, s->judging.items, s->judging.count);
   double explained = share_of_all(best, sample->conflicts, sample->conflict_count) * (double)sample->conflict_count;
   double others = sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
   r->rank = best->rank;
   r->nullity = (uint32_t)__builtin_popcountll(s->bits) - s->always.rank - best->rank;
   for (uint32_t i = 0; i < best->rank; i++)
     r->masks[i] = (recover_mask){best->masks[i], share(best->masks[i], s->judging.items, s->judging.count), share(best->masks[i], sample->others, sample->other_count)};
-  r->confidence = best->rank ? fmax(0, (held_out - chance) / (1 - chance)) : 0;
+  r->confidence = beyond_chance(best->rank, held_out);
   r->spurious = fmin(1, exp2(r->nullity - explained));
   r->false_pairs = 1 - explained / (double)sample->conflict_count;
   r->missed = explained + others > 0 ? others / (explained + others) : 0;
@@ -234,7 +242,7 @@ static void describe(const recover_sample *sample, const search *s, recover_resu
 static recover_verdict judge(const recover_sample *sample, const search *s, const recover_result *r) {
   size_t need = r->nullity + ENOUGH;
   if (!s->settled || s->solving.count < need) return RECOVER_TOO_FEW;
-  if (!r->rank || r->confidence < least_explained) return RECOVER_NOT_LINEAR;
+  if (!r->rank) return RECOVER_NOT_LINEAR;
   return sample->tested && r->residue > not_linear_residue ? RECOVER_PARTLY : RECOVER_LINEAR;
 }
 
