@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "partition/gf2.h"
 
 enum {
-  BITS = 64,
   SETTLED = 8,       /* pairs in a row that tell nothing new: a subset is large enough (a missing one is overlooked in 2^-8 of the cases) */
   SUBSETS = 1500,    /* of each round */
   ROUNDS = 6,
@@ -24,15 +24,9 @@ enum {
 };
 
 static const double not_linear_residue = 1.5; /* bits. One bit may be lost where half of all pairs of a bank are in one row */
-static const double least_explained = 0.75;   /* of the held-out conflicts, beyond chance, else there is no mask */
+static const double least_explained = 0.85;   /* of the held-out conflicts, beyond chance, else there is no mask */
 
 typedef struct list { uint64_t *items; size_t count; } list;
-
-typedef struct span { /* of masks */
-  uint64_t masks[BITS];
-  uint32_t rank;
-  double score;
-} span;
 
 static uint64_t random_next(uint64_t *state) { /* splitmix64 */
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -41,64 +35,34 @@ static uint64_t random_next(uint64_t *state) { /* splitmix64 */
   return z ^ z >> 31;
 }
 
-static bool holds(uint64_t mask, uint64_t difference) { return !__builtin_parityll(mask & difference); }
+static bool holds(uint64_t mask, uint64_t difference) { return !gf2_product(mask, difference); }
 
-static bool all_hold(const span *s, uint64_t difference) {
+static bool all_hold(const gf2_space *s, uint64_t difference) {
   for (uint32_t i = 0; i < s->rank; i++)
-    if (!holds(s->masks[i], difference)) return false;
+    if (!holds(s->rows[i], difference)) return false;
   return true;
 }
 
-/* ---- linear algebra: rows by their lowest bit, which stands in no other row ---- */
-
-typedef struct basis { uint64_t rows[BITS]; uint64_t pivots; uint32_t rank; } basis;
-
-/* false: the vector is in the span already. Rows are reduced later. */
-static bool basis_add(basis *b, uint64_t v) {
-  while (v) {
-    uint32_t low = (uint32_t)__builtin_ctzll(v);
-    if (!(b->pivots >> low & 1)) {
-      b->rows[low] = v;
-      b->pivots |= UINT64_C(1) << low;
-      b->rank++;
-      return true;
-    }
-    v ^= b->rows[low];
-  }
-  return false;
+/* Masks of the space, less those that always hold: one from each coset, so that equal spans are equal rows. */
+static gf2_space space_without(const gf2_space *space, const gf2_space *always) {
+  gf2_space out = {.rank = 0};
+  for (uint32_t i = 0; i < space->rank; i++) gf2_add(&out, gf2_reduce(always, space->rows[i]));
+  return out;
 }
 
-static void basis_reduce(basis *b) {
-  for (int high = BITS - 1; high >= 0; high--) {
-    if (!(b->pivots >> high & 1)) continue;
-    for (int low = 0; low < high; low++)
-      if (b->pivots >> low & 1 && b->rows[low] >> high & 1) b->rows[low] ^= b->rows[high];
-  }
+static uint64_t mirror(uint64_t v) {
+  uint64_t out = 0;
+  for (uint32_t bit = 0; bit < GF2_BITS; bit++) out |= (v >> bit & 1) << (GF2_BITS - 1 - bit);
+  return out;
 }
 
-/* All masks of `bits` that hold on the whole of b. */
-static void null_space(basis *b, uint64_t bits, span *out) {
-  basis_reduce(b);
-  out->rank = 0;
-  for (uint32_t column = 0; column < BITS; column++) {
-    if (!(bits & ~b->pivots) || !((bits & ~b->pivots) >> column & 1)) continue;
-    uint64_t mask = UINT64_C(1) << column;
-    for (uint32_t row = 0; row < BITS; row++)
-      if (b->pivots >> row & 1 && b->rows[row] >> column & 1) mask |= UINT64_C(1) << row;
-    out->masks[out->rank++] = mask;
-  }
-}
-
-/* What of the span holds not on everything: reduced, without combinations of `always`. */
-static void span_without(span *s, const span *always) {
-  basis known = {0}, kept = {0};
-  for (uint32_t i = 0; i < always->rank; i++) basis_add(&known, always->masks[i]);
-  for (uint32_t i = 0; i < s->rank; i++)
-    if (basis_add(&known, s->masks[i])) basis_add(&kept, s->masks[i]);
-  basis_reduce(&kept);
-  s->rank = 0;
-  for (uint32_t row = 0; row < BITS; row++)
-    if (kept.pivots >> row & 1) s->masks[s->rank++] = kept.rows[row];
+/* The basis of the same space that is reduced by the rows' lowest bits. */
+static gf2_space from_low(const gf2_space *space) {
+  uint64_t rows[GF2_BITS];
+  for (uint32_t i = 0; i < space->rank; i++) rows[i] = mirror(space->rows[i]);
+  gf2_space out = gf2_span(rows, space->rank);
+  for (uint32_t i = 0; i < out.rank; i++) out.rows[i] = mirror(out.rows[i]);
+  return out;
 }
 
 /* ---- one subset ---- */
@@ -116,15 +80,15 @@ static double score(uint32_t rank, size_t explained, size_t count) {
   return (double)explained * log2((1 - wrong) * exp2((double)rank) + wrong) + (double)(count - explained) * log2(wrong);
 }
 
-static size_t count_explained(const span *s, const list *pairs) {
+static size_t count_explained(const gf2_space *s, const list *pairs) {
   size_t count = 0;
   for (size_t i = 0; i < pairs->count; i++) count += all_hold(s, pairs->items[i]);
   return count;
 }
 
 /* Draws without replacement (the list is reordered) until SETTLED pairs in a row were in the span of those before; false: the pairs ran out. */
-static bool solve_subset(list *pairs, uint64_t bits, const span *always, uint64_t *random, span *out) {
-  basis b = {0};
+static bool solve_subset(list *pairs, uint64_t bits, const gf2_space *always, uint64_t *random, gf2_space *out) {
+  gf2_space b = {.rank = 0};
   uint32_t settled = 0, full = (uint32_t)__builtin_popcountll(bits);
   size_t i = 0;
   for (; i < pairs->count && settled < SETTLED && b.rank < full; i++) {
@@ -132,10 +96,10 @@ static bool solve_subset(list *pairs, uint64_t bits, const span *always, uint64_
     uint64_t drawn = pairs->items[k];
     pairs->items[k] = pairs->items[i];
     pairs->items[i] = drawn;
-    settled = basis_add(&b, drawn) ? 0 : settled + 1;
+    settled = gf2_add(&b, drawn) ? 0 : settled + 1;
   }
-  null_space(&b, bits, out);
-  span_without(out, always);
+  gf2_space masks = gf2_null(&b, bits);
+  *out = space_without(&masks, always);
   return settled == SETTLED || b.rank == full;
 }
 
@@ -144,29 +108,27 @@ static bool solve_subset(list *pairs, uint64_t bits, const span *always, uint64_
 typedef struct search {
   list solving, judging;     /* halves of the conflicts */
   uint64_t bits, random;
-  span always, best;         /* masks that hold on all pairs looked at; the likeliest so far */
+  gf2_space always, best;    /* masks that hold on all pairs looked at; the likeliest so far */
+  double best_score;
   uint32_t subsets, solved;
   bool settled;              /* some subset was large enough */
 } search;
 
-static bool same_span(const span *a, const span *b) {
-  return a->rank == b->rank && !memcmp(a->masks, b->masks, a->rank * sizeof *a->masks);
-}
-
 static bool search_round(search *s, list *from) {
   bool better = false;
   for (uint32_t i = 0; i < SUBSETS; i++) {
-    span found;
+    gf2_space found;
     s->subsets++;
     if (!solve_subset(from, s->bits, &s->always, &s->random, &found)) continue;
     s->settled = true;
-    if (same_span(&found, &s->best)) {
+    if (gf2_equal(&found, &s->best)) {
       s->solved++;
       continue;
     }
-    found.score = score(found.rank, count_explained(&found, &s->judging), s->judging.count);
-    if (found.score <= s->best.score) continue;
+    double value = score(found.rank, count_explained(&found, &s->judging), s->judging.count);
+    if (value <= s->best_score) continue;
     s->best = found;
+    s->best_score = value;
     s->solved = 1;
     better = true;
   }
@@ -187,14 +149,14 @@ static void search_all(search *s) {
 
 /* Masks that hold on every pair, conflict or not, say nothing of banks: a bit that never differs, two bits that always differ together. */
 static void find_always(const recover_sample *sample, search *s) {
-  basis all = {0};
+  gf2_space all = {.rank = 0};
   for (size_t i = 0; i < sample->conflict_count; i++) s->bits |= sample->conflicts[i];
   for (size_t i = 0; i < sample->other_count; i++) s->bits |= sample->others[i];
   uint32_t full = (uint32_t)__builtin_popcountll(s->bits);
-  for (size_t i = 0; i < sample->other_count && all.rank < full; i++) basis_add(&all, sample->others[i]);
+  for (size_t i = 0; i < sample->other_count && all.rank < full; i++) gf2_add(&all, sample->others[i]);
   if (!sample->other_count) return; /* then nothing is known of it */
-  for (size_t i = 0; i < sample->conflict_count && all.rank < full; i++) basis_add(&all, sample->conflicts[i]);
-  null_space(&all, s->bits, &s->always);
+  for (size_t i = 0; i < sample->conflict_count && all.rank < full; i++) gf2_add(&all, sample->conflicts[i]);
+  s->always = gf2_null(&all, s->bits);
 }
 
 static void split(const recover_sample *sample, search *s) {
@@ -218,20 +180,20 @@ static double share(uint64_t mask, const uint64_t *items, size_t count) {
   return count ? (double)true_on / (double)count : NAN;
 }
 
-static double share_of_all(const span *s, const uint64_t *items, size_t count) {
+static double share_of_all(const gf2_space *s, const uint64_t *items, size_t count) {
   list pairs = {(uint64_t *)items, count};
   return count ? (double)count_explained(s, &pairs) / (double)count : NAN;
 }
 
 static void describe(const recover_sample *sample, const search *s, recover_result *r) {
-  const span *best = &s->best;
+  const gf2_space *best = &s->best, shown = from_low(best);
   double held_out = share_of_all(best, s->judging.items, s->judging.count);
   double explained = share_of_all(best, sample->conflicts, sample->conflict_count) * (double)sample->conflict_count;
   double others = sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
   r->rank = best->rank;
   r->nullity = (uint32_t)__builtin_popcountll(s->bits) - s->always.rank - best->rank;
   for (uint32_t i = 0; i < best->rank; i++)
-    r->masks[i] = (recover_mask){best->masks[i], share(best->masks[i], s->judging.items, s->judging.count), share(best->masks[i], sample->others, sample->other_count)};
+    r->masks[i] = (recover_mask){shown.rows[i], share(shown.rows[i], s->judging.items, s->judging.count), share(shown.rows[i], sample->others, sample->other_count)};
   r->confidence = beyond_chance(best->rank, held_out);
   r->spurious = fmin(1, exp2(r->nullity - explained));
   r->false_pairs = 1 - explained / (double)sample->conflict_count;
