@@ -83,8 +83,10 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .at = ready > p->at ? ready : p->at, .tally = &p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
   else pager_gpu_read(s->pager, p->unit, r.address);
+  r.address = physical_address(s, r.address);
+  r.sm = p->m->index;
   ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
-  if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, r.address);
+  if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }
@@ -121,7 +123,7 @@ static bool lsu_enter(sim *s, sm *m, warp *w) {
   }
   if (m->lsu_owner == w->index) return true;
   w->next = 0;
-  if (m->lsu_last) s->warps.items[m->lsu_last]->next = w->index;
+  if (m->lsu_last) s->d->warps.items[m->lsu_last]->next = w->index;
   else m->lsu_first = w->index;
   m->lsu_last = w->index;
   return false;
@@ -132,9 +134,9 @@ static void lsu_leave(sim *s, sm *m) {
   m->lsu_owner = next;
   m->seen_count = 0;
   if (!next) return;
-  m->lsu_first = s->warps.items[next]->next;
+  m->lsu_first = s->d->warps.items[next]->next;
   if (!m->lsu_first) m->lsu_last = 0;
-  event_push(&s->heap, m->lsu.free, EVENT_WARP, next);
+  event_push(&s->d->heap, m->lsu.free, EVENT_WARP, next);
 }
 
 /* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
@@ -172,7 +174,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   if (!lsu_enter(s, m, w)) return false;
   progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
   p.at = server_take(&m->lsu, *time, *time, 0);
-  ps next = s->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  ps next = s->d->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
@@ -181,7 +183,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   }
   m->lsu.free = p.at;
   if (!sent) {
-    event_push(&s->heap, p.at, EVENT_WARP, w->index);
+    event_push(&s->d->heap, p.at, EVENT_WARP, w->index);
     return false;
   }
   lsu_leave(s, m);
@@ -191,7 +193,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
     return true;
   }
   if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
-    event_push(&s->heap, *time, EVENT_WARP, w->index);
+    event_push(&s->d->heap, *time, EVENT_WARP, w->index);
     return false;
   }
   warp_sleep(s, w, *time);

@@ -55,11 +55,11 @@ void counters_total(sim *s, sim_counters *total) {
   for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
   total->time_ps = now;
   if (s->running_count && s->now > s->running_since) total->kernel_ps += s->now - s->running_since;
-  total->transfer_ps = s->link.union_busy;
+  total->transfer_ps = s->d->link.union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
-  total->overlap_ps = s->link.beside_kernels < total->kernel_ps ? s->link.beside_kernels : total->kernel_ps;
-  total->h2d_busy_ps = s->link.h2d.busy;
-  total->d2h_busy_ps = s->link.d2h.busy;
+  total->overlap_ps = s->d->link.beside_kernels < total->kernel_ps ? s->d->link.beside_kernels : total->kernel_ps;
+  total->h2d_busy_ps = s->d->link.h2d.busy;
+  total->d2h_busy_ps = s->d->link.d2h.busy;
   total->throttles = s->pager->throttled;
   total->pins = s->pager->pinned;
   total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;

@@ -6,13 +6,45 @@
  *     a block fits if   threads + its <= max_threads,  blocks + 1 <= max_blocks,
  *                       registers + its <= registers,  shared + its <= shared_bytes   - or the SM is empty
  *
- * A block that has exited gives its place back at once; the kernel is over when its last access is. */
+ * A block that has exited gives its place back at once; the kernel is over when its last access is.
+ *
+ * Several tenants (device.c) each have such a queue; which of them may start a block on an SM is what their isolation says:
+ *
+ *     none       the owner of the time slice, on any SM: after slice_us the next one that has kernels, when the blocks that run are over
+ *     mps        all, on any SM, each within its share of the GPU's threads
+ *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include <stdlib.h>
 
 #include "machine/model.h"
 
+/* Whose SM it is; NULL: nobody's. */
+static tenant *owner_of(device *d, uint32_t sm) {
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (sm_set_has(&d->tenants[i].sms, sm)) return &d->tenants[i];
+  return NULL;
+}
+
+static bool has_work(const tenant *t) { return t->sim && t->sim->running_count; }
+
+/* May a block of the tenant start there now, as far as the others are concerned? */
+static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
+  device *d = s->d;
+  switch (d->isolation) {
+  case SIM_ISOLATION_NONE: return d->slice_owner == s->tenant && !d->slice_over;
+  case SIM_ISOLATION_MPS: return !s->thread_limit || !s->threads || s->threads + k->block_threads <= s->thread_limit;
+  default: break;
+  }
+  if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
+  if (!d->borrow) return false;
+  const tenant *owner = owner_of(d, m->index);
+  return !owner || !has_work(owner);
+}
+
+/* May a block of the kernel start on the SM? */
 static bool block_fits(const sim *s, const sm *m, const kernel *k) {
   const machine_spec *spec = s->spec;
+  if (k->sms && !sm_set_has(k->sms, m->index)) return false;
+  if (s->d->shared && !tenant_may(s, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
          m->registers + k->block_registers <= spec->registers && m->shared_bytes + k->block_shared <= spec->shared_bytes;
@@ -23,13 +55,15 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   m->threads += (uint32_t)sign * k->block_threads;
   m->registers += (uint64_t)(int64_t)sign * k->block_registers;
   m->shared_bytes += (uint64_t)(int64_t)sign * k->block_shared;
+  k->sim->running_blocks += (uint32_t)sign;
+  k->sim->threads += (uint64_t)(int64_t)sign * k->block_threads;
 }
 
 static warp *warp_take(sim *s) {
-  if (s->free_warps.count) return s->warps.items[s->free_warps.items[--s->free_warps.count]];
-  warp *w = arena_alloc(&s->arena, sizeof *w);
-  w->index = (uint32_t)s->warps.count;
-  FF_PUSH(&s->warps, w);
+  if (s->d->free_warps.count) return s->d->warps.items[s->d->free_warps.items[--s->d->free_warps.count]];
+  warp *w = arena_alloc(&s->d->arena, sizeof *w);
+  w->index = (uint32_t)s->d->warps.count;
+  FF_PUSH(&s->d->warps, w);
   return w;
 }
 
@@ -56,6 +90,32 @@ static void position_end(sim *s, const block *b) {
   s->pager->position = first;
 }
 
+/* ---- lending: SMs of a tenant that has nothing to run ---- */
+
+static void lend(sim *s, const sm *m, ps time) {
+  device *d = s->d;
+  tenant *owner = owner_of(d, m->index), *own = &d->tenants[s->tenant];
+  if (!owner || owner == own) return;
+  owner->foreign_blocks++;
+  if (!own->lent_blocks++) own->borrowed_from = time;
+}
+
+static void give_back(sim *s, const sm *m, ps time) {
+  device *d = s->d;
+  tenant *owner = owner_of(d, m->index), *own = &d->tenants[s->tenant];
+  if (!owner || owner == own) return;
+  if (!--own->lent_blocks) own->borrowed += time - own->borrowed_from;
+  if (--owner->foreign_blocks || !owner->wants_back) return;
+  if (owner->take_back < time - owner->wants_back) owner->take_back = time - owner->wants_back;
+  owner->wants_back = 0;
+}
+
+/* The tenant has work again: from now on nothing of others starts on its SMs. */
+static void take_back(sim *s, ps time) {
+  tenant *own = &s->d->tenants[s->tenant];
+  if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
+}
+
 /* ---- blocks ---- */
 
 static void block_start(sim *s, sm *m, kernel *k, ps time) {
@@ -69,6 +129,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
+  if (s->d->borrow) lend(s, m, time);
   ps start = m->next_block > time ? m->next_block : time;
   b->began = start;
   m->next_block = start + s->t.block_launch;
@@ -79,7 +140,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
     *w = (warp){.block = b, .index = index, .sm = m, .counters = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
     trace_cursor_open(s->reader, chunk, i, &w->cursor);
-    event_push(&s->heap, start, EVENT_WARP, index);
+    event_push(&s->d->heap, start, EVENT_WARP, index);
   }
 }
 
@@ -112,6 +173,88 @@ static void dispatch_to(sim *s, sm *m, ps time) {
   if (k->next_block == k->blocks) dispatch(s, time);
 }
 
+/* The same for all tenants, block by block in turn. */
+static void dispatch_all_to(device *d, sm *m, ps time) {
+  for (uint32_t refused = 0; refused < d->tenant_count;) {
+    sim *s = d->tenants[d->turn].sim;
+    d->turn = d->turn + 1 < d->tenant_count ? d->turn + 1 : 0;
+    kernel *k = s ? s->queue_first : NULL;
+    if (!k || k->next_block == k->blocks || !block_fits(s, m, k)) {
+      refused++;
+      continue;
+    }
+    refused = 0;
+    block_start(s, m, k, time);
+    if (k->next_block == k->blocks) dispatch(s, time); /* its next kernel */
+  }
+}
+
+/* ---- time slices ---- */
+
+static void slice_begin(device *d, uint32_t owner, ps time) {
+  d->slice_owner = owner;
+  d->slice_over = false;
+  sim_event(d->tenants[owner].sim, time + SLICE, EVENT_SLICE, 0);
+  dispatch(d->tenants[owner].sim, time);
+}
+
+/* The slice is over and no block runs: the next tenant with kernels has its turn, or nobody. */
+static void slice_end(device *d, ps time) {
+  uint32_t from = d->slice_owner;
+  for (uint32_t i = 1; i <= d->tenant_count; i++) {
+    uint32_t next = (from + i) % d->tenant_count;
+    if (!d->tenants[next].sim || !d->tenants[next].sim->queue_first) continue;
+    slice_begin(d, next, time);
+    return;
+  }
+  d->slice_owner = TENANTS;
+  d->slice_over = false;
+}
+
+static bool others_wait(const device *d) {
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (i != d->slice_owner && d->tenants[i].sim && d->tenants[i].sim->queue_first) return true;
+  return false;
+}
+
+/* The time of `s`, or of a slice of it before, is up. */
+void dispatch_slice(sim *s, ps time) {
+  device *d = s->d;
+  if (d->slice_owner != s->tenant) return;
+  if (!others_wait(d) && s->running_count) {
+    sim_event(s, time + SLICE, EVENT_SLICE, 0);
+    return;
+  }
+  d->slice_over = true;
+  if (!s->running_blocks) slice_end(d, time);
+}
+
+static void slice_kernel(sim *s, ps time) {
+  device *d = s->d;
+  if (d->slice_owner == TENANTS) slice_begin(d, s->tenant, time);
+}
+
+/* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
+static void slice_block_over(sim *s, ps time) {
+  device *d = s->d;
+  if (d->slice_owner != s->tenant || s->running_blocks) return;
+  if (d->slice_over || (!s->queue_first && others_wait(d))) slice_end(d, time);
+}
+
+/* ---- kernels ---- */
+
+/* The L1s of the SMs on which it may run are empty when a kernel begins. */
+static void clear_caches(sim *s, const kernel *k) {
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
+    sm *m = &s->sms[i];
+    if (k->sms && !sm_set_has(k->sms, i)) continue;
+    if (s->d->isolation >= SIM_ISOLATION_SM && !s->d->borrow && !sm_set_has(&s->d->tenants[s->tenant].sms, i)) continue;
+    if (++m->l1_epoch < 1 << 16) continue;
+    m->l1_epoch = 1;
+    cache_clear(&m->l1);
+  }
+}
+
 void kernel_begin(sim *s, kernel *k, ps time) {
   k->began = k->ended = time;
   if (!s->running_count) {
@@ -119,16 +262,13 @@ void kernel_begin(sim *s, kernel *k, ps time) {
     s->running_since = time;
   }
   s->running_count++;
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) { /* the L1s are empty when a kernel begins */
-    sm *m = &s->sms[i];
-    if (++m->l1_epoch < 1 << 16) continue;
-    m->l1_epoch = 1;
-    cache_clear(&m->l1);
-  }
+  if (s->d->borrow) take_back(s, time);
+  clear_caches(s, k);
   k->next = NULL;
   if (s->queue_last) s->queue_last->next = k;
   else s->queue_first = k;
   s->queue_last = k;
+  if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
   if (s->queue_first == k) dispatch(s, time);
   fault_idle(s);
 }
@@ -146,7 +286,7 @@ static void kernel_end(sim *s, kernel *k) {
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
-  event_push(&s->heap, k->ended, EVENT_NODE_DONE, k->node);
+  sim_event(s, k->ended, EVENT_NODE_DONE, k->node);
 }
 
 void block_end(sim *s, block *b) {
@@ -154,6 +294,7 @@ void block_end(sim *s, block *b) {
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
+  if (s->d->borrow) give_back(s, m, time);
   if (over > b->began) history_spread(s->history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
   if (k->ended < over) k->ended = over;
@@ -162,5 +303,11 @@ void block_end(sim *s, block *b) {
   b->next_free = s->free_blocks;
   s->free_blocks = b;
   if (last) kernel_end(s, k);
-  dispatch_to(s, m, time);
+  if (!s->d->shared) {
+    dispatch_to(s, m, time);
+    return;
+  }
+  if (s->d->isolation == SIM_ISOLATION_NONE) slice_block_over(s, time);
+  dispatch_all_to(s->d, m, time);
+  if (s->thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
 }

@@ -51,7 +51,7 @@ static ps carry_in(sim *s, history_cause cause, uint64_t bytes, ps from, ps not_
 
 static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address, uint32_t flight, const pager_unit *unit) {
   sim *s = context;
-  kernel *k = s->warps.items[warp_index]->block->kernel;
+  kernel *k = s->d->warps.items[warp_index]->block->kernel;
   tally t = tally_of(s, k, unit);
   ps from = s->fault_from;
   if (!from) {
@@ -69,7 +69,7 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   s->served_from = from;
   s->served_kernel = k->counters;
-  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  sim_event(s, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
@@ -105,7 +105,7 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
   }
-  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  sim_event(s, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
@@ -136,12 +136,12 @@ static void buffered(void *context) {
   sim *s = context;
   if (s->batch != BATCH_NONE) return;
   s->batch = BATCH_CALLED;
-  event_push(&s->heap, (s->fault_from ? s->fault_from : s->now) + s->t.fault_batch, EVENT_BATCH, 0);
+  sim_event(s, (s->fault_from ? s->fault_from : s->now) + s->t.fault_batch, EVENT_BATCH, 0);
 }
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
   sim *s = context;
-  tally t = tally_of(s, s->warps.items[fault->warp]->block->kernel, fault->unit);
+  tally t = tally_of(s, s->d->warps.items[fault->warp]->block->kernel, fault->unit);
   COUNT(&t, faults, 1);
   if (fault->unit->evicted) COUNT(&t, refaults, 1);
   if (s->history) record_fault(s, fault->unit, fault->address, fault->time);
@@ -157,7 +157,7 @@ void fault_batch(sim *s) {
     pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
     if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : LEAST_BATCH; /* all was left alone */
     pager_batch_lands(s->pager, s->batch_at);
-    event_push(&s->heap, s->batch_at, EVENT_BATCH, 0);
+    sim_event(s, s->batch_at, EVENT_BATCH, 0);
     return;
   }
   s->batch = BATCH_NONE;
@@ -169,14 +169,14 @@ void fault_batch(sim *s) {
 
 static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
   sim *s = context;
-  warp *w = s->warps.items[warp_index];
+  warp *w = s->d->warps.items[warp_index];
   FF_ASSERT(w->waiting_units);
-  if (--w->waiting_units == 0 && w->asleep) event_push(&s->heap, s->now, EVENT_WARP, warp_index);
+  if (--w->waiting_units == 0 && w->asleep) event_push(&s->d->heap, s->now, EVENT_WARP, warp_index);
 }
 
 static bool writes(void *context, uint32_t warp_index) {
   const sim *s = context;
-  const uint64_t *record = s->warps.items[warp_index]->record;
+  const uint64_t *record = s->d->warps.items[warp_index]->record;
   trace_access_op op = record ? trace_access_operation(*record) : TRACE_LOAD;
   return op == TRACE_STORE || op == TRACE_ATOMIC;
 }
@@ -185,7 +185,7 @@ static void unblock(void *context, uint32_t sm_index) {
   sim *s = context;
   sm *m = &s->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->heap, s->now, EVENT_WARP, m->blocked_warps->items[i]);
+  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->d->heap, s->now, EVENT_WARP, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 
@@ -196,6 +196,7 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   tlb_forget(s, address, unit);
   for (uint32_t i = 0; i < s->spec->sm_count; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
   l2_discard(s, begin > window ? begin : window, unit->bytes);
+  placing_give(s, begin > window ? begin : window, unit->bytes);
 }
 
 static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(context, address, bytes, whole); }
@@ -217,14 +218,14 @@ static void cleaned(void *context, uint64_t address, const pager_unit *unit) { t
 void fault_clean(sim *s) {
   if (s->clean_pending || !s->running_count || !pager_wants_clean(s->pager)) return;
   s->clean_pending = true;
-  if (s->link.d2h.bus.free > s->now) {
-    event_push(&s->heap, s->link.d2h.bus.free, EVENT_CLEAN, 0);
+  if (s->d->link.d2h.bus.free > s->now) {
+    sim_event(s, s->d->link.d2h.bus.free, EVENT_CLEAN, 0);
     return;
   }
   uint64_t address = 0, bytes = pager_clean(s->pager, &address);
   ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : LEAST_BATCH);
   if (bytes) pager_clean_until(s->pager, next);
-  event_push(&s->heap, next, EVENT_CLEAN, 0);
+  sim_event(s, next, EVENT_CLEAN, 0);
 }
 
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
@@ -232,10 +233,10 @@ void fault_idle(sim *s) {
   segments_idle(s);
   fault_clean(s);
   if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
-  if (s->link.h2d.bus.free <= s->now) pager_idle(s->pager);
-  if (s->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
+  if (s->d->link.h2d.bus.free <= s->now) pager_idle(s->pager);
+  if (s->d->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
   s->idle_pending = true;
-  event_push(&s->heap, s->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
+  sim_event(s, s->d->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {

@@ -23,11 +23,13 @@ void sim_fail(sim *s, const char *format, ...) {
   s->failed = true;
 }
 
-void host_spend(sim *s, ps cost) {
+static void spend(sim *s, ps cost) {
   s->host += cost;
   s->counters.host_api_ps += cost;
   run_until(s, s->host);
 }
+
+void host_spend(sim *s, ps cost) { spend(s, s->instant ? 0 : cost); }
 
 void host_spend_call(sim *s) { host_spend(s, s->t.api); }
 
@@ -118,6 +120,7 @@ static void allocate(sim *s, const trace_op *op) {
   uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
   if (!index && counted) host_give_memory(s, bytes, op->alloc.bytes);
   if (!index || !counted) return;
+  placing_allocated(s, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
   s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
   hints_allocated(s, op);
@@ -133,6 +136,7 @@ static void release(sim *s, const trace_op *op) {
   record_released(s, a.owner, s->host);
   hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
+  placing_give(s, a.address, a.bytes);
   if (!lives_on_gpu(a.kind)) return;
   host_give_memory(s, host_memory_for(s, a.address, a.bytes), a.bytes);
 }
@@ -233,7 +237,7 @@ void host_process(sim *s, const trace_op *op) {
     break;
   case TRACE_OP_LAUNCH:
     prefetch_hinted(s, op);
-    host_spend(s, s->t.launch_call);
+    spend(s, s->t.launch_call); /* also of a program that loops: its kernels are what it is there for */
     enqueue(s, op);
     break;
   case TRACE_OP_SET:

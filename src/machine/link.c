@@ -11,12 +11,12 @@
 static ps duration(double per_byte, uint64_t bytes) { return (ps)llround(per_byte * (double)bytes); }
 
 void link_init(sim *s) {
-  s->link.h2d.per_byte = s->t.h2d_per_byte;
-  s->link.d2h.per_byte = s->t.d2h_per_byte;
+  s->d->link.h2d.per_byte = s->t.h2d_per_byte;
+  s->d->link.d2h.per_byte = s->t.d2h_per_byte;
 }
 
 void link_account(sim *s, ps now) {
-  host_link *l = &s->link;
+  host_link *l = &s->d->link;
   if (now <= l->accounted) return;
   ps end = l->h2d.bus.free > l->d2h.bus.free ? l->h2d.bus.free : l->d2h.bus.free;
   if (end > now) end = now;
@@ -32,7 +32,7 @@ void link_account(sim *s, ps now) {
 typedef struct load { history_cause cause; bool in; uint64_t bytes; ps service; } load;
 
 static ps direction_take(sim *s, const load *what, ps ask, ps at) {
-  link_direction *d = what->in ? &s->link.h2d : &s->link.d2h;
+  link_direction *d = what->in ? &s->d->link.h2d : &s->d->link.d2h;
   link_account(s, ask);
   d->busy += what->service;
   ps served = server_take(&d->bus, ask, at, what->service);
@@ -41,12 +41,12 @@ static ps direction_take(sim *s, const load *what, ps ask, ps at) {
 }
 
 ps link_carry(sim *s, history_cause cause, bool in, uint64_t bytes, ps from) {
-  load what = {cause, in, bytes, duration(in ? s->link.h2d.per_byte : s->link.d2h.per_byte, bytes)};
+  load what = {cause, in, bytes, duration(in ? s->d->link.h2d.per_byte : s->d->link.d2h.per_byte, bytes)};
   return direction_take(s, &what, from, from) + what.service;
 }
 
 ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at) {
-  load what = {HISTORY_CAUSE_COUNT, !write, bytes, duration(write ? s->link.d2h.per_byte : s->link.h2d.per_byte, bytes)};
+  load what = {HISTORY_CAUSE_COUNT, !write, bytes, duration(write ? s->d->link.d2h.per_byte : s->d->link.h2d.per_byte, bytes)};
   return direction_take(s, &what, ask, at) + what.service + s->t.link_latency;
 }
 
@@ -65,10 +65,10 @@ static double table_ps(const machine_size_table *table, uint64_t bytes, double p
 }
 
 ps link_copy(sim *s, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from) {
-  host_link *l = &s->link;
+  host_link *l = &s->d->link;
   const link_direction *d = in ? &l->h2d : &l->d2h;
   server *engine = &l->engines[s->spec->copy_engines > 1 && !in];
-  if (!bytes) return from;
+  if (!bytes || s->instant) return from;
   double measured = table_ps(&s->spec->link_table, bytes, d->per_byte), staged = pageable ? s->t.host_per_byte * (double)bytes : 0;
   double own = measured > 0 ? measured : d->per_byte * (double)bytes;
   ps latency = measured > 0 ? 0 : s->t.link_latency;
@@ -80,7 +80,8 @@ ps link_copy(sim *s, history_cause cause, bool in, uint64_t bytes, bool pageable
 }
 
 ps link_device_copy(sim *s, uint64_t bytes, ps from) {
-  ps begin = server_take(&s->link.device, from, from, 0) + s->t.launch;
-  s->link.device.free = begin + duration(s->t.dram_per_byte, bytes);
-  return s->link.device.free;
+  if (s->instant) return from;
+  ps begin = server_take(&s->d->link.device, from, from, 0) + s->t.launch;
+  s->d->link.device.free = begin + duration(s->t.dram_per_byte, bytes);
+  return s->d->link.device.free;
 }

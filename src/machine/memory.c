@@ -8,17 +8,37 @@
 
 /* ---- DRAM ---- */
 
-/* Rows go round the banks. */
-static inline dram_bank *bank_of(const sim *s, const dram_channel *channel, uint64_t local, int64_t *row) {
-  uint64_t row_number = divide(local, &s->by_row);
-  *row = (int64_t)divide(row_number, &s->by_banks);
-  return &channel->banks[row_number - (uint64_t)*row * s->by_banks.by];
+typedef struct place {          /* of a physical address */
+  l2_slice *slice;
+  dram_bank *bank;
+  int64_t row;
+  uint64_t tag;                 /* of the line */
+  uint32_t set;
+} place;
+
+/* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose rows go round its banks. */
+static inline place place_interleaved(const sim *s, uint64_t address) {
+  uint64_t piece = address >> 8, inside = divide(piece, &s->by_slices);
+  l2_slice *slice = &s->slices[piece - inside * s->by_slices.by];
+  uint64_t line = inside << 1 | (address >> 7 & 1);
+  uint64_t local = (inside * s->slices_per_channel + slice->part) << 8 | (address & 255);
+  uint64_t row_number = divide(local, &s->by_row), row = divide(row_number, &s->by_banks);
+  return (place){slice, &slice->channel->banks[row_number - row * s->by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
-ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+/* Where the machine file says which address is where (partition/hash.h). */
+static inline place l2_place(const sim *s, uint64_t address) {
+  if (__builtin_expect(!s->d->hash, 1)) return place_interleaved(s, address);
+  hash_place h = hash_of(s->d->hash, address);
+  l2_slice *slice = &s->slices[h.module];
+  return (place){slice, &slice->channel->banks[h.bank], (int64_t)h.row, (address >> 7) + 1, h.set};
+}
+
+static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
-  int64_t row;
-  dram_bank *bank = bank_of(s, channel, local, &row);
+  int64_t row = p->row;
+  dram_bank *bank = p->bank;
+  dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
   ask += t->dram_there;
   at += t->dram_there;
@@ -52,21 +72,6 @@ ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, 
 
 /* ---- L2 ---- */
 
-typedef struct place {
-  l2_slice *slice;
-  uint64_t local, tag; /* address within the channel; of the line */
-  uint32_t set;
-} place;
-
-/* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel. */
-static inline place l2_place(const sim *s, uint64_t address) {
-  uint64_t piece = address >> 8, inside = divide(piece, &s->by_slices);
-  l2_slice *slice = &s->slices[piece - inside * s->by_slices.by];
-  uint64_t line = inside << 1 | (address >> 7 & 1);
-  uint64_t local = (inside * s->slices_per_channel + slice->part) << 8 | (address & 255);
-  return (place){slice, local, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
-}
-
 /* The line for `tag`, emptied; its dirty sectors go to DRAM and hold an MSHR until they are there. Returns when that
  * MSHR was to be had. */
 static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, cache_line **line) {
@@ -76,17 +81,36 @@ static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, ca
   if (old_tag && victim->dirty) {
     place old = l2_place(s, (old_tag - 1) << 7);
     at = slots_wait(&slice->mshrs, at);
-    slots_hold(&slice->mshrs, dram_access(s, slice->channel, old.local, sector_count(victim->dirty), true, ask, at, r->tally));
+    slots_hold(&slice->mshrs, dram_access(s, &old, sector_count(victim->dirty), true, ask, at, r->tally));
   }
   cache_retag(&slice->cache, victim, p->tag);
   *line = victim;
   return at;
 }
 
+/* From DRAM, with an MSHR that is held until the data is there; misses of one piece (l2_mshr_bytes) share it. */
+static ps l2_fetch(sim *s, const place *p, uint32_t sectors, ps ask, ps begin, const tally *tally) {
+  l2_slice *slice = p->slice;
+  uint64_t piece = slice->held ? (p->tag - 1) / (s->spec->l2_mshr_bytes / TRACE_LINE_BYTES) : 0;
+  held_piece *held = slice->held ? &slice->held[piece % HELD_PIECES] : NULL;
+  bool shared = held && held->piece == piece && held->until > begin;
+  ps start = shared ? begin : slots_wait(&slice->mshrs, begin);
+  ps filled = dram_access(s, p, sectors, false, ask, start, tally);
+  if (!shared) slots_hold(&slice->mshrs, filled);
+  if (held && !shared) *held = (held_piece){piece, filled};
+  return filled;
+}
+
+/* Sides of the L2: SMs with even numbers are on side 0. */
+static ps side_latency(const sim *s, const request *r) {
+  uint64_t mask = s->spec->side_masks.masks[0];
+  return !mask || (__builtin_popcountll(r->address & mask) & 1) == (int)(r->sm & 1) ? 0 : s->t.side;
+}
+
 ps l2_access(sim *s, const request *r) {
   place p = l2_place(s, r->address);
   l2_slice *slice = p.slice;
-  ps ask = r->ask + s->t.l2_there, at = r->at + s->t.l2_there, service = s->t.l2_service[sector_count(r->sectors)];
+  ps side = side_latency(s, r), ask = r->ask + s->t.l2_there + side / 2, at = r->at + s->t.l2_there + side / 2, back = s->t.l2_back + side - side / 2, service = s->t.l2_service[sector_count(r->sectors)];
   if (r->op == TRACE_ATOMIC && r->lanes * s->t.cycle > service) service = r->lanes * s->t.cycle; /* one lane per cycle */
   ps data = server_take(&slice->port, ask, at, service);
   cache_line *line = cache_find(&slice->cache, p.set, p.tag);
@@ -98,26 +122,24 @@ ps l2_access(sim *s, const request *r) {
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
     line->dirty |= r->sectors;
-    return data + s->t.l2_back;
+    return data + back;
   }
   ps begin = data;
   if (have & line->pending) data = line->ready;
   if (missing) {
-    ps start = slots_wait(&slice->mshrs, begin);
-    ps filled = dram_access(s, slice->channel, p.local, sector_count(missing), false, ask, start, r->tally);
-    slots_hold(&slice->mshrs, filled);
+    ps filled = l2_fetch(s, &p, sector_count(missing), ask, begin, r->tally);
     if (!line->pending || line->ready < filled) line->ready = filled;
     line->valid |= missing;
     line->pending |= missing;
     if (data < filled) data = filled;
   }
   if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
-  return data + s->t.l2_back;
+  return data + back;
 }
 
 void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) {
-    place p = l2_place(s, a);
+    place p = l2_place(s, physical_address(s, a));
     cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
     if (line) cache_retag(&p.slice->cache, line, 0);
   }
@@ -128,16 +150,18 @@ void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
 static uint32_t l1_set(const sm *m, uint64_t address) { return (uint32_t)modulo(address >> 7, &m->l1.sets); }
 static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
-void memory_prefetch_far(const sim *s, const sm *m, uint64_t address) {
+void memory_prefetch_far(sim *s, const sm *m, uint64_t address) {
+  address = physical_address(s, address);
   place p = l2_place(s, address);
   cache_prefetch_far(&p.slice->cache, p.set, p.tag);
   cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
 }
 
-void memory_prefetch_near(const sim *s, const sm *m, uint64_t address) {
+void memory_prefetch_near(sim *s, const sm *m, uint64_t address) {
+  address = physical_address(s, address);
   place p = l2_place(s, address);
   __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
-  __builtin_prefetch(bank_of(s, p.slice->channel, p.local, &(int64_t){0}));
+  __builtin_prefetch(p.bank);
   cache_prefetch_near(&m->l1, l1_tag(m, address));
 }
 

@@ -22,18 +22,24 @@
 #include "machine/hints.h"
 #include "machine/sim.h"
 #include "paging/pager.h"
+#include "partition/frames.h"
+#include "partition/hash.h"
 #include "policy/policies.h"
 
 typedef uint64_t ps;
 
 /* ---- events: events.c ---- */
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN } event_kind;
-/* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. */
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN, EVENT_SLICE } event_kind;
+/* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index that is a simulation's own (not a
+ * warp's) has the tenant's number in its upper bits: sim_event. */
+enum { EVENT_TENANT_SHIFT = 24 };
 typedef struct event { unsigned __int128 key; } event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
 static inline event_kind event_kind_of(event e) { return (event_kind)((uint32_t)e.key >> 28); }
 static inline uint32_t event_index(event e) { return (uint32_t)e.key & 0x0fffffff; }
+static inline uint32_t event_own_index(event e) { return (uint32_t)e.key & ((1u << EVENT_TENANT_SHIFT) - 1); }
+static inline uint32_t event_tenant(event e) { return (uint32_t)e.key >> EVENT_TENANT_SHIFT & 15; }
 
 typedef struct event_heap {
   event *items;
@@ -140,7 +146,7 @@ typedef struct tally { sim_counters *kernel, *allocation; } tally;
 typedef struct timing {
   uint64_t cycle_fixed, interval_fixed, sfu_fixed, fp64_fixed, shared_fixed; /* picoseconds << 20, per instruction or pass */
   ps cycle, ahead, launch, block_launch;
-  ps l1, l2_there, l2_back, l2_service[5]; /* by sectors */
+  ps side, l1, l2_there, l2_back, l2_service[5]; /* by sectors */
   ps tlb_port, tlb_there, tlb_back, shared_tlb, walk_cache;
   ps dram_there, dram_back, dram_burst[5], t_rcd, t_rp, t_rc, t_cl, t_wr;
   ps link_latency, link_copy, fault, fault_batch, fault_block, host_fault, managed_launch, api, launch_call, sync, malloc;
@@ -207,10 +213,14 @@ typedef struct sm {
 
 typedef struct dram_bank { int64_t row; ps ready, activated, written; } dram_bank;
 typedef struct dram_channel { server bus; dram_bank *banks; } dram_channel;
+/* What MSHRs that hold more than a line hold (l2_mshr_bytes): misses of one piece share one. */
+enum { HELD_PIECES = 64 };
+typedef struct held_piece { uint64_t piece; ps until; } held_piece;
 typedef struct l2_slice {
   server port;
   cache cache;
   slots mshrs;
+  held_piece *held;             /* by piece mod HELD_PIECES, the latest; NULL: an MSHR holds a line */
   dram_channel *channel;
   uint32_t part;                /* which of its channel's slices it is */
 } l2_slice;
@@ -224,7 +234,14 @@ typedef struct host_link {
   ps beside_kernels;            /* of union_busy, while a kernel ran */
 } host_link;
 
+/* Which SMs a kernel's blocks may start on. */
+enum { SM_SET_WORDS = 64 };
+typedef struct sm_set { uint64_t bits[SM_SET_WORDS]; } sm_set;
+static inline bool sm_set_has(const sm_set *set, uint32_t sm) { return set->bits[sm / 64] >> (sm % 64) & 1; }
+
 typedef struct kernel {
+  struct sim *sim;              /* whose it is */
+  const sm_set *sms;            /* NULL: all */
   trace_launch *launch;         /* until the last block is over */
   uint64_t number;              /* the launch's */
   sim_counters *counters;
@@ -280,7 +297,77 @@ typedef struct hinted {         /* an allocation that is to be prefetched */
 typedef struct created_memory { uint32_t id, mappings; uint64_t bytes; bool released, used; } created_memory; /* used: was mapped once */
 typedef struct reserved_range { uint64_t address, bytes; uint32_t id, owner; } reserved_range;
 
+/* ---- the device: device.c. Several simulations (tenants) may be on one: each has its program, its host, its streams and its pager; SMs,
+ * caches, TLBs, DRAM and the link are the device's. ---- */
+
+typedef struct placed_block placed_block;
+typedef struct placed_run { uint64_t address, bytes, physical; } placed_run; /* an allocation in one piece of physical memory */
+typedef struct placing {        /* placing.c: virtual blocks of 2 MiB, by hash */
+  placed_block **blocks, *last; /* last: that was asked for */
+  uint32_t capacity, count;
+  FF_VEC(placed_run) runs;
+} placing;
+
+enum { TENANTS = SIM_TENANTS, SPACE_SHIFT = 47 }; /* addresses of tenant n have n in the bits from SPACE_SHIFT on */
+
+typedef enum tenant_wait { WAIT_NOTHING, WAIT_TIME, WAIT_NODE, WAIT_ALL, WAIT_GONE } tenant_wait;
+
+typedef struct tenant {
+  sim *sim;                     /* NULL: between two rounds, or idle */
+  sim_tenant given;
+  sm_set sms;                   /* its own */
+  tenant_wait waits;            /* its thread, while another one's runs: for what */
+  ps until;                     /* WAIT_TIME: its host's clock has come there */
+  node *node;                   /* WAIT_NODE */
+  pthread_cond_t turn;
+  uint32_t foreign_blocks;      /* of others, on its SMs */
+  uint32_t lent_blocks;         /* its own, on SMs of others */
+  ps wants_back;                /* since when it waits for them to be over; 0: it does not */
+  ps take_back, borrowed_from, borrowed;
+} tenant;
+
+typedef struct device {
+  uint32_t uses;                /* simulations and, if there may be several, its maker */
+  machine_spec spec;
+  event_heap heap;
+  arena arena;
+  sm *sms;
+  l2_slice *slices;
+  dram_channel *channels;
+  lru walk_cache;
+  slots walkers;
+  lru *shared_tlb;              /* its sets; NULL: there is none */
+  divider shared_sets;
+  host_link link;
+  FF_VEC(warp *) warps;
+  FF_VEC(uint32_t) free_warps;
+  struct warp_list *blocked_warps; /* per SM */
+  /* where physical memory lies: NULL where the machine file says nothing of it */
+  address_hash *hash;
+  frames *frames;
+  /* tenants */
+  sim_isolation isolation;
+  bool borrow, shared;          /* shared: made for several */
+  uint32_t tenant_count, registered, running; /* running: the tenant whose thread may work */
+  uint32_t turn;                /* who is asked first for a block */
+  bool stop;                    /* all that do not loop are over: the others stop where they are */
+  ps now;
+  pthread_mutex_t mutex;        /* of what the threads wait for */
+  tenant tenants[TENANTS];
+  /* SIM_ISOLATION_NONE: time slices */
+  uint32_t slice_owner;         /* its blocks may start; TENANTS: nobody's */
+  bool slice_over;              /* its time is up: nothing of its starts any more */
+} device;
+
 struct sim {
+  device *d;
+  uint32_t tenant;              /* its number on the device */
+  uint64_t space;               /* tenant << SPACE_SHIFT */
+  bool instant;                 /* what is not a kernel takes no time */
+  uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
+  uint32_t running_blocks;
+  uint32_t unfinished, own_events; /* operations that are not over; events of its own in the heap, warps' apart */
+  placing placing;
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
   const manager *manager;       /* &own_manager */
@@ -292,19 +379,14 @@ struct sim {
   double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */
   timing t;
   /* the device */
-  arena arena;
-  event_heap heap;
   ps now;
   sm *sms;
   l2_slice *slices;
   dram_channel *channels;
   uint64_t slices_per_channel;
   divider by_slices, by_row, by_banks;
-  lru walk_cache;
-  slots walkers;
   lru *shared_tlb;              /* its sets; NULL: there is none */
   divider shared_sets;
-  host_link link;
   pager *pager;
   trace_future *future;         /* that its policies ask; NULL: they do not */
   trace_future *record;         /* that it writes; NULL: none */
@@ -329,8 +411,6 @@ struct sim {
   uint64_t freed_bytes;         /* sum of what is in it */
   bool write_back_overlaps;     /* the transfer in need not wait for that */
   /* warps, blocks, kernels */
-  FF_VEC(warp *) warps;
-  FF_VEC(uint32_t) free_warps;
   struct warp_list *blocked_warps; /* per SM */
   FF_VEC(block *) blocks;     /* all that were ever made, */
   block *free_blocks;         /* and those that are not running */
@@ -386,8 +466,9 @@ static inline ps fixed_ps(uint64_t count, uint64_t fixed) { return (count * fixe
 
 /* memory.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
 typedef struct request {
-  uint64_t address;             /* of the line */
+  uint64_t address;             /* of the line, physical */
   uint32_t sectors, lanes;      /* mask; number of lanes */
+  uint32_t sm;                  /* that asks */
   trace_access_op op;
   bool bypass_l1;
   ps ask, at;
@@ -395,12 +476,11 @@ typedef struct request {
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */
-void memory_prefetch_far(const sim *s, const sm *m, uint64_t address);
-void memory_prefetch_near(const sim *s, const sm *m, uint64_t address);
+void memory_prefetch_far(sim *s, const sm *m, uint64_t address);
+void memory_prefetch_near(sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
-ps dram_access(sim *s, dram_channel *channel, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
 
 /* tlb.c: translation and page walks. */
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
@@ -435,6 +515,27 @@ bool access_continue(sim *s, warp *w, ps *time);
 /* dispatch.c */
 void kernel_begin(sim *s, kernel *k, ps time);
 void block_end(sim *s, block *b);
+void dispatch_slice(sim *s, ps time); /* a time slice of its is over */
+#define SLICE UINT64_C(2000000000) /* 2 ms: NVIDIA's driver reports time slices of this order */
+
+/* device.c: who is on the device, and whose turn it is. */
+device *device_create(const machine_spec *spec, bool shared);
+void device_release(device *d);
+void sim_event(sim *s, ps time, event_kind kind, uint32_t index);       /* an event of its own: any but EVENT_WARP */
+sim *device_owner(const device *d, event e);                            /* whose event it is */
+void device_enter(sim *s);                                              /* its thread begins: returns when it is its turn */
+void device_leave(sim *s);
+void device_wait(sim *s, tenant_wait what, ps until, node *n);          /* the device and the others go on until then */
+bool device_stopped(const sim *s);                                      /* it loops, and nobody measures it any more */
+
+/* placing.c: which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
+uint64_t placing_find(sim *s, uint64_t address);
+void placing_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
+void placing_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
+void placing_free(sim *s);
+static inline uint64_t physical_address(sim *s, uint64_t address) {
+  return __builtin_expect(s->d->hash != NULL, 0) ? placing_find(s, address) : address | s->space;
+}
 
 /* queue.c */
 stream *stream_find(sim *s, uint32_t number);

@@ -29,6 +29,7 @@ static node *node_make(sim *s, const trace_op *op) {
   n->op = *op;
   n->waits = 1;
   n->only_kernels = true;
+  s->unfinished++;
   n->references = 2; /* itself until done, and the caller */
   if (s->free_nodes.count) {
     n->index = s->free_nodes.items[--s->free_nodes.count];
@@ -91,7 +92,7 @@ static void wait_for_event(sim *s, node *n) {
 }
 
 static void one_less(sim *s, node *n) {
-  if (--n->waits == 0) event_push(&s->heap, n->ready, EVENT_NODE_READY, n->index);
+  if (--n->waits == 0) sim_event(s, n->ready, EVENT_NODE_READY, n->index);
 }
 
 node *queue_add(sim *s, const trace_op *op, ps issued) {
@@ -135,6 +136,7 @@ void stream_destroy(sim *s, uint32_t number) {
 void node_done(sim *s, node *n, ps time) {
   n->done = true;
   n->done_at = time;
+  s->unfinished--;
   if (s->device_end < time) s->device_end = time;
   stream *own = stream_find(s, n->op.stream);
   if (own->done_at < time) own->done_at = time;
@@ -159,18 +161,18 @@ void node_done(sim *s, node *n, ps time) {
 static void launch_ready(sim *s, node *n, ps time) {
   ps resident = segments_resident(s, n, time);
   if (resident > time) {
-    event_push(&s->heap, n->ready = resident, EVENT_NODE_READY, n->index);
+    sim_event(s, n->ready = resident, EVENT_NODE_READY, n->index);
     return;
   }
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+  *k = (kernel){.sim = s, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
   n->kernel = k;
   time = transfer_managed_in(s, time);
-  event_push(&s->heap, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
+  sim_event(s, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
 }
 
 void node_ready(sim *s, node *n) {
@@ -185,13 +187,13 @@ void node_ready(sim *s, node *n) {
   }
   if (again) {
     n->ready = end;
-    event_push(&s->heap, end, EVENT_NODE_READY, n->index);
+    sim_event(s, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
     record_operation(s, n, n->ready, end);
     node_done(s, n, end);
   } else {
     record_operation(s, n, n->ready, end);
-    event_push(&s->heap, end, EVENT_NODE_DONE, n->index);
+    sim_event(s, end, EVENT_NODE_DONE, n->index);
   }
 }
 
@@ -200,7 +202,7 @@ void node_ready(sim *s, node *n) {
 static void kernel_event(sim *s, node *n, ps time) {
   if (s->failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
     trace_reader_skip(s->reader, n->kernel->launch);
-    event_push(&s->heap, time, EVENT_NODE_DONE, n->index);
+    sim_event(s, time, EVENT_NODE_DONE, n->index);
     return;
   }
   kernel_begin(s, n->kernel, time);
@@ -209,31 +211,32 @@ static void kernel_event(sim *s, node *n, ps time) {
 /* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
  * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
 static inline void prefetch_next(const sim *s) {
-  const event_heap *heap = &s->heap;
+  const event_heap *heap = &s->d->heap;
   if (heap->count < 21) return;
   for (uint32_t c = 1; c < 5; c++) {
     if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const warp *w = s->warps.items[event_index(heap->items[c])];
+    const warp *w = s->d->warps.items[event_index(heap->items[c])];
     __builtin_prefetch(w->cursor.at);
     __builtin_prefetch(w->scheduler);
   }
   for (uint32_t c = 5; c < 21; c++) {
     if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
-    const char *w = (const char *)s->warps.items[event_index(heap->items[c])];
+    const char *w = (const char *)s->d->warps.items[event_index(heap->items[c])];
     __builtin_prefetch(w);
     __builtin_prefetch(w + 64);
   }
 }
 
 void queue_run_event(sim *s, event e) {
-  uint32_t index = event_index(e);
+  uint32_t index = event_own_index(e);
   ps time = event_time(e);
   if (s->now < time) s->now = time;
   s->pager->now = s->now;
   if (__builtin_expect(time >= s->next_sample, 0)) record_sample(s, time);
   prefetch_next(s);
+  if (event_kind_of(e) != EVENT_WARP) s->own_events--;
   switch (event_kind_of(e)) {
-  case EVENT_WARP: warp_wake(s, s->warps.items[index], time); break;
+  case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
   case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
   case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
   case EVENT_FLIGHT:
@@ -251,6 +254,7 @@ void queue_run_event(sim *s, event e) {
     fault_clean(s);
     break;
   case EVENT_BATCH: fault_batch(s); break;
+  case EVENT_SLICE: dispatch_slice(s, time); break;
   case EVENT_NODE_DONE:
     free(s->nodes.items[index]->kernel);
     s->nodes.items[index]->kernel = NULL;
@@ -262,16 +266,28 @@ void queue_run_event(sim *s, event e) {
 }
 
 void run_until(sim *s, ps limit) {
-  while (s->heap.next_time <= limit) queue_run_event(s, event_pop(&s->heap));
+  if (s->d->shared) {
+    device_wait(s, WAIT_TIME, limit, NULL);
+    return;
+  }
+  while (s->d->heap.next_time <= limit) queue_run_event(s, event_pop(&s->d->heap));
 }
 
 void run_until_done(sim *s, node *n) {
+  if (s->d->shared) {
+    if (!n->done) device_wait(s, WAIT_NODE, 0, n);
+    return;
+  }
   while (!n->done) {
-    FF_ASSERT(event_any(&s->heap)); /* an operation that nothing will ever end */
-    queue_run_event(s, event_pop(&s->heap));
+    FF_ASSERT(event_any(&s->d->heap)); /* an operation that nothing will ever end */
+    queue_run_event(s, event_pop(&s->d->heap));
   }
 }
 
 void run_all(sim *s) {
-  while (event_any(&s->heap)) queue_run_event(s, event_pop(&s->heap));
+  if (s->d->shared) {
+    device_wait(s, WAIT_ALL, 0, NULL);
+    return;
+  }
+  while (event_any(&s->d->heap)) queue_run_event(s, event_pop(&s->d->heap));
 }

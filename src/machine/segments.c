@@ -73,7 +73,7 @@ ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *fir
   history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
   t.kernel->h2d_bytes += bytes;
   t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
-  event_push(&s->heap, lands, EVENT_FLIGHT, flight);
+  sim_event(s, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
@@ -95,7 +95,7 @@ static bool next_piece(sim *s, node *n) {
   return false;
 }
 
-static bool link_idle(const sim *s) { return s->link.h2d.bus.free <= s->now && s->link.engines[0].free <= s->now; }
+static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->now && s->d->link.engines[0].free <= s->now; }
 
 void segments_idle(sim *s) {
   if (!s->manager->segments || !s->running_count || s->idle_pending) return;
@@ -104,9 +104,9 @@ void segments_idle(sim *s) {
     while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
   }
   if (link_idle(s)) return;
-  ps free = s->link.h2d.bus.free > s->link.engines[0].free ? s->link.h2d.bus.free : s->link.engines[0].free;
+  ps free = s->d->link.h2d.bus.free > s->d->link.engines[0].free ? s->d->link.h2d.bus.free : s->d->link.engines[0].free;
   s->idle_pending = true;
-  event_push(&s->heap, free, EVENT_LINK_IDLE, 0);
+  sim_event(s, free, EVENT_LINK_IDLE, 0);
 }
 
 /* ---- the launch's turn ---- */

@@ -41,7 +41,7 @@ static void timing_init(timing *t, const machine_spec *spec) {
       .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed), .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
       .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
       .cycle = (ps)llround(cycle), .ahead = (ps)llround(cycle * AHEAD_CYCLES), .launch = microseconds(spec->launch_latency_us),
-      .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
+      .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .side = (ps)llround(spec->side_latency * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
       .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
       .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
       .shared_tlb = (ps)llround(spec->l2_tlb_latency * cycle),
@@ -102,44 +102,35 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   return status ? status : check_spec(s->spec, error);
 }
 
-static void sms_init(sim *s) {
+/* The device: the options', or one of its own. */
+static ff_status take_device(sim *s, const sim_options *options, ff_error *error) {
+  device *d = options->device;
+  if (d && options->tenant >= d->tenant_count) return ff_fail(error, FF_INVALID, "there is no tenant %u", options->tenant);
+  if (d) d->uses++;
+  else d = device_create(s->spec, false);
+  tenant *own = &d->tenants[options->tenant];
+  s->d = d;
+  own->sim = s;
+  s->tenant = options->tenant;
+  s->space = (uint64_t)s->tenant << SPACE_SHIFT;
+  s->sms = d->sms;
+  s->slices = d->slices;
+  s->channels = d->channels;
+  s->blocked_warps = d->blocked_warps;
+  s->shared_tlb = d->shared_tlb;
+  s->shared_sets = d->shared_sets;
   const machine_spec *spec = s->spec;
-  arena *a = &s->arena;
-  s->sms = arena_alloc(a, spec->sm_count * sizeof *s->sms);
-  s->blocked_warps = ff_alloc(spec->sm_count * sizeof *s->blocked_warps);
-  for (uint64_t i = 0; i < spec->sm_count; i++) s->sms[i].blocked_warps = &s->blocked_warps[i];
-  for (uint32_t i = 0; i < spec->sm_count; i++) {
-    sm *m = &s->sms[i];
-    m->index = i;
-    m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
-    cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
-    slots_init(&m->l1_mshrs, a, spec->l1_mshrs);
-    slots_init(&m->stores, a, spec->l1_mshrs);
-    lru_init(&m->tlb, a, spec->tlb_entries);
-  }
-}
-
-static void memory_init(sim *s) {
-  const machine_spec *spec = s->spec;
-  arena *a = &s->arena;
-  s->slices = arena_alloc(a, spec->l2_slices * sizeof *s->slices);
-  s->channels = arena_alloc(a, spec->channels * sizeof *s->channels);
-  for (uint32_t i = 0; i < spec->l2_slices; i++) {
-    s->slices[i].channel = &s->channels[i % spec->channels];
-    s->slices[i].part = (uint32_t)(i / spec->channels);
-    cache_init(&s->slices[i].cache, a, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
-    slots_init(&s->slices[i].mshrs, a, spec->l2_mshrs);
-  }
   s->slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
   s->by_slices = divider_make(spec->l2_slices);
   s->by_row = divider_make(spec->row_bytes);
   s->by_banks = divider_make(spec->banks);
-  for (uint32_t i = 0; i < spec->channels; i++) {
-    s->channels[i].banks = arena_alloc(a, spec->banks * sizeof *s->channels[i].banks);
-    for (uint32_t b = 0; b < spec->banks; b++) s->channels[i].banks[b].row = -1;
-  }
-  lru_init(&s->walk_cache, a, spec->walk_cache_bytes / 8);
-  slots_init(&s->walkers, a, spec->walkers);
+  if (!d->shared) return FF_OK;
+  s->instant = own->given.loops;
+  s->host = s->now = s->device_end = d->now;
+  if (own->given.memory_bytes && own->given.memory_bytes < s->gpu_memory) s->gpu_memory = own->given.memory_bytes;
+  if (d->isolation == SIM_ISOLATION_MPS) s->thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
+  if (d->isolation >= SIM_ISOLATION_SM) s->next_sm = own->given.sm_first;
+  return FF_OK;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -211,14 +202,16 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->record = options->records_future ? options->future : NULL;
   s->worked_stream = UINT32_MAX;
   s->one_stream = true;
-  s->heap.next_time = UINT64_MAX;
   timing_init(&s->t, s->spec);
-  sms_init(s);
-  memory_init(s);
+  status = take_device(s, options, error);
+  if (status) {
+    trace_reader_free(s->reader);
+    free(s);
+    return status;
+  }
   link_init(s);
   FF_PUSH(&s->nodes, NULL);
   FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
-  FF_PUSH(&s->warps, NULL);
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
   s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
   pthread_mutex_init(&s->mutex, NULL);
@@ -235,8 +228,7 @@ void sim_free(sim *s) {
   pager_free(s->pager);
   policy_close(&s->prefetch);
   policy_close(&s->evict);
-  for (uint32_t i = 0; s->blocked_warps && i < s->spec->sm_count; i++) free(s->blocked_warps[i].items);
-  arena_free(&s->arena);
+  placing_free(s);
   history_free(s->history);
   for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
   for (size_t i = 1; i < s->nodes.count; i++)
@@ -247,12 +239,14 @@ void sim_free(sim *s) {
     }
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
-  void *arrays[] = {s->heap.items, s->warps.items, s->free_warps.items, s->nodes.items, s->free_nodes.items,
+  void *arrays[] = {s->nodes.items, s->free_nodes.items,
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->blocked_warps};
+                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);
+  if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
+  device_release(s->d);
   free(s);
 }
 
@@ -297,8 +291,9 @@ bool sim_needs_future(const sim *s) { return s->future != NULL; }
 void sim_run(sim *s) {
   bool end = false;
   if (s->future) trace_future_wait(s->future);
+  device_enter(s);
   sim_lock(s);
-  while (!end) {
+  while (!end && !device_stopped(s)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);
       sim_unlock(s);
@@ -312,11 +307,12 @@ void sim_run(sim *s) {
     if (s->askers) sim_yield(s);
   }
   link_account(s, s->host > s->device_end ? s->host : s->device_end);
-  if (ff_check_level >= 2) pager_check_all(s->pager);
+  if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   s->over = true;
   pthread_cond_broadcast(&s->progress);
   sim_unlock(s);
+  device_leave(s);
 }
 
 static void ask_lock(sim *s) {

@@ -17,6 +17,49 @@ typedef struct sim sim;
 
 enum { SIM_LABEL_LENGTH = 256 };
 
+/* ---- several programs on one GPU (Jain et al., RTAS 2019) ---- */
+
+enum { SIM_TENANTS = 8 };
+typedef struct device sim_device;
+
+typedef enum sim_isolation {
+  SIM_ISOLATION_NONE,      /* time slices: kernels of one tenant at a time, on all SMs */
+  SIM_ISOLATION_MPS,       /* all at once, on any SM; each within its share of the GPU's threads */
+  SIM_ISOLATION_SM,        /* each on SMs of its own */
+  SIM_ISOLATION_SM_MEMORY, /* and in memory of its own colours */
+} sim_isolation;
+
+typedef struct sim_tenant {
+  uint32_t sm_first, sm_count; /* its SMs, in a row; the tenants' follow each other */
+  uint64_t colours;            /* SIM_ISOLATION_SM_MEMORY: a bit for each colour of pages of 4 KiB (partition/colours.h) */
+  uint64_t memory_bytes;       /* that it may have; 0: all */
+  double thread_share;         /* SIM_ISOLATION_MPS: of the GPU's threads */
+  bool loops;                  /* simulation after simulation, until those that do not loop are over; but for its kernels nothing takes it time */
+  bool idle;                   /* nothing runs here */
+} sim_tenant;
+
+typedef struct sim_device_options {
+  const machine_spec *spec;    /* copied */
+  const char *set;             /* as sim_options.set, for all tenants; NULL */
+  sim_isolation isolation;
+  bool borrow;                 /* SM, SM_MEMORY: what an idle tenant has is lent, and taken back when it has work */
+  const sim_tenant *tenants;
+  uint32_t count;
+} sim_device_options;
+
+typedef struct sim_tenant_result {
+  uint64_t take_back_ps;       /* the longest from its wish until it had all of its own again */
+  uint64_t borrowed_ps;        /* how long it had what others lent */
+} sim_tenant_result;
+
+/* A device for simulations that are made with sim_options.device; each is to be run by a thread of its own, and none goes on before all that
+ * are not idle run. FF_INVALID, FF_LIMIT, FF_UNSUPPORTED (memory that cannot be divided). Freed after them. */
+ff_status sim_device_create(const sim_device_options *options, sim_device **out, ff_error *error);
+void sim_device_free(sim_device *device);
+/* All that do not loop are over. */
+bool sim_device_stopped(const sim_device *device);
+void sim_device_tenant(const sim_device *device, uint32_t number, sim_tenant_result *out);
+
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
   const machine_spec *spec;   /* copied */
   const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
@@ -34,6 +77,8 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   bool watermarks_chosen;
   bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
   trace_future *future;       /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
+  sim_device *device;         /* that it shares with others, borrowed; NULL: one of its own */
+  uint32_t tenant;            /* its number there */
   bool history;               /* is kept: sim_history_take */
   bool records_future;        /* written by this simulation: its order of first touches, and who uses what */
 } sim_options;

@@ -16,8 +16,8 @@ void warp_sleep(sim *s, warp *w, ps time) {
 
 /* What is next in the heap comes before `time`: the warp comes back then. */
 static bool gives_way(sim *s, warp *w, ps time) {
-  if (s->heap.next_time >= time) return false;
-  event_push(&s->heap, time, EVENT_WARP, w->index);
+  if (s->d->heap.next_time >= time) return false;
+  event_push(&s->d->heap, time, EVENT_WARP, w->index);
   return true;
 }
 
@@ -60,11 +60,11 @@ static void wait_for_load(sim *s, warp *w, uint32_t k, ps *time) {
 static void barrier_release(sim *s, block *b, uint32_t id) {
   ps time = b->barrier_time[id];
   for (uint32_t i = b->first_waiting[id]; i;) {
-    warp *w = s->warps.items[i];
+    warp *w = s->d->warps.items[i];
     i = w->next;
     w->next = 0;
     b->waiting--;
-    event_push(&s->heap, time, EVENT_WARP, w->index);
+    event_push(&s->d->heap, time, EVENT_WARP, w->index);
   }
   b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
   b->barrier_time[id] = 0;
@@ -92,7 +92,7 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
     return false;
   }
   if (trace_barrier_arrive_only(word)) return false;
-  if (b->last_waiting[id]) s->warps.items[b->last_waiting[id]]->next = w->index;
+  if (b->last_waiting[id]) s->d->warps.items[b->last_waiting[id]]->next = w->index;
   else b->first_waiting[id] = w->index;
   b->last_waiting[id] = w->index;
   w->next = 0;
@@ -104,7 +104,7 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
 static void warp_exit(sim *s, warp *w, ps time) {
   block *b = w->block;
   trace_cursor_close(s->reader, &w->cursor);
-  FF_PUSH(&s->free_warps, w->index);
+  FF_PUSH(&s->d->free_warps, w->index);
   if (b->ended < time) b->ended = time;
   if (--b->live == 0) block_end(s, b);
   else barriers_unmet(s, b, time);

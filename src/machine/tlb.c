@@ -28,11 +28,6 @@ void tlb_init(sim *s, uint64_t unit_bytes) {
   s->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
   s->ordinal_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
   s->seen_shift = (uint32_t)__builtin_ctzll(is_paged(s) && least > unit_bytes ? unit_bytes : least);
-  uint64_t ways = spec->l2_tlb_ways ? spec->l2_tlb_ways : spec->l2_tlb_entries, sets = ways ? spec->l2_tlb_entries / ways : 0;
-  if (!sets) return;
-  s->shared_sets = divider_make(sets);
-  s->shared_tlb = arena_alloc(&s->arena, sets * sizeof *s->shared_tlb);
-  for (uint64_t i = 0; i < sets; i++) lru_init(&s->shared_tlb[i], &s->arena, ways);
 }
 
 static inline pager_leaf leaf_of(sim *s, uint64_t address) {
@@ -42,7 +37,7 @@ static inline pager_leaf leaf_of(sim *s, uint64_t address) {
 /* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
 static inline uint64_t tlb_key(const sim *s, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
   uint64_t ordinal = leaf == PAGER_LEAF_LEAST ? unit->ordinal & s->ordinal_mask : 0;
-  return address >> s->leaf_shift[leaf] | ordinal << 52 | (uint64_t)leaf << 60;
+  return (address | s->space) >> s->leaf_shift[leaf] | ordinal << 52 | (uint64_t)leaf << 60;
 }
 
 static lru *shared_set(const sim *s, uint64_t key) { return &s->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &s->shared_sets)]; }
@@ -71,26 +66,33 @@ static walk_level level_of(const sim *s, uint32_t level, uint32_t leaf_shift, ui
   return (walk_level){leaf_shift == GROUP_SHIFT ? 15 : 14, address >> leaf_shift}; /* pages of 64 KiB have tables of their own */
 }
 
+/* Tables are in memory as data is: in frames of its colours, where memory is divided. */
+static uint64_t table_address(sim *s, const walk_level *l) {
+  uint64_t virtual = (TABLES + l->table * (TABLES >> 4) + l->index * 8) & ~UINT64_C(127);
+  return s->d->hash ? placing_find(s, virtual) : virtual;
+}
+
 ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
   uint32_t shift = s->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)s->spec->walk_levels + (s->walk_shift >= BLOCK_SHIFT);
-  ps begin = slots_wait(&s->walkers, at), time = begin;
+  ps begin = slots_wait(&s->d->walkers, at), time = begin;
   COUNT(tally, walks, 1);
+  address |= s->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
     walk_level l = level_of(s, level, shift, address);
     uint64_t entry = l.table << 52 | l.index;
-    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(&s->walk_cache, entry) : NULL;
+    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(&s->d->walk_cache, entry) : NULL;
     if (cached) { /* perhaps still on its way, for another walk */
       COUNT(tally, walk_cache_hits, 1);
       time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
       continue;
     }
-    request r = {.address = (TABLES + l.table * (TABLES >> 4) + l.index * 8) & ~UINT64_C(127),
+    request r = {.address = table_address(s, &l),
                  .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = tally};
     time = l2_access(s, &r);
-    if (s->spec->walk_cache_bytes) lru_insert(&s->walk_cache, entry, time);
+    if (s->spec->walk_cache_bytes) lru_insert(&s->d->walk_cache, entry, time);
   }
-  slots_hold(&s->walkers, time);
+  slots_hold(&s->d->walkers, time);
   return time;
 }
 
@@ -181,6 +183,7 @@ void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
 }
 
 void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
+  address |= s->space;
   uint32_t shift = s->leaf_shift[PAGER_LEAF_LEAST];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
   for (uint32_t i = 0; i < s->spec->sm_count; i++) {
@@ -189,7 +192,7 @@ void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
   }
   for (uint64_t i = 0; s->shared_tlb && i < s->shared_sets.by; i++) s->counters.tlb_shootdowns += lru_remove_range(&s->shared_tlb[i], first, last);
   walk_level from = level_of(s, shift >= BLOCK_SHIFT, shift, address), to = level_of(s, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
-  lru_remove_range(&s->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+  lru_remove_range(&s->d->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
 }
 
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */

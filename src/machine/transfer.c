@@ -240,7 +240,7 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
 
 /* Partial pages: what is on its way to any of these pages lands first. */
 static ps whole_pages_land(sim *s, uint64_t address, uint64_t bytes, ps time) {
-  for (ps busy; (busy = pager_busy_until(s->pager, address, bytes)) != 0; run_until(s, busy))
+  for (ps busy; (busy = pager_busy_until(s->pager, address, bytes)) != 0 && !device_stopped(s); run_until(s, busy))
     if (time < busy) time = busy;
   return time;
 }
@@ -249,7 +249,7 @@ static ps whole_pages_land(sim *s, uint64_t address, uint64_t bytes, ps time) {
  * page that is on its way, or that thrashes, the host waits; the device goes on meanwhile. */
 static ps paged_touch(sim *s, const trace_op *op, ps time) {
   uint64_t at = op->touch.address, end = at + op->touch.bytes < at ? UINT64_MAX : at + op->touch.bytes, until;
-  while (at < end) {
+  while (at < end && !device_stopped(s)) {
     run_until(s, time);
     if (s->pager->config.ranges) time = whole_pages_land(s, at, end - at, time);
     if (s->pager->pins_due <= time) pager_unpin(s->pager, time);

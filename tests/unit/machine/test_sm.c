@@ -194,7 +194,7 @@ static void test_idle_time_costs_no_events(void **state) {
   rig_start(&r);
   for (int i = 0; i < 1000; i++) rig_op(&r, (trace_op){.kind = TRACE_OP_HOST});
   assert_int_equal(rig_finish(&r)->counters.time_ps, UINT64_C(1000000000000) * 1000);
-  assert_int_equal(r.sim->heap.order, 0);
+  assert_int_equal(r.sim->d->heap.order, 0);
   rig_close(&r);
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device that one simulation has, or that several share: its parts, and whose turn it is.
+ *
+ * Several programs ("tenants") on one device: each has its simulation, in a thread of its own, with its host's clock, its streams and its
+ * pager; SMs, caches, TLBs, DRAM and the link are common. One thread works at a time, and passes on when its host has to wait for the device:
+ *
+ *     WAIT_TIME   until its host's clock        WAIT_NODE   until an operation is over        WAIT_ALL   until all its operations are
+ *
+ * The next is who can go on at the earliest simulated time, the first of them if several can; events before that happen first. So hosts and device go
+ * through time together, and what comes out does not depend on threads.
+ *
+ *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
+ *
+ * What always holds: no event that was before a working tenant's clock is left; one thread works. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/model.h"
+
+/* ---- making ---- */
+
+static void sms_make(device *d) {
+  const machine_spec *spec = &d->spec;
+  arena *a = &d->arena;
+  d->sms = arena_alloc(a, spec->sm_count * sizeof *d->sms);
+  d->blocked_warps = ff_alloc(spec->sm_count * sizeof *d->blocked_warps);
+  for (uint64_t i = 0; i < spec->sm_count; i++) d->sms[i].blocked_warps = &d->blocked_warps[i];
+  for (uint32_t i = 0; i < spec->sm_count; i++) {
+    sm *m = &d->sms[i];
+    m->index = i;
+    m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
+    cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
+    slots_init(&m->l1_mshrs, a, spec->l1_mshrs);
+    slots_init(&m->stores, a, spec->l1_mshrs);
+    lru_init(&m->tlb, a, spec->tlb_entries);
+  }
+}
+
+static void memory_make(device *d) {
+  const machine_spec *spec = &d->spec;
+  arena *a = &d->arena;
+  d->slices = arena_alloc(a, spec->l2_slices * sizeof *d->slices);
+  d->channels = arena_alloc(a, spec->channels * sizeof *d->channels);
+  for (uint32_t i = 0; i < spec->l2_slices; i++) {
+    l2_slice *slice = &d->slices[i];
+    slice->channel = &d->channels[i % spec->channels];
+    slice->part = (uint32_t)(i / spec->channels);
+    cache_init(&slice->cache, a, spec->l2_bytes / spec->l2_slices, spec->l2_ways);
+    slots_init(&slice->mshrs, a, spec->l2_mshrs);
+    if (spec->l2_mshr_bytes > TRACE_LINE_BYTES) slice->held = arena_alloc(a, HELD_PIECES * sizeof *slice->held);
+  }
+  for (uint32_t i = 0; i < spec->channels; i++) {
+    d->channels[i].banks = arena_alloc(a, spec->banks * sizeof *d->channels[i].banks);
+    for (uint32_t b = 0; b < spec->banks; b++) d->channels[i].banks[b].row = -1;
+  }
+  lru_init(&d->walk_cache, a, spec->walk_cache_bytes / 8);
+  slots_init(&d->walkers, a, spec->walkers);
+  uint64_t ways = spec->l2_tlb_ways ? spec->l2_tlb_ways : spec->l2_tlb_entries, sets = ways ? spec->l2_tlb_entries / ways : 0;
+  if (!sets) return;
+  d->shared_sets = divider_make(sets);
+  d->shared_tlb = arena_alloc(a, sets * sizeof *d->shared_tlb);
+  for (uint64_t i = 0; i < sets; i++) lru_init(&d->shared_tlb[i], a, ways);
+}
+
+/* The address hash and the frames behind it. They fit: spec_check has looked at them. */
+static void physical_make(device *d) {
+  hash_spec wanted;
+  ff_error error;
+  if (machine_spec_hash(&d->spec, &wanted, &error) || wanted.kind == HASH_INTERLEAVE) return;
+  if (hash_create(&wanted, &d->hash, &error)) return;
+  if (frames_create(d->hash, d->spec.memory_bytes, FRAME_BYTES, &d->frames, &error)) {
+    hash_free(d->hash);
+    d->hash = NULL;
+  }
+}
+
+device *device_create(const machine_spec *spec, bool shared) {
+  device *d = ff_alloc(sizeof *d);
+  d->uses = 1;
+  d->spec = *spec;
+  d->shared = shared;
+  d->heap.next_time = UINT64_MAX;
+  d->slice_owner = d->running = TENANTS;
+  sms_make(d);
+  memory_make(d);
+  physical_make(d);
+  FF_PUSH(&d->warps, NULL);
+  pthread_mutex_init(&d->mutex, NULL);
+  for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_init(&d->tenants[i].turn, NULL);
+  return d;
+}
+
+void device_release(device *d) {
+  if (--d->uses) return;
+  if (ff_check_level >= 2 && d->frames) frames_check(d->frames);
+  for (uint32_t i = 0; i < d->spec.sm_count; i++) free(d->blocked_warps[i].items);
+  free(d->blocked_warps);
+  arena_free(&d->arena);
+  frames_free(d->frames);
+  hash_free(d->hash);
+  free(d->heap.items);
+  free(d->warps.items);
+  free(d->free_warps.items);
+  pthread_mutex_destroy(&d->mutex);
+  for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_destroy(&d->tenants[i].turn);
+  free(d);
+}
+
+/* ---- a device for several ---- */
+
+static ff_status check_tenants(const sim_device_options *o, ff_error *error) {
+  if (!o->count || o->count > TENANTS) return ff_fail(error, FF_LIMIT, "1 to %d programs can share a GPU, not %u", TENANTS, o->count);
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < o->count && o->isolation >= SIM_ISOLATION_SM; i++) {
+    const sim_tenant *t = &o->tenants[i];
+    if (!t->sm_count || t->sm_first < end || t->sm_first + t->sm_count > o->spec->sm_count)
+      return ff_fail(error, FF_INVALID, "SMs %u to %u: the sets must follow each other, and there are %u SMs", t->sm_first, t->sm_first + t->sm_count - 1, (uint32_t)o->spec->sm_count);
+    end = t->sm_first + t->sm_count;
+  }
+  return FF_OK;
+}
+
+ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_error *error) {
+  machine_spec spec = *o->spec;
+  ff_status status = o->set ? machine_spec_set_all(&spec, o->set, error) : FF_OK;
+  if (!status) status = check_tenants(o, error);
+  if (status) return status;
+  device *d = device_create(&spec, true);
+  if (o->isolation == SIM_ISOLATION_SM_MEMORY && !d->hash) {
+    device_release(d);
+    return ff_fail(error, FF_UNSUPPORTED, "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided", spec.name);
+  }
+  d->isolation = o->isolation;
+  d->borrow = o->borrow;
+  d->tenant_count = o->count;
+  for (uint32_t i = 0; i < o->count; i++) {
+    tenant *t = &d->tenants[i];
+    t->given = o->tenants[i];
+    if (t->given.idle) t->waits = WAIT_GONE;
+    for (uint32_t n = 0; n < t->given.sm_count; n++) t->sms.bits[(t->given.sm_first + n) / 64] |= UINT64_C(1) << ((t->given.sm_first + n) % 64);
+  }
+  *out = d;
+  return FF_OK;
+}
+
+void sim_device_free(sim_device *d) {
+  if (d) device_release(d);
+}
+
+bool sim_device_stopped(const sim_device *d) { return d->stop; }
+
+void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *out) {
+  const tenant *t = &d->tenants[number];
+  *out = (sim_tenant_result){.take_back_ps = t->take_back, .borrowed_ps = t->borrowed};
+}
+
+/* ---- events ---- */
+
+void sim_event(sim *s, ps time, event_kind kind, uint32_t index) {
+  FF_ASSERT(index < 1u << EVENT_TENANT_SHIFT);
+  s->own_events++;
+  event_push(&s->d->heap, time, kind, index | s->tenant << EVENT_TENANT_SHIFT);
+}
+
+sim *device_owner(const device *d, event e) {
+  if (event_kind_of(e) == EVENT_WARP) return d->warps.items[event_index(e)]->block->kernel->sim;
+  return d->tenants[event_tenant(e)].sim;
+}
+
+/* ---- whose turn it is ---- */
+
+/* When the tenant can go on; UINT64_MAX: not yet. */
+static ps resumes(const tenant *t) {
+  switch (t->waits) {
+  case WAIT_TIME: return t->until;
+  case WAIT_NODE: return t->node->done ? 0 : UINT64_MAX;
+  case WAIT_ALL: return t->sim->unfinished || t->sim->own_events ? UINT64_MAX : 0;
+  default: return UINT64_MAX;
+  }
+}
+
+/* The device goes on until a tenant can. TENANTS: none is left. */
+static uint32_t next_tenant(device *d) {
+  for (;;) {
+    uint32_t best = TENANTS, left = 0;
+    ps first = UINT64_MAX;
+    for (uint32_t i = 0; i < d->tenant_count; i++) {
+      const tenant *t = &d->tenants[i];
+      if (t->waits == WAIT_GONE) continue;
+      left++;
+      ps at = d->stop && t->given.loops ? 0 : resumes(t);
+      if (at < first) {
+        first = at;
+        best = i;
+      }
+    }
+    if (best < TENANTS && first < d->heap.next_time) return best;
+    if (!left) return TENANTS;
+    FF_ASSERT(event_any(&d->heap)); /* all wait, and nothing will ever happen */
+    event e = event_pop(&d->heap);
+    if (d->now < event_time(e)) d->now = event_time(e);
+    queue_run_event(device_owner(d, e), e);
+  }
+}
+
+/* The mutex is held. */
+static void pass_on(device *d) {
+  d->running = next_tenant(d);
+  if (d->running < TENANTS) pthread_cond_signal(&d->tenants[d->running].turn);
+}
+
+static void wait_for_turn(device *d, uint32_t number) {
+  while (d->running != number) pthread_cond_wait(&d->tenants[number].turn, &d->mutex);
+  d->tenants[number].waits = WAIT_NOTHING;
+}
+
+void device_enter(sim *s) {
+  device *d = s->d;
+  if (!d->shared || d->running == s->tenant) return; /* another round of a program that loops */
+  pthread_mutex_lock(&d->mutex);
+  uint32_t wanted = 0;
+  for (uint32_t i = 0; i < d->tenant_count; i++) wanted += !d->tenants[i].given.idle;
+  d->tenants[s->tenant].waits = WAIT_TIME;
+  d->tenants[s->tenant].until = s->host;
+  if (++d->registered == wanted) pass_on(d);
+  wait_for_turn(d, s->tenant);
+  pthread_mutex_unlock(&d->mutex);
+}
+
+static void note_end(device *d) {
+  for (uint32_t i = 0; i < d->tenant_count; i++)
+    if (d->tenants[i].waits != WAIT_GONE && !d->tenants[i].given.loops) return;
+  d->stop = true;
+}
+
+void device_leave(sim *s) {
+  device *d = s->d;
+  if (!d->shared || (d->tenants[s->tenant].given.loops && !d->stop)) return;
+  pthread_mutex_lock(&d->mutex);
+  d->tenants[s->tenant].waits = WAIT_GONE;
+  note_end(d);
+  pass_on(d);
+  pthread_mutex_unlock(&d->mutex);
+}
+
+void device_wait(sim *s, tenant_wait what, ps until, node *n) {
+  device *d = s->d;
+  tenant *t = &d->tenants[s->tenant];
+  if (device_stopped(s)) return;
+  pthread_mutex_lock(&d->mutex);
+  t->waits = what;
+  t->until = until;
+  t->node = n;
+  pass_on(d);
+  wait_for_turn(d, s->tenant);
+  pthread_mutex_unlock(&d->mutex);
+}
+
+bool device_stopped(const sim *s) { return s->d->stop && s->d->tenants[s->tenant].given.loops; }
