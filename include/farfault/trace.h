@@ -163,7 +163,8 @@ typedef enum ff_trace_operation_kind {
   FF_TRACE_RELEASE_MEMORY, /* allocation.id: it goes when it is mapped nowhere any more */
   FF_TRACE_MAP,            /* mapping (cuMemMap) */
   FF_TRACE_UNMAP,          /* mapping.address, .bytes: of one mapping or several whole ones (cuMemUnmap); does not wait for the device */
-  FF_TRACE_SET_ACCESS      /* mapping.address, .bytes: cuMemSetAccess */
+  FF_TRACE_SET_ACCESS,     /* mapping.address, .bytes: cuMemSetAccess */
+  FF_TRACE_STREAM_SMS      /* sms: on which SMs the stream's launches have their blocks from here on (a green context's stream) */
 } ff_trace_operation_kind;
 
 typedef enum ff_trace_memory {
@@ -201,6 +202,9 @@ typedef struct ff_trace_mapping {
   uint64_t offset;      /* MAP: where in the memory it begins */
   uint32_t memory;      /* MAP: its CREATE_MEMORY's id */
 } ff_trace_mapping;
+
+#define FF_TRACE_SMS_MAX 256u
+typedef struct ff_trace_sms { uint64_t mask[FF_TRACE_SMS_MAX / 64]; } ff_trace_sms; /* SM i: bit i % 64 of mask[i / 64]; no bit: all SMs */
 
 typedef struct ff_trace_use { uint64_t address, bytes; } ff_trace_use;
 #define FF_TRACE_USES_MAX 64u
@@ -241,6 +245,7 @@ typedef struct ff_trace_operation {
     ff_trace_range range;
     ff_trace_mapping mapping;
     ff_trace_module module;
+    ff_trace_sms sms;
     const ff_trace_launch *launch; /* when read */
   } as;
 } ff_trace_operation;

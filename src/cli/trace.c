@@ -241,6 +241,18 @@ static int info(const arguments *a, trace_file *file) {
 
 /* ---- dump ---- */
 
+/* "0-9,12" */
+static void dump_sms(const trace_sms *sms, ff_text *out) {
+  uint32_t shown = 0;
+  for (uint32_t i = 0, end; i < TRACE_SMS_MAX; i = end + 1) {
+    for (end = i; end < TRACE_SMS_MAX && sms->mask[end / 64] >> end % 64 & 1; end++) {}
+    if (end == i) continue;
+    ff_text_add(out, shown++ ? ",%u" : "\t%u", i);
+    if (end > i + 1) ff_text_add(out, "-%u", end - 1);
+  }
+  if (!shown) ff_text_add(out, "\tall");
+}
+
 static void dump_operation(const trace_op *op, ff_text *out) {
   static const char *const directions[] = {"to the GPU", "to the CPU", "on the GPU", "on the CPU"};
   ff_text_add(out, "%" PRIu64 "\t%s", op->sequence, operation_kind_name(op->kind));
@@ -268,6 +280,7 @@ static void dump_operation(const trace_op *op, ff_text *out) {
                 op->launch->block[0], op->launch->block[1], op->launch->block[2], op->launch->shared_bytes);
     break;
   case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: ff_text_add(out, "\tevent %u", op->event.event); break;
+  case TRACE_OP_STREAM_SMS: dump_sms(&op->sms, out); break;
   case TRACE_OP_HOST_TOUCH: ff_text_add(out, "\t%s %#" PRIx64 " %" PRIu64 " bytes", op->touch.write ? "write" : "read", op->touch.address, op->touch.bytes); break;
   case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH:
     ff_text_add(out, "\t%#" PRIx64 " %" PRIu64 " bytes, advice %d, device %d", op->hint.address, op->hint.bytes, op->hint.advice, op->hint.device);

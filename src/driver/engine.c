@@ -267,7 +267,7 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (!stream) error = cudaErrorInvalidResourceHandle;
+  if (!stream) error = engine_stream_error(handle);
   if (!error && !ff_engine.host_thread_runs) {
     ff_engine.host_thread_runs = !pthread_create(&ff_engine.host_thread, NULL, host_thread, NULL);
     if (ff_engine.host_thread_runs) pthread_detach(ff_engine.host_thread);

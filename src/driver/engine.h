@@ -31,6 +31,7 @@
 #include "driver/cuda_abi.h"
 #include "exec/exec.h"
 #include "machine/spec.h"
+#include "trace/stream.h"
 
 #define ENGINE_API __attribute__((visibility("default")))
 
@@ -194,9 +195,10 @@ ENGINE_API cudaError_t engine_set_run(const engine_set *set);
 static inline cudaStream_t engine_stream_handle(cudaStream_t stream, bool per_thread) {
   return stream ? stream : per_thread ? cudaStreamPerThread : cudaStreamLegacy;
 }
-ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream);
+ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream); /* in the thread's green context, if it has one */
 ENGINE_API cudaError_t engine_stream_destroy(cudaStream_t stream);
-typedef struct engine_stream_info { unsigned flags; int priority; uint64_t id; } engine_stream_info;
+typedef struct engine_green engine_green;
+typedef struct engine_stream_info { unsigned flags; int priority; uint64_t id; engine_green *green; } engine_stream_info; /* green: NULL: none */
 ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream_info *info);
 ENGINE_API cudaError_t engine_stream_synchronize(cudaStream_t stream);
 ENGINE_API cudaError_t engine_stream_query(cudaStream_t stream);      /* cudaErrorNotReady */
@@ -215,6 +217,20 @@ ENGINE_API cudaError_t engine_event_synchronize(cudaEvent_t event);
 ENGINE_API cudaError_t engine_event_query(cudaEvent_t event);
 /* Milliseconds of virtual time between two recorded events. */
 ENGINE_API cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *milliseconds);
+
+/* ---- green contexts: sets of SMs, and the streams whose kernels run on them ---- */
+
+/* At least one SM, each of the device's. It has a stream of its own, for NULL. A handle that is none: cudaErrorContextIsDestroyed, here and below. */
+ENGINE_API cudaError_t engine_green_create(const trace_sms *sms, engine_green **green);
+/* Its streams stay until they are destroyed or the device is reset, but every other use is cudaErrorContextIsDestroyed. */
+ENGINE_API cudaError_t engine_green_destroy(engine_green *green);
+ENGINE_API bool engine_green_valid(const engine_green *green);
+ENGINE_API cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id);
+/* In this thread NULL, cudaStreamLegacy and cudaStreamPerThread are its stream from now on, and streams that are made are its; NULL: no longer. */
+ENGINE_API void engine_green_use(engine_green *green);
+ENGINE_API cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream);
+ENGINE_API cudaError_t engine_green_record(engine_green *green, cudaEvent_t event); /* of all that its streams have to do */
+ENGINE_API cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event);   /* all that its streams get to do */
 
 /* For the next engine_launch_run of this thread; copied. */
 ENGINE_API cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count);

@@ -102,7 +102,7 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
 
 static cudaError_t copy_locked(engine_copy copy) {
   engine_stream *stream = engine_stream_find(copy.stream);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return engine_stream_error(copy.stream);
   if (!copy.width || !copy.height || !copy.depth) return cudaSuccess;
   copy = simplify(copy);
   region to = {copy.to, copy.width, copy.height, copy.depth, copy.to_pitch, copy.to_slice};
@@ -150,7 +150,7 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
 
 static cudaError_t set_locked(engine_set set) {
   engine_stream *stream = engine_stream_find(set.stream);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return engine_stream_error(set.stream);
   if (!set.width || !set.height || !set.depth) return cudaSuccess;
   uint64_t width;
   if (__builtin_mul_overflow(set.width, (uint64_t)set.element, &width)) return cudaErrorInvalidValue;

@@ -31,7 +31,7 @@ typedef enum engine_phase {
 /* ---- handles ---- */
 
 typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
-                                  ENGINE_HANDLE_VARIABLE } engine_handle_kind;
+                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN } engine_handle_kind;
 typedef struct engine_handles { /* open addressing by pointer; never follows one */
   struct { const void *pointer; engine_handle_kind kind; } *slots;
   size_t count, used, capacity; /* used: live ones and tombstones */
@@ -51,8 +51,21 @@ typedef struct engine_stream {
   bool marked;
   uint64_t marker;         /* sequence of the event record that stands behind its last operation */
   uint32_t pending;        /* host functions that have not returned */
+  engine_green *green;     /* whose SMs its kernels have; NULL: all */
+  bool orphan;             /* its green context was destroyed */
   struct engine_stream *next;
 } engine_stream;
+
+struct engine_green {
+  uint64_t id;             /* never used again */
+  trace_sms sms;
+  uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
+  uint32_t count;
+  engine_stream *main;     /* what NULL means where it is current */
+  engine_stream *gather;   /* engine_green_record: waits for the others; NULL: not needed yet */
+  engine_stream *gate;     /* engine_green_wait: what later streams wait for first; NULL likewise */
+  struct engine_green *next;
+};
 
 typedef struct engine_event {
   unsigned flags;
@@ -136,6 +149,8 @@ typedef struct engine_state {
   engine_handles handles;
   engine_stream legacy;
   engine_stream *streams;
+  engine_green *greens;
+  uint64_t next_green;
   engine_event *events;
   engine_module *modules;
   FF_VEC(engine_note) notes;
@@ -170,7 +185,19 @@ void engine_fault_locked(cudaError_t error, const char *message); /* makes it st
 uint64_t engine_append(const trace_op *op);
 void engine_append_host(void); /* a call that only costs host time */
 
-engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream */
+engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream, or not one any more: */
+cudaError_t engine_stream_error(cudaStream_t stream);   /* why */
+engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *green);
+void engine_stream_free(engine_stream *stream);
+uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
+void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
+uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
+engine_event *engine_event_find(cudaEvent_t event);
+void engine_event_record_locked(engine_event *event, engine_stream *stream);
+void engine_green_admit(engine_green *green, engine_stream *stream); /* a new stream of it: waits for what engine_green_wait said */
+engine_green *engine_green_current(void); /* of this thread; NULL: none */
+void engine_greens_reset(void);
+uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */
 void engine_streams_reset(void);
 cudaError_t engine_synchronize_stream_locked(engine_stream *stream);
 void engine_synchronize_device_locked(void);
@@ -178,7 +205,7 @@ void engine_synchronize_device_locked(void);
 /* Local clock: the stream's next operation takes `ps`; blocking: the host waits for it. */
 void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking);
 uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
-uint64_t engine_time_kernel(const exec_stats *stats);
+uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms);
 void engine_time_host(double microseconds);
 void engine_time_wait_device(void); /* the host waits for all streams */
 

@@ -48,10 +48,10 @@ static cudaError_t check_resources(const engine_launch *launch, const engine_fun
   return launch->dynamic_shared > info->max_dynamic_shared ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-static uint32_t resident_blocks(const engine_function_info *info, const engine_launch *launch) {
+static uint32_t resident_blocks(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
   engine_occupancy occupancy;
   engine_occupancy_of(info, threads_of(launch), launch->dynamic_shared, &occupancy);
-  uint64_t blocks = occupancy.blocks * ff_engine.machine->sm_count;
+  uint64_t blocks = (uint64_t)occupancy.blocks * engine_stream_sms(stream);
   return blocks ? (uint32_t)blocks : 1;
 }
 
@@ -105,13 +105,15 @@ static void say_waiting(const char *text) {
   engine_say("%s\n  a launch returns here when the kernel has finished: it cannot wait for what the same host thread does later", text);
 }
 
-static exec_config configuration(const engine_function_info *info, const engine_launch *launch) {
+static exec_config configuration(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
   const machine_spec *m = ff_engine.machine;
   return (exec_config){
       .memory = ff_engine.memory,
       .threads = ff_engine.options.threads,
-      .resident_blocks = resident_blocks(info, launch),
+      .resident_blocks = resident_blocks(info, launch, stream),
       .sm_count = (uint32_t)m->sm_count,
+      .sms = stream->green ? stream->green->list : NULL,
+      .sms_count = stream->green ? stream->green->count : 0,
       .max_shared = (uint32_t)(m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block),
       .stack_bytes = (uint32_t)ff_engine.limits[cudaLimitStackSize],
       .heap_bytes = ff_engine.limits[cudaLimitMallocHeapSize],
@@ -188,7 +190,7 @@ static void note_fault(const char *kernel, const char *message) {
 
 static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params,
                        const engine_declared *declared) {
-  exec_config config = configuration(info, launch);
+  exec_config config = configuration(info, launch, stream);
   exec_stats stats = {0};
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
   ff_error reason;
@@ -208,7 +210,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);
-  engine_time_spend(stream, engine_time_kernel(&stats), true, false);
+  engine_time_spend(stream, engine_time_kernel(&stats, engine_stream_sms(stream)), true, false);
   if (ff_engine.stop) return cudaErrorCudartUnloading; /* stopped by us: nothing to say */
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
@@ -224,7 +226,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
 static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
   if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
   engine_stream *stream = engine_stream_find(launch->stream);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return engine_stream_error(launch->stream);
   cudaError_t error = check_shape(launch);
   if (!error) error = engine_function_load_locked(launch->function);
   if (error) return error;
@@ -232,7 +234,7 @@ static cudaError_t launch_locked(const engine_launch *launch, const engine_decla
   engine_function_info_locked(launch->function, &info);
   error = check_resources(launch, &info);
   if (error) return error;
-  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch)) return cudaErrorCooperativeLaunchTooLarge;
+  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch, stream)) return cudaErrorCooperativeLaunchTooLarge;
   unsigned char *params = pack_arguments(launch, &info.kernel, &error);
   if (error) return error;
   engine_print_flush(); /* the manual: at the start of a launch */

@@ -236,7 +236,7 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (!stream) error = cudaErrorInvalidResourceHandle;
+  if (!stream) error = engine_stream_error(handle);
   else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
   else {
     engine_touch_collect(false);

@@ -24,7 +24,7 @@ void engine_time_host(double microseconds) { ff_engine.host_ps += picoseconds(mi
 static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* When everything that the legacy stream's rule puts before an operation of `stream` is over. */
-static uint64_t ready_time(const engine_stream *stream) {
+uint64_t engine_stream_ready(const engine_stream *stream) {
   uint64_t ready = latest(ff_engine.host_ps, stream->end_ps);
   if (stream->flags & cudaStreamNonBlocking) return ready;
   if (stream != &ff_engine.legacy) return latest(ready, ff_engine.legacy.end_ps);
@@ -34,7 +34,7 @@ static uint64_t ready_time(const engine_stream *stream) {
 }
 
 void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking) {
-  uint64_t start = ready_time(stream);
+  uint64_t start = engine_stream_ready(stream);
   if (kernel) start = latest(start, ff_engine.device_ps);
   stream->end_ps = start + ps;
   stream->dirty = true;
@@ -52,22 +52,23 @@ uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction) {
 }
 
 /* Every scheduler busy all the time: a lower bound, but it grows with the work and is never zero. */
-uint64_t engine_time_kernel(const exec_stats *stats) {
+uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms) {
   const machine_spec *m = ff_engine.machine;
-  double cycles = (double)stats->warp_instructions / (double)(m->sm_count * m->schedulers) + 1;
+  double cycles = (double)stats->warp_instructions / (double)(sms * m->schedulers) + 1;
   return picoseconds(m->launch_latency_us + cycles / m->clock_mhz);
 }
 
 /* ---- streams ---- */
 
-static engine_stream *make_stream(unsigned flags, int priority) {
+engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *green) {
   engine_stream *stream = ff_alloc(sizeof *stream);
-  *stream = (engine_stream){.number = ++ff_engine.next_stream, .flags = flags, .priority = priority, .next = ff_engine.streams};
+  *stream = (engine_stream){.number = ++ff_engine.next_stream, .flags = flags, .priority = priority, .green = green, .next = ff_engine.streams};
   ff_engine.streams = stream;
   engine_handles_add(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
   trace_op op = {.kind = TRACE_OP_STREAM_CREATE, .stream = stream->number};
   op.stream_create.flags = flags & cudaStreamNonBlocking ? TRACE_STREAM_NON_BLOCKING : 0;
   engine_append(&op);
+  if (green) engine_append(&(trace_op){.kind = TRACE_OP_STREAM_SMS, .stream = stream->number, .sms = green->sms});
   engine_time_host(ff_engine.machine->api_us);
   return stream;
 }
@@ -75,16 +76,27 @@ static engine_stream *make_stream(unsigned flags, int priority) {
 static engine_stream *thread_stream(void) {
   if (own_stream && own_generation == ff_engine.generation) return own_stream;
   own_generation = ff_engine.generation;
-  return own_stream = make_stream(cudaStreamDefault, 0);
+  return own_stream = engine_stream_make(cudaStreamDefault, 0, NULL);
 }
 
 engine_stream *engine_stream_find(cudaStream_t handle) {
+  bool standing = !handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+  const engine_green *green = standing ? engine_green_current() : NULL;
+  if (green) return green->main;
   if (!handle || handle == cudaStreamLegacy) return &ff_engine.legacy;
   if (handle == cudaStreamPerThread) return thread_stream();
-  return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
+  engine_stream *stream = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
+  return stream && !stream->orphan ? stream : NULL;
 }
 
-static void free_stream(engine_stream *stream) {
+cudaError_t engine_stream_error(cudaStream_t handle) {
+  bool orphan = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) && ((const engine_stream *)handle)->orphan;
+  return orphan ? cudaErrorContextIsDestroyed : cudaErrorInvalidResourceHandle;
+}
+
+uint32_t engine_stream_sms(const engine_stream *stream) { return stream->green ? stream->green->count : (uint32_t)ff_engine.machine->sm_count; }
+
+void engine_stream_free(engine_stream *stream) {
   engine_stream **at = &ff_engine.streams;
   while (*at != stream) at = &(*at)->next;
   *at = stream->next;
@@ -106,7 +118,8 @@ static void free_event(engine_event *event) {
 }
 
 void engine_streams_reset(void) {
-  while (ff_engine.streams) free_stream(ff_engine.streams);
+  engine_greens_reset();
+  while (ff_engine.streams) engine_stream_free(ff_engine.streams);
   while (ff_engine.events) free_event(ff_engine.events);
   uint64_t end = ff_engine.legacy.end_ps;
   ff_engine.legacy = (engine_stream){.end_ps = end};
@@ -119,7 +132,9 @@ cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *str
   if (error) return error;
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
-  *stream = (cudaStream_t)make_stream(flags, priority);
+  engine_green *green = engine_green_current();
+  *stream = (cudaStream_t)engine_stream_make(flags, priority, green);
+  if (green) engine_green_admit(green, (engine_stream *)*stream);
   engine_leave();
   return cudaSuccess;
 }
@@ -128,8 +143,8 @@ cudaError_t engine_stream_destroy(cudaStream_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = handle && handle != cudaStreamLegacy && handle != cudaStreamPerThread ? engine_stream_find(handle) : NULL;
-  if (stream) free_stream(stream);
-  else error = cudaErrorInvalidResourceHandle;
+  if (stream) engine_stream_free(stream);
+  else error = engine_stream_error(handle);
   engine_leave();
   return error;
 }
@@ -138,8 +153,8 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .id = stream->number + UINT64_C(1)};
-  else error = cudaErrorInvalidResourceHandle;
+  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .id = stream->number + UINT64_C(1), .green = stream->green};
+  else error = engine_stream_error(handle);
   engine_leave();
   return error;
 }
@@ -149,7 +164,7 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
 cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
   engine_touch_collect(false);
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
-  ff_engine.host_ps = latest(ff_engine.host_ps, ready_time(stream));
+  ff_engine.host_ps = latest(ff_engine.host_ps, engine_stream_ready(stream));
   engine_time_host(ff_engine.machine->sync_us);
   engine_print_flush();
   return cudaSuccess;
@@ -172,7 +187,7 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  error = stream ? engine_synchronize_stream_locked(stream) : cudaErrorInvalidResourceHandle;
+  error = stream ? engine_synchronize_stream_locked(stream) : engine_stream_error(handle);
   engine_leave();
   return error;
 }
@@ -192,7 +207,7 @@ static bool happened(uint64_t sequence, uint64_t local_ps) {
   return ff_engine.host_ps >= local_ps;
 }
 
-static uint32_t append_record(engine_stream *stream) {
+uint32_t engine_stream_record(engine_stream *stream) {
   trace_op op = {.kind = TRACE_OP_EVENT_RECORD, .stream = stream->number};
   op.event.event = ++ff_engine.next_event;
   engine_append(&op);
@@ -201,19 +216,19 @@ static uint32_t append_record(engine_stream *stream) {
 
 static bool stream_idle(engine_stream *stream) {
   if (stream->dirty) {
-    append_record(stream);
+    engine_stream_record(stream);
     stream->marker = ff_engine.last_sequence;
     stream->marked = true;
     stream->dirty = false;
   }
-  return !stream->pending && (!stream->marked || happened(stream->marker, ready_time(stream)));
+  return !stream->pending && (!stream->marked || happened(stream->marker, engine_stream_ready(stream)));
 }
 
 cudaError_t engine_stream_query(cudaStream_t handle) {
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (!stream) error = cudaErrorInvalidResourceHandle;
+  if (!stream) error = engine_stream_error(handle);
   else if (!stream_idle(stream)) error = cudaErrorNotReady;
   engine_leave();
   return error;
@@ -221,7 +236,7 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
 
 /* ---- events ---- */
 
-static engine_event *find_event(cudaEvent_t handle) {
+engine_event *engine_event_find(cudaEvent_t handle) {
   return engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_EVENT) ? (engine_event *)handle : NULL;
 }
 
@@ -243,46 +258,50 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
 cudaError_t engine_event_destroy(cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = find_event(handle);
+  engine_event *event = engine_event_find(handle);
   if (event) free_event(event);
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
 
-static void record(engine_event *event, engine_stream *stream) {
+void engine_event_record_locked(engine_event *event, engine_stream *stream) {
   engine_touch_collect(false);
-  event->number = append_record(stream);
+  event->number = engine_stream_record(stream);
   event->sequence = ff_engine.last_sequence;
   event->recorded = true;
   event->stream = stream;
-  event->time_ps = ready_time(stream);
+  event->time_ps = engine_stream_ready(stream);
   engine_time_host(ff_engine.machine->api_us);
 }
 
 cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = find_event(handle);
+  engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
-  if (event && stream) record(event, stream);
-  else error = cudaErrorInvalidResourceHandle;
+  if (event && stream) engine_event_record_locked(event, stream);
+  else error = engine_stream_error(stream_handle);
   engine_leave();
   return error;
+}
+
+void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps) {
+  trace_op op = {.kind = TRACE_OP_STREAM_WAIT, .stream = stream->number};
+  op.event.event = number;
+  engine_append(&op);
+  stream->end_ps = latest(stream->end_ps, time_ps);
+  stream->dirty = true;
 }
 
 cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = find_event(handle);
+  engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
-  if (!event || !stream) error = cudaErrorInvalidResourceHandle;
+  if (!event || !stream) error = engine_stream_error(stream_handle);
   else if (event->recorded) {
-    trace_op op = {.kind = TRACE_OP_STREAM_WAIT, .stream = stream->number};
-    op.event.event = event->number;
-    engine_append(&op);
-    stream->end_ps = latest(stream->end_ps, event->time_ps);
-    stream->dirty = true;
+    engine_stream_wait_for(stream, event->number, event->time_ps);
     engine_time_host(ff_engine.machine->api_us);
   }
   engine_leave();
@@ -292,7 +311,7 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_event *event = find_event(handle);
+  engine_event *event = engine_event_find(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->recorded) {
     engine_touch_collect(false);
@@ -310,7 +329,7 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
 cudaError_t engine_event_query(cudaEvent_t handle) {
   cudaError_t error = engine_enter_now();
   if (error) return error;
-  engine_event *event = find_event(handle);
+  engine_event *event = engine_event_find(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->recorded) {
     bool done = !(event->stream && event->stream->pending) && happened(event->sequence, event->time_ps);
@@ -337,7 +356,7 @@ cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *mil
   if (!milliseconds) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = elapsed_locked(find_event(start), find_event(stop), milliseconds);
+  error = elapsed_locked(engine_event_find(start), engine_event_find(stop), milliseconds);
   engine_leave();
   return error;
 }

@@ -43,11 +43,14 @@ typedef enum cudaResult { /* the numbers that are returned here by name; errors.
   CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
   CUDA_ERROR_NOT_PERMITTED = 800,
   CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
+  CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
 } CUresult;
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
+typedef struct engine_green *CUgreenCtx;
 typedef struct engine_module *CUmodule, *CUlibrary;
 typedef struct engine_function *CUfunction, *CUkernel;
 typedef cudaStream_t CUstream;
@@ -118,6 +121,11 @@ CUresult libcuda_ready(void);
 CUresult libcuda_enter(void);
 CUresult libcuda_device(CUdevice device); /* ready, and the device exists */
 CUcontext libcuda_current(void);          /* this thread's context; NULL: none */
+CUresult libcuda_primary(CUcontext *context); /* the primary context, without a hold on it */
+bool libcuda_is_live(CUcontext context);
+CUgreenCtx libcuda_green_of(CUcontext context); /* NULL: it is none; the context is live */
+CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */
+void libcuda_green_gone(CUgreenCtx green);      /* before it is destroyed: so is its context */
 
 static inline CUresult libcuda_result(cudaError_t error) { return (CUresult)engine_driver_result(error); }
 

@@ -27,12 +27,13 @@ struct CUctx_st {
   unsigned long long id;
   unsigned uses;          /* cuCtxAttach, cuDevicePrimaryCtxRetain */
   bool primary;
+  CUgreenCtx green;       /* the one that it stands for; NULL: none */
   unsigned cache, shared_banks;
   struct CUctx_st *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUctx_st *contexts;                     /* the live ones that cuCtxCreate made */
+static struct CUctx_st *contexts;                     /* the live ones that cuCtxCreate made, and those of green contexts */
 static struct CUctx_st primary = {.id = 1, .primary = true};
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
@@ -49,14 +50,18 @@ CUresult libcuda_device(CUdevice device) {
   return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-static bool is_live(CUcontext context) {
+bool libcuda_is_live(CUcontext context) {
   if (context == &primary) return true;
   pthread_mutex_lock(&lock);
   struct CUctx_st *at = contexts;
   while (at && at != context) at = at->next;
+  CUgreenCtx green = at ? at->green : NULL;
   pthread_mutex_unlock(&lock);
-  return at != NULL;
+  return at && (!green || engine_green_valid(green)); /* a reset of the device destroys green contexts */
 }
+
+/* The thread's stack has changed: the engine is told whose SMs its NULL stream has. */
+static void use_current(void) { engine_green_use(depth && libcuda_is_live(stack[depth - 1]) ? stack[depth - 1]->green : NULL); }
 
 /* Is the CUDA runtime in this process too? */
 static bool runtime_is_loaded(void) {
@@ -78,7 +83,7 @@ CUresult libcuda_enter(void) {
   LIBCUDA_TRY(libcuda_ready());
   CUcontext context = libcuda_current();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!is_live(context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!libcuda_is_live(context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return libcuda_result(engine_start());
 }
 
@@ -214,12 +219,12 @@ LIBCUDA_CALL(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) 
 LIBCUDA_CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (flags) return CUDA_ERROR_INVALID_VALUE;
-  return is_live(peer) ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+  return libcuda_is_live(peer) ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 LIBCUDA_CALL(cuCtxDisablePeerAccess, (CUcontext peer)) {
   LIBCUDA_TRY(libcuda_enter());
-  return is_live(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT;
+  return libcuda_is_live(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* ---- contexts ---- */
@@ -227,6 +232,7 @@ LIBCUDA_CALL(cuCtxDisablePeerAccess, (CUcontext peer)) {
 static CUresult push(CUcontext context) {
   if (depth == STACK_DEPTH) return CUDA_ERROR_INVALID_VALUE;
   stack[depth++] = context;
+  use_current();
   return CUDA_SUCCESS;
 }
 
@@ -262,7 +268,7 @@ static bool unlink_context(CUcontext context) {
   pthread_mutex_lock(&lock);
   struct CUctx_st **at = &contexts;
   while (*at && *at != context) at = &(*at)->next;
-  bool found = *at != NULL;
+  bool found = *at && !(*at)->green;
   if (found) *at = context->next;
   pthread_mutex_unlock(&lock);
   return found;
@@ -272,6 +278,7 @@ LIBCUDA_CALL(cuCtxDestroy_v2, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !unlink_context(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (depth && stack[depth - 1] == context) depth--;
+  use_current();
   free(context);
   cudaError_t error = engine_sticky() ? engine_reset() : engine_device_synchronize();
   return libcuda_result(error);
@@ -287,14 +294,43 @@ LIBCUDA_CALL(cuCtxAttach, (CUcontext *context, unsigned flags)) {
 
 LIBCUDA_CALL(cuCtxDetach, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!context || !is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context->primary || --context->uses) return CUDA_SUCCESS;
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->primary || context->green || --context->uses) return CUDA_SUCCESS;
   return cuCtxDestroy_v2(context);
 }
 
+/* ---- green contexts' ---- */
+
+CUgreenCtx libcuda_green_of(CUcontext context) { return context->green; }
+
+CUcontext libcuda_green_context(CUgreenCtx green) {
+  pthread_mutex_lock(&lock);
+  struct CUctx_st *context = contexts;
+  while (context && context->green != green) context = context->next;
+  if (!context) {
+    context = ff_alloc(sizeof *context);
+    *context = (struct CUctx_st){.id = next_id++, .uses = 1, .green = green, .flags = primary.flags, .next = contexts};
+    contexts = context;
+  }
+  pthread_mutex_unlock(&lock);
+  return context;
+}
+
+void libcuda_green_gone(CUgreenCtx green) {
+  pthread_mutex_lock(&lock);
+  struct CUctx_st **at = &contexts;
+  while (*at && (*at)->green != green) at = &(*at)->next;
+  struct CUctx_st *gone = *at;
+  if (gone) *at = gone->next;
+  pthread_mutex_unlock(&lock);
+  free(gone);
+}
+
+/* ---- the current one ---- */
+
 LIBCUDA_CALL(cuCtxPushCurrent_v2, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!context || !is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   return push(context);
 }
 
@@ -302,14 +338,16 @@ LIBCUDA_CALL(cuCtxPopCurrent_v2, (CUcontext *context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
   depth--;
+  use_current();
   if (context) *context = stack[depth];
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuCtxSetCurrent, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (context && !is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (depth) depth--;
+  use_current();
   return context ? push(context) : CUDA_SUCCESS;
 }
 
@@ -345,7 +383,7 @@ LIBCUDA_CALL(cuCtxSetFlags, (unsigned flags)) {
 LIBCUDA_CALL(cuCtxGetId, (CUcontext context, unsigned long long *id)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context) context = libcuda_current();
-  if (!context || !is_live(context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!id) return CUDA_ERROR_INVALID_VALUE;
   *id = context->id;
   return CUDA_SUCCESS;
@@ -353,7 +391,7 @@ LIBCUDA_CALL(cuCtxGetId, (CUcontext context, unsigned long long *id)) {
 
 LIBCUDA_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned *version)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (context && !is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (!version) return CUDA_ERROR_INVALID_VALUE;
   *version = 3020;
   return CUDA_SUCCESS;
@@ -366,7 +404,7 @@ LIBCUDA_CALL(cuCtxSynchronize, (void)) {
 
 LIBCUDA_CALL(cuCtxSynchronize_v2, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (context && !is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   return libcuda_result(engine_device_synchronize());
 }
 
@@ -418,6 +456,11 @@ LIBCUDA_CALL(cuCtxGetStreamPriorityRange, (int *least, int *greatest)) {
 LIBCUDA_CALL(cuCtxResetPersistingL2Cache, (void)) { return libcuda_enter(); }
 
 /* ---- the primary context ---- */
+
+CUresult libcuda_primary(CUcontext *context) {
+  *context = &primary;
+  return CUDA_SUCCESS;
+}
 
 LIBCUDA_CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));

@@ -53,7 +53,24 @@ static CUresult stream_context(CUstream stream, bool own, CUcontext *context) {
   engine_stream_info info;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(describe(stream, own, &info));
-  *context = libcuda_current();
+  *context = info.green ? libcuda_green_context(info.green) : libcuda_current();
+  return CUDA_SUCCESS;
+}
+
+static CUresult stream_contexts(CUstream stream, bool own, CUcontext *context, CUgreenCtx *green) {
+  engine_stream_info info;
+  if (!context || !green) return CUDA_ERROR_INVALID_VALUE;
+  if (engine_stream_handle(stream, own) == cudaStreamPerThread && libcuda_green_of(libcuda_current())) return CUDA_ERROR_INVALID_HANDLE;
+  LIBCUDA_TRY(describe(stream, own, &info));
+  *green = info.green;
+  return info.green ? libcuda_primary(context) : stream_context(stream, own, context);
+}
+
+static CUresult stream_green(CUstream stream, CUgreenCtx *green) {
+  engine_stream_info info;
+  if (!green) return CUDA_ERROR_INVALID_VALUE;
+  LIBCUDA_TRY(describe(stream, false, &info));
+  *green = info.green;
   return CUDA_SUCCESS;
 }
 
@@ -77,6 +94,11 @@ LIBCUDA_PAIR(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority), strea
 LIBCUDA_PAIR(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned *flags), stream_flags(stream, own, flags))
 LIBCUDA_PAIR(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id), stream_id(stream, own, id))
 LIBCUDA_PAIR(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *context), stream_context(stream, own, context))
+LIBCUDA_PAIR(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green), stream_contexts(stream, own, context, green))
+LIBCUDA_CALL(cuStreamGetGreenCtx, (CUstream stream, CUgreenCtx *green)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return stream_green(stream, green);
+}
 LIBCUDA_PAIR(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device), stream_device(stream, own, device))
 LIBCUDA_PAIR(cuStreamIsCapturing, _ptsz, (CUstream stream, int *status), stream_capturing(stream, own, status))
 LIBCUDA_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream), libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))

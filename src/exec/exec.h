@@ -73,6 +73,8 @@ typedef struct exec_config {
   uint32_t threads;           /* worker threads; 0: all cores of the host */
   uint32_t resident_blocks;   /* blocks that may be in progress at once (machine occupancy); bounds cooperative grids */
   uint32_t sm_count;          /* %nsmid */
+  const uint16_t *sms;        /* the SMs that blocks may be on, each below sm_count; NULL: all */
+  uint32_t sms_count;         /* of them */
   uint32_t max_shared;        /* bytes per block, for the check */
   uint32_t stack_bytes;       /* local memory per thread before EXEC_FAULT_STACK (cudaLimitStackSize); 0: default */
   uint64_t heap_bytes;        /* device malloc (cudaLimitMallocHeapSize) */

@@ -24,7 +24,7 @@ static uint32_t environment(const core_warp *w, uint32_t n) {
 static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   const core_launch *launch = w->launch;
   const core_block *block = w->block;
-  uint32_t smid = launch->config->sm_count ? (uint32_t)(block->index % launch->config->sm_count) : 0;
+  const exec_config *config = launch->config;
   ptx_sreg sreg = (ptx_sreg)i->aux;
   switch (sreg) {
   case PTX_SREG_NTID_X: return launch->block[0];
@@ -40,8 +40,8 @@ static uint64_t uniform(const core_warp *w, const exec_instr *i) {
   case PTX_SREG_CLUSTER_NCTARANK: case PTX_SREG_WARP_SZ: return sreg == PTX_SREG_WARP_SZ ? EXEC_LANES : 1;
   case PTX_SREG_WARPID: return w->index;
   case PTX_SREG_NWARPID: return EXEC_MAX_WARPS;
-  case PTX_SREG_SMID: return smid;
-  case PTX_SREG_NSMID: return launch->config->sm_count ? launch->config->sm_count : 1;
+  case PTX_SREG_SMID: return config->sms_count ? config->sms[block->index % config->sms_count] : config->sm_count ? block->index % config->sm_count : 0;
+  case PTX_SREG_NSMID: return config->sm_count ? config->sm_count : 1;
   case PTX_SREG_CLOCK: return (uint32_t)clock_of(w, i);
   case PTX_SREG_CLOCK_HI: return clock_of(w, i) >> 32;
   case PTX_SREG_CLOCK64: return clock_of(w, i);

@@ -277,6 +277,7 @@ typedef struct stream {
   bool non_blocking, destroyed;
   uint32_t tail;                /* its last operation; 0: none ever */
   ps done_at;                   /* of all its finished operations the latest */
+  trace_sms sms;                /* of launches that are still to be made */
 } stream;
 
 typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time; bool known; } event_record;

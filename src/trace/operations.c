@@ -16,7 +16,8 @@ const char *operation_kind_name(trace_op_kind kind) {
       [TRACE_OP_SYNC_DEVICE] = "synchronise device", [TRACE_OP_HOST] = "host call", [TRACE_OP_HOST_TOUCH] = "host touch",
       [TRACE_OP_ADVISE] = "advise", [TRACE_OP_PREFETCH] = "prefetch", [TRACE_OP_MODULE] = "module",
       [TRACE_OP_RESERVE] = "reserve", [TRACE_OP_UNRESERVE] = "free reservation", [TRACE_OP_CREATE] = "create memory",
-      [TRACE_OP_RELEASE] = "release memory", [TRACE_OP_MAP] = "map", [TRACE_OP_UNMAP] = "unmap", [TRACE_OP_SET_ACCESS] = "set access", [TRACE_OP_END] = "end"};
+      [TRACE_OP_RELEASE] = "release memory", [TRACE_OP_MAP] = "map", [TRACE_OP_UNMAP] = "unmap", [TRACE_OP_SET_ACCESS] = "set access",
+      [TRACE_OP_STREAM_SMS] = "SMs of stream", [TRACE_OP_END] = "end"};
   return (size_t)kind < sizeof names / sizeof names[0] && names[kind] ? names[kind] : "?";
 }
 
@@ -113,6 +114,9 @@ void operation_put(pack_bytes *to, const trace_op *op, operation_names *names) {
     break;
   case TRACE_OP_LAUNCH: put_launch(to, op->launch, names); break;
   case TRACE_OP_STREAM_CREATE: pack_number(to, op->stream_create.flags); break;
+  case TRACE_OP_STREAM_SMS:
+    for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) pack_number(to, op->sms.mask[i]);
+    break;
   case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: pack_number(to, op->event.event); break;
   case TRACE_OP_HOST_TOUCH:
     pack_number(to, op->touch.address);
@@ -306,6 +310,9 @@ const char *operation_take(pack_view *from, trace_op *op, trace_launch *launch, 
     op->launch = launch;
     break;
   case TRACE_OP_STREAM_CREATE: op->stream_create.flags = take32(&t); break;
+  case TRACE_OP_STREAM_SMS:
+    for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) op->sms.mask[i] = take(&t, UINT64_MAX);
+    break;
   case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: op->event.event = take32(&t); break;
   case TRACE_OP_HOST_TOUCH:
     op->touch.address = take_address(&t);

@@ -20,9 +20,9 @@
 /* Kinds and limits are the same numbers on both sides. */
 _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_EXIT == (int)TRACE_EXIT, "records");
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS && FF_TRACE_STREAMING == TRACE_STREAMING, "accesses");
-_Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH && FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_SET_ACCESS == (int)TRACE_OP_SET_ACCESS, "operations");
+_Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH && FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_STREAM_SMS == (int)TRACE_OP_STREAM_SMS, "operations");
 _Static_assert(FF_TRACE_MEMORY_HOST == (int)TRACE_MEMORY_HOST && FF_TRACE_ON_HOST == (int)TRACE_H2H, "kinds of memory, directions");
-_Static_assert(FF_TRACE_USES_MAX == TRACE_USES_MAX && FF_TRACE_LINES_MAX == PACK_LINES_MAX && FF_TRACE_FORMAT == TRACE_FILE_VERSION, "limits");
+_Static_assert(FF_TRACE_USES_MAX == TRACE_USES_MAX && FF_TRACE_LINES_MAX == PACK_LINES_MAX && FF_TRACE_FORMAT == TRACE_FILE_VERSION && FF_TRACE_SMS_MAX == TRACE_SMS_MAX, "limits");
 _Static_assert(FF_TRACE_LANES == TRACE_LANES && FF_TRACE_LINE_BYTES == TRACE_LINE_BYTES && FF_TRACE_SECTOR_BYTES == TRACE_SECTOR_BYTES, "sizes");
 
 uint32_t ff_trace_library_version(void) { return FF_TRACE_VERSION; }
@@ -180,6 +180,7 @@ static const char *take_operation(trace_op *op, const ff_trace_operation *from) 
     return NULL;
   case FF_TRACE_LAUNCH: return "ff_trace_put_launch writes launches";
   case FF_TRACE_STREAM_CREATE: op->stream_create.flags = from->number; return NULL;
+  case FF_TRACE_STREAM_SMS: memcpy(op->sms.mask, from->as.sms.mask, sizeof op->sms.mask); return NULL;
   case FF_TRACE_EVENT_RECORD: case FF_TRACE_STREAM_WAIT: case FF_TRACE_SYNC_EVENT: op->event.event = from->number; return NULL;
   case FF_TRACE_HOST_TOUCH:
     op->touch.address = from->as.range.address;
@@ -429,6 +430,7 @@ static void give_operation(ff_trace_reader *r, const trace_op *from) {
     to->as.launch = &r->launch;
     break;
   case TRACE_OP_STREAM_CREATE: to->number = from->stream_create.flags; break;
+  case TRACE_OP_STREAM_SMS: memcpy(to->as.sms.mask, from->sms.mask, sizeof from->sms.mask); break;
   case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: to->number = from->event.event; break;
   case TRACE_OP_HOST_TOUCH: to->as.range = (ff_trace_range){.address = from->touch.address, .bytes = from->touch.bytes, .write = from->touch.write}; break;
   case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH:

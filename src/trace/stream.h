@@ -90,6 +90,7 @@ typedef enum trace_op_kind {
   TRACE_OP_CREATE, TRACE_OP_RELEASE,    /* memory without an address (cuMemCreate); released, it stays while it is mapped somewhere */
   TRACE_OP_MAP, TRACE_OP_UNMAP,         /* cuMemMap; cuMemUnmap of all mappings in the range, each of which lies in it whole */
   TRACE_OP_SET_ACCESS,                  /* cuMemSetAccess */
+  TRACE_OP_STREAM_SMS, /* launches of this stream from here on have blocks only on some SMs (a green context's); takes no time */
   TRACE_OP_END,      /* the program is over */
 } trace_op_kind;
 
@@ -110,6 +111,9 @@ typedef enum trace_advice { /* numbered as CUDA does */
 #define TRACE_STREAM_LEGACY 0u /* the default stream: waits for all blocking streams and they for it */
 #define TRACE_STREAM_NON_BLOCKING 1u /* flag of TRACE_OP_STREAM_CREATE */
 
+#define TRACE_SMS_MAX 256u
+typedef struct trace_sms { uint64_t mask[TRACE_SMS_MAX / 64]; } trace_sms; /* SM i: bit i % 64 of mask[i / 64]; none: every SM of the device */
+
 typedef struct trace_launch trace_launch;
 
 typedef struct trace_op {
@@ -127,6 +131,7 @@ typedef struct trace_op {
     struct { uint64_t to, width, height, pitch; } set;
     trace_launch *launch;
     struct { uint32_t flags; } stream_create;
+    trace_sms sms;        /* STREAM_SMS */
     struct { uint32_t event; } event; /* EVENT_RECORD, STREAM_WAIT, SYNC_EVENT; a number per *recording*, never reused */
     struct { uint64_t address, bytes; bool write; } touch;
     struct { uint64_t address, bytes; int32_t advice, device; } hint; /* a trace_advice; device -1: the CPU */

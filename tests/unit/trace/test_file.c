@@ -94,6 +94,9 @@ static void make_operation(const shape *s, uint64_t op, uint64_t launches, trace
     out->launch = launch;
     break;
   case TRACE_OP_STREAM_CREATE: out->stream_create.flags = 1; break;
+  case TRACE_OP_STREAM_SMS:
+    for (uint32_t i = 0; i < TRACE_SMS_MAX / 64; i++) out->sms.mask[i] = mix(r + i);
+    break;
   case TRACE_OP_EVENT_RECORD: case TRACE_OP_STREAM_WAIT: case TRACE_OP_SYNC_EVENT: out->event.event = (uint32_t)op; break;
   case TRACE_OP_HOST_TOUCH:
     out->touch.address = address;

@@ -85,6 +85,7 @@ static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_RELEASE_MEMORY, .as.allocation = {.id = 1}},
     {.kind = FF_TRACE_UNMAP, .as.mapping = {.address = 1 << 22, .bytes = 1 << 21}},
     {.kind = FF_TRACE_FREE_RESERVATION, .as.mapping = {.address = 1 << 21, .bytes = 1 << 24}},
+    {.kind = FF_TRACE_STREAM_SMS, .stream = 2, .as.sms = {{1, 0, UINT64_MAX, UINT64_C(1) << 63}}},
     {.kind = FF_TRACE_STREAM_DESTROY, .stream = 2},
     {.kind = FF_TRACE_SYNC_DEVICE},
     {.kind = FF_TRACE_FREE, .as.allocation = {.address = 4096, .id = 3}},
@@ -114,6 +115,8 @@ static void same_operation(const ff_trace_operation *a, const ff_trace_operation
   } else if (a->kind == FF_TRACE_FREE || a->kind == FF_TRACE_RELEASE_MEMORY) {
     assert_int_equal(a->as.allocation.address, b->as.allocation.address);
     assert_int_equal(a->as.allocation.id, b->as.allocation.id);
+  } else if (a->kind == FF_TRACE_STREAM_SMS) {
+    assert_memory_equal(&a->as.sms, &b->as.sms, sizeof a->as.sms);
   } else {
     assert_int_equal(a->as.range.address, b->as.range.address);
     assert_int_equal(a->as.range.bytes, b->as.range.bytes);
@@ -263,7 +266,7 @@ static void test_operations_refused(void **state) {
   bad(ff_trace_put_operation(NULL, OP(.kind = FF_TRACE_HOST_CALL), &error), "no writer");
   bad(ff_trace_put_operation(w, NULL, &error), "no operation");
   bad(ff_trace_put_operation(w, OP(.kind = (ff_trace_operation_kind)99), &error), "an unknown kind");
-  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_SET_ACCESS + 1), &error), "an unknown kind");
+  bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_STREAM_SMS + 1), &error), "an unknown kind");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_LAUNCH), &error), "ff_trace_put_launch");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = 4096, .bytes = UINT64_MAX}), &error), "allocate: a number is out of range");
   bad(ff_trace_put_operation(w, OP(.kind = FF_TRACE_ALLOCATE, .as.allocation = {.address = UINT64_C(1) << 57}), &error), "out of range");

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Green contexts on one machine beside a simulation: documented errors, sizes of groups, what %smid says, which stream is whose, events of all
+ * its streams. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/libcuda.h"
+
+typedef struct resource {
+  int type;
+  unsigned char padding[92];
+  struct { unsigned count, least, alignment, unused[9]; } sm;
+} resource;
+_Static_assert(sizeof(resource) == 144, "");
+typedef struct descriptor *descriptor;
+
+CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuCtxGetCurrent(CUcontext *), cuCtxSynchronize(void);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice), cuCtxDestroy_v2(CUcontext), cuCtxPushCurrent_v2(CUcontext), cuCtxPopCurrent_v2(CUcontext *);
+CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
+CUresult cuModuleLoadData(CUmodule *, const void *), cuModuleGetFunction(CUfunction *, CUmodule, const char *);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **);
+CUresult cuStreamCreate(CUstream *, unsigned), cuStreamDestroy_v2(CUstream), cuStreamSynchronize(CUstream), cuStreamGetCtx(CUstream, CUcontext *);
+CUresult cuStreamGetCtx_v2(CUstream, CUcontext *, CUgreenCtx *), cuStreamWaitEvent(CUstream, CUevent, unsigned);
+CUresult cuEventCreate(CUevent *, unsigned), cuEventDestroy_v2(CUevent), cuEventRecord(CUevent, CUstream), cuEventElapsedTime(float *, CUevent, CUevent);
+CUresult cuDeviceGetDevResource(CUdevice, resource *, int), cuCtxGetDevResource(CUcontext, resource *, int), cuGreenCtxGetDevResource(CUgreenCtx, resource *, int);
+CUresult cuDevSmResourceSplitByCount(resource *, unsigned *, const resource *, resource *, unsigned, unsigned);
+CUresult cuDevResourceGenerateDesc(descriptor *, resource *, unsigned), cuGreenCtxCreate(CUgreenCtx *, descriptor, CUdevice, unsigned);
+CUresult cuGreenCtxDestroy(CUgreenCtx), cuCtxFromGreenCtx(CUcontext *, CUgreenCtx), cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
+CUresult cuGreenCtxRecordEvent(CUgreenCtx, CUevent), cuGreenCtxWaitEvent(CUgreenCtx, CUevent), cuStreamGetGreenCtx(CUstream, CUgreenCtx *);
+CUresult cuGreenCtxGetId(CUgreenCtx, unsigned long long *);
+
+#define check(call, result) assert_int_equal(call, result)
+#define succeed(call) check(call, CUDA_SUCCESS)
+#define invalid(call) check(call, CUDA_ERROR_INVALID_VALUE)
+enum { SM = 1, DEFAULT_STREAM = 1, NON_BLOCKING = 1, BLOCKS = 600 };
+
+/* where: each block writes its SM. spin: each thread goes round. */
+static const char module_text[] =
+    ".version 7.0\n.target sm_60\n.address_size 64\n"
+    ".visible .entry where(.param .u64 to)\n{\n.reg .b32 %r<3>;\n.reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [to];\nmov.u32 %r1, %smid;\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\n"
+    "st.global.u32 [%rd3], %r1;\nret;\n}\n"
+    ".visible .entry spin(.param .u32 rounds)\n{\n.reg .b32 %r<3>;\n.reg .pred %p;\nld.param.u32 %r1, [rounds];\nmov.u32 %r2, 0;\n"
+    "again:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p, %r2, %r1;\n@%p bra again;\nret;\n}\n";
+
+static CUcontext primary;
+static CUfunction where, spin;
+static CUdeviceptr written;
+static resource device;
+
+static void load(void) {
+  CUmodule module;
+  succeed(cuModuleLoadData(&module, module_text));
+  succeed(cuModuleGetFunction(&where, module, "where"));
+  succeed(cuModuleGetFunction(&spin, module, "spin"));
+  succeed(cuMemAlloc_v2(&written, BLOCKS * 4));
+}
+
+static void setup(void) {
+  check(cuDeviceGetDevResource(0, &device, SM), CUDA_ERROR_NOT_INITIALIZED);
+  succeed(cuInit(0));
+  succeed(cuDevicePrimaryCtxRetain(&primary, 0));
+  succeed(cuCtxSetCurrent(primary));
+  succeed(cuDeviceGetDevResource(0, &device, SM));
+  load();
+}
+
+/* `count` groups of at least `least` SMs. */
+static void split(resource *groups, unsigned count, unsigned least, resource *remaining) {
+  unsigned made = count;
+  succeed(cuDevSmResourceSplitByCount(groups, &made, &device, remaining, 0, least));
+  assert_int_equal(made, count);
+}
+
+static CUgreenCtx green_of(resource *parts, unsigned count) {
+  descriptor d;
+  CUgreenCtx green;
+  succeed(cuDevResourceGenerateDesc(&d, parts, count));
+  succeed(cuGreenCtxCreate(&green, d, 0, DEFAULT_STREAM));
+  return green;
+}
+
+static CUstream stream_in(CUgreenCtx green) {
+  CUstream stream;
+  succeed(cuGreenCtxStreamCreate(&stream, green, NON_BLOCKING, 0));
+  return stream;
+}
+
+/* The set of SMs that blocks of a launch in the stream say they are on. */
+static void seen(CUstream stream, bool set[256]) {
+  uint32_t sms[BLOCKS];
+  void *arguments[] = {&written};
+  succeed(cuMemsetD8_v2(written, 0xff, sizeof sms));
+  succeed(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, stream, arguments, NULL));
+  succeed(cuMemcpyDtoH_v2(sms, written, sizeof sms));
+  memset(set, 0, 256 * sizeof *set);
+  for (int i = 0; i < BLOCKS; i++) {
+    assert_true(sms[i] < device.sm.count);
+    set[sms[i]] = true;
+  }
+}
+
+static unsigned count(const bool set[256]) {
+  unsigned n = 0;
+  for (int i = 0; i < 256; i++) n += set[i];
+  return n;
+}
+
+static void documented_errors(void **state) {
+  (void)state;
+  resource r, groups[4], rest;
+  unsigned n = 1;
+  descriptor d;
+  CUgreenCtx green;
+  CUcontext context;
+  CUstream stream;
+  CUevent event;
+  unsigned long long id;
+  check(cuDeviceGetDevResource(1, &r, SM), CUDA_ERROR_INVALID_DEVICE);
+  check(cuDeviceGetDevResource(0, &r, 0), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+  invalid(cuDeviceGetDevResource(0, NULL, SM));
+  check(cuCtxGetDevResource(NULL, &r, SM), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuGreenCtxGetDevResource(NULL, &r, SM), CUDA_ERROR_INVALID_CONTEXT);
+  invalid(cuDevSmResourceSplitByCount(groups, NULL, &device, NULL, 0, 2));
+  invalid(cuDevSmResourceSplitByCount(groups, &n, NULL, NULL, 0, 2));
+  invalid(cuDevSmResourceSplitByCount(groups, &n, &device, NULL, 4, 2));
+  invalid(cuDevSmResourceSplitByCount(groups, &n, &device, NULL, 0, device.sm.count + 1));
+  n = 0;
+  invalid(cuDevSmResourceSplitByCount(groups, &n, &device, NULL, 0, 2));
+  r = device;
+  r.type = 0;
+  n = 1;
+  check(cuDevSmResourceSplitByCount(groups, &n, &r, NULL, 0, 2), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+  r = device;
+  r.sm.count--; /* "an output parameter only, do not write to this field" */
+  invalid(cuDevSmResourceSplitByCount(groups, &n, &r, NULL, 0, 2));
+  memset(&r, 0, sizeof r);
+  r.type = SM;
+  r.sm.count = 4;
+  invalid(cuDevSmResourceSplitByCount(groups, &n, &r, NULL, 0, 2));
+  split(groups, 2, device.sm.least, &rest);
+  n = 1;
+  check(cuDevSmResourceSplitByCount(&r, &n, &groups[0], NULL, 0, 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* no green context's yet */
+  invalid(cuDevResourceGenerateDesc(NULL, groups, 1));
+  invalid(cuDevResourceGenerateDesc(&d, NULL, 1));
+  invalid(cuDevResourceGenerateDesc(&d, groups, 0));
+  split(&groups[2], 2, device.sm.least, &r);
+  check(cuDevResourceGenerateDesc(&d, &groups[1], 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* of two splits */
+  groups[3] = groups[2];
+  check(cuDevResourceGenerateDesc(&d, &groups[2], 2), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION); /* twice the same */
+  groups[3].type = 0;
+  check(cuDevResourceGenerateDesc(&d, &groups[3], 1), CUDA_ERROR_INVALID_RESOURCE_TYPE);
+  succeed(cuDevResourceGenerateDesc(&d, groups, 2));
+  invalid(cuGreenCtxCreate(&green, d, 0, 0));
+  invalid(cuGreenCtxCreate(NULL, d, 0, DEFAULT_STREAM));
+  invalid(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM));
+  invalid(cuGreenCtxCreate(&green, (descriptor)&n, 0, DEFAULT_STREAM));
+  check(cuGreenCtxCreate(&green, d, 1, DEFAULT_STREAM), CUDA_ERROR_INVALID_DEVICE);
+  succeed(cuGreenCtxCreate(&green, d, 0, DEFAULT_STREAM));
+  invalid(cuGreenCtxStreamCreate(&stream, green, 0, 0));
+  invalid(cuGreenCtxStreamCreate(NULL, green, NON_BLOCKING, 0));
+  check(cuGreenCtxStreamCreate(&stream, NULL, NON_BLOCKING, 0), CUDA_ERROR_INVALID_CONTEXT);
+  invalid(cuCtxFromGreenCtx(NULL, green));
+  check(cuCtxFromGreenCtx(&context, NULL), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuGreenCtxGetId(NULL, &id), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuGreenCtxGetId(green, &id));
+  check(cuGreenCtxRecordEvent(green, NULL), CUDA_ERROR_INVALID_HANDLE);
+  check(cuGreenCtxWaitEvent(green, NULL), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuCtxFromGreenCtx(&context, green));
+  check(cuCtxDestroy_v2(context), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuEventCreate(&event, 0));
+  stream = stream_in(green);
+  succeed(cuGreenCtxDestroy(green));
+  check(cuGreenCtxDestroy(green), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuGreenCtxDestroy(NULL), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuGreenCtxRecordEvent(green, event), CUDA_ERROR_INVALID_CONTEXT);
+  check(cuStreamSynchronize(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuStreamDestroy_v2(stream), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, (void *[]){&n}, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuCtxSetCurrent(context), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuEventDestroy_v2(event));
+}
+
+static void groups_are_rounded_up(void **state) {
+  (void)state;
+  resource groups[256], rest, again;
+  unsigned n = 256, least = device.sm.least, step = device.sm.alignment;
+  assert_int_equal(least, GREEN_LEAST);
+  assert_int_equal(step, GREEN_STEP);
+  assert_int_equal(device.sm.count, GREEN_SMS);
+  succeed(cuDevSmResourceSplitByCount(NULL, &n, &device, NULL, 0, 0)); /* a question */
+  assert_int_equal(n, GREEN_SMS / least);
+  n = 256;
+  succeed(cuDevSmResourceSplitByCount(groups, &n, &device, &rest, 0, 1));
+  assert_int_equal(n, GREEN_SMS / least);
+  for (unsigned i = 0; i < n; i++) assert_int_equal(groups[i].sm.count, least);
+  assert_int_equal(rest.type, GREEN_SMS % least ? SM : 0);
+  if (rest.type) assert_int_equal(rest.sm.count, GREEN_SMS % least);
+  n = 1;
+  succeed(cuDevSmResourceSplitByCount(groups, &n, &device, &rest, 0, least + 1));
+  assert_int_equal(n, 1);
+  assert_int_equal(groups[0].sm.count, least + step);
+  assert_int_equal(rest.sm.count, GREEN_SMS - least - step);
+  n = 256;
+  succeed(cuDevSmResourceSplitByCount(groups, &n, &device, NULL, 1, 1)); /* without co-scheduling */
+  assert_int_equal(n, GREEN_SMS / 2);
+  assert_int_equal(groups[n - 1].sm.count, 2);
+  /* what a green context has may be split further */
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  succeed(cuGreenCtxGetDevResource(green, &again, SM));
+  assert_int_equal(again.sm.count, groups[0].sm.count);
+  n = 1;
+  succeed(cuDevSmResourceSplitByCount(groups, &n, &again, &rest, 0, least));
+  assert_int_equal(rest.sm.count, again.sm.count - least);
+  succeed(cuGreenCtxDestroy(green));
+}
+
+static void blocks_are_on_its_sms(void **state) {
+  (void)state;
+  resource groups[2], rest;
+  bool all[256], a[256], b[256], c[256];
+  split(groups, 2, GREEN_SMS / 4, &rest);
+  CUgreenCtx first = green_of(&groups[0], 1), second = green_of(&groups[1], 1), others = green_of(&rest, 1);
+  CUstream streams[] = {stream_in(first), stream_in(second), stream_in(others)};
+  seen(NULL, all);
+  seen(streams[0], a), seen(streams[1], b), seen(streams[2], c);
+  assert_int_equal(count(all), GREEN_SMS);
+  assert_int_equal(count(a), groups[0].sm.count);
+  assert_int_equal(count(b), groups[1].sm.count);
+  assert_int_equal(count(c), rest.sm.count);
+  for (int i = 0; i < 256; i++) assert_int_equal(a[i] + b[i] + c[i], all[i]); /* disjoint, and together everything */
+  for (int i = 0; i < 3; i++) succeed(cuStreamDestroy_v2(streams[i]));
+  succeed(cuGreenCtxDestroy(first));
+  succeed(cuGreenCtxDestroy(second));
+  CUgreenCtx both = green_of(groups, 2); /* two resources of one split */
+  CUstream stream = stream_in(both);
+  seen(stream, c);
+  for (int i = 0; i < 256; i++) assert_int_equal(a[i] || b[i], c[i]);
+  succeed(cuGreenCtxDestroy(both));
+  succeed(cuGreenCtxDestroy(others));
+}
+
+static void the_current_one_has_the_null_stream(void **state) {
+  (void)state;
+  resource groups[1], rest, mine;
+  bool a[256], b[256];
+  CUcontext context, found, regular;
+  CUgreenCtx of;
+  CUstream made, own;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  own = stream_in(green);
+  seen(own, a);
+  succeed(cuCtxFromGreenCtx(&context, green));
+  succeed(cuCtxPushCurrent_v2(context));
+  succeed(cuCtxGetCurrent(&found));
+  assert_ptr_equal(found, context);
+  succeed(cuCtxGetDevResource(context, &mine, SM));
+  assert_int_equal(mine.sm.count, groups[0].sm.count);
+  seen(NULL, b);
+  assert_memory_equal(a, b, sizeof a);
+  succeed(cuStreamCreate(&made, 0)); /* in what is current */
+  seen(made, b);
+  assert_memory_equal(a, b, sizeof a);
+  succeed(cuStreamGetGreenCtx(made, &of));
+  assert_ptr_equal(of, green);
+  succeed(cuStreamGetGreenCtx(NULL, &of));
+  assert_ptr_equal(of, green);
+  check(cuStreamGetCtx_v2(cudaStreamPerThread, &regular, &of), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuCtxPopCurrent_v2(&found));
+  assert_ptr_equal(found, context);
+  succeed(cuStreamGetCtx(own, &found));
+  assert_ptr_equal(found, context);
+  succeed(cuStreamGetCtx_v2(own, &regular, &of));
+  assert_ptr_equal(regular, primary);
+  assert_ptr_equal(of, green);
+  succeed(cuStreamGetGreenCtx(NULL, &of));
+  assert_null(of);
+  seen(NULL, b);
+  assert_int_equal(count(b), GREEN_SMS);
+  succeed(cuCtxSetCurrent(context));
+  succeed(cuGreenCtxDestroy(green)); /* while it is current */
+  check(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  succeed(cuCtxSetCurrent(primary));
+  succeed(cuCtxSynchronize());
+}
+
+/* A cooperative grid must fit its SMs. */
+static void cooperative_grids_are_bounded(void **state) {
+  (void)state;
+  resource groups[1], rest;
+  uint32_t rounds = 1;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  CUstream stream = stream_in(green);
+  void *arguments[] = {&rounds};
+  CUresult fits = CUDA_SUCCESS;
+  unsigned blocks = 0;
+  while (!fits && blocks < 64) fits = cuLaunchCooperativeKernel(spin, ++blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, stream, arguments);
+  assert_int_equal(fits, 720); /* CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE */
+  assert_true(blocks > 1);
+  if (blocks * groups[0].sm.count <= (blocks - 1) * GREEN_SMS) succeed(cuLaunchCooperativeKernel(spin, blocks * groups[0].sm.count, 1, 1, 1024, 1, 1, 0, NULL, arguments));
+  succeed(cuGreenCtxDestroy(green));
+}
+
+/* ---- time ---- */
+
+static void run(CUstream stream) {
+  uint32_t rounds = 2000;
+  succeed(cuLaunchKernel(spin, GREEN_SMS * 8, 1, 1, 256, 1, 1, 0, stream, (void *[]){&rounds}, NULL));
+}
+
+/* From the host's first launch to the end of all, in microseconds of virtual time. */
+static double took(const CUstream *streams, int count) {
+  uint64_t begin, end;
+  succeed(cuCtxSynchronize());
+  assert_int_equal(engine_host_time(&begin), cudaSuccess);
+  for (int i = 0; i < count; i++) run(streams[i]);
+  succeed(cuCtxSynchronize());
+  assert_int_equal(engine_host_time(&end), cudaSuccess);
+  return (double)(end - begin) * 1e-6;
+}
+
+static double since(CUevent begin, CUevent end) {
+  float milliseconds;
+  succeed(cuEventElapsedTime(&milliseconds, begin, end));
+  return milliseconds * 1e3;
+}
+
+static void events_are_of_all_its_streams(void **state) {
+  (void)state;
+  resource groups[1], rest;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1), other = green_of(&rest, 1);
+  CUstream a = stream_in(green), b = stream_in(green), away = stream_in(other);
+  CUevent begin, idle, all, waited, later;
+  CUevent *events[] = {&begin, &idle, &all, &waited, &later};
+  for (int i = 0; i < 5; i++) succeed(cuEventCreate(events[i], 0));
+  succeed(cuCtxSynchronize());
+  succeed(cuEventRecord(begin, away));
+  run(b);
+  succeed(cuEventRecord(idle, a));
+  succeed(cuGreenCtxRecordEvent(green, all));
+  succeed(cuGreenCtxWaitEvent(other, all));
+  succeed(cuEventRecord(waited, away));                /* a stream that was there */
+  succeed(cuEventRecord(later, stream_in(other)));     /* and one that was not */
+  succeed(cuCtxSynchronize());
+  double kernel = took(&b, 1);
+  assert_true(since(begin, idle) < 0.1 * kernel);
+  assert_true(since(begin, all) > 0.8 * kernel);
+  assert_true(since(all, waited) >= 0 && since(all, later) >= 0);
+  succeed(cuGreenCtxDestroy(green));
+  succeed(cuGreenCtxDestroy(other));
+  for (int i = 0; i < 5; i++) succeed(cuEventDestroy_v2(*events[i]));
+}
+
+static void a_reset_destroys_them(void **state) {
+  (void)state;
+  resource groups[1], rest, again;
+  CUcontext context;
+  split(groups, 1, GREEN_SMS / 2, &rest);
+  CUgreenCtx green = green_of(groups, 1);
+  succeed(cuCtxFromGreenCtx(&context, green));
+  succeed(cuCtxPushCurrent_v2(context));
+  succeed(cuDevicePrimaryCtxReset_v2(0));
+  check(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check(cuGreenCtxGetDevResource(green, &again, SM), CUDA_ERROR_INVALID_CONTEXT);
+  succeed(cuCtxPopCurrent_v2(NULL));
+  succeed(cuCtxSynchronize());
+  load();
+}
+
+static int run_green_cases(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(documented_errors),
+      cmocka_unit_test(groups_are_rounded_up),
+      cmocka_unit_test(blocks_are_on_its_sms),
+      cmocka_unit_test(the_current_one_has_the_null_stream),
+      cmocka_unit_test(cooperative_grids_are_bounded),
+      cmocka_unit_test(events_are_of_all_its_streams),
+      cmocka_unit_test(a_reset_destroys_them),
+  };
+  setup();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
