@@ -44,7 +44,7 @@ static char *make_folder(const char *name) {
   const char *base = getenv("TMPDIR");
   struct stat info;
   ff_text path = {0};
-  ff_text_add(&path, "%s/farfault-sweep-%s", base && *base == '/' ? base : "/tmp", name);
+  ff_text_add(&path, "%s/farfault-%s", base && *base == '/' ? base : "/tmp", name);
   if (lstat(path.chars, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid()) remove_all(path.chars);
   if (mkdir(path.chars, 0700) == 0) return path.chars;
   free(path.chars);

@@ -65,7 +65,7 @@ char *sweep_folder_name(const char *database, int rank) {
   sweep_hash_text(&hash, real ? real : folder);
   sweep_hash_text(&hash, strrchr(database, '/') ? strrchr(database, '/') + 1 : database);
   sweep_hash_end(&hash, digits);
-  ff_text_add(&name, "%.16s-%d", digits, rank);
+  ff_text_add(&name, "sweep-%.16s-%d", digits, rank);
   free(folder);
   free(real);
   return name.chars;

@@ -27,12 +27,16 @@ static double position(const axis *a, double value) {
 
 static bool drawable(const axis *a, double value) { return isfinite(value) && (!a->logarithmic || value > 0); }
 
+/* What is drawn of a bar: its value, a published one, its whisker. */
+static double value_of(const bars_panel *p, uint32_t at, int which) {
+  return which == 0 ? p->ours[at] : which == 1 ? p->paper[at] : which == 2 && p->low ? p->low[at] : which == 3 && p->high ? p->high[at] : NAN;
+}
+
 static axis choose_axis(const bars_panel *p, double top) {
   axis a = {.logarithmic = p->logarithmic, .top = top};
   double low = isnan(p->line) ? INFINITY : p->line, high = isnan(p->line) ? -INFINITY : p->line;
-  for (uint32_t i = 0; i < 2 * p->group_count * p->series_count; i++) {
-    uint32_t at = i / 2;
-    double value = i % 2 ? p->paper[at] : p->ours[at];
+  for (uint32_t i = 0; i < 4 * p->group_count * p->series_count; i++) {
+    double value = value_of(p, i / 4, (int)(i % 4));
     if (!drawable(&a, value)) continue;
     low = fmin(low, value);
     high = fmax(high, value);
@@ -86,11 +90,19 @@ static void add_bar(const axis *a, double ours, double paper, const char *colour
               x + width + 2, y, paper);
 }
 
+static void add_whisker(const axis *a, double low, double high, double x, double width, ff_text *out) {
+  if (!drawable(a, low) || !drawable(a, high)) return;
+  double top = position(a, high), bottom = position(a, low), middle = x + width / 2, half = fmin(width / 4, 8);
+  ff_text_add(out, "<path fill=\"none\" stroke=\"#222\" stroke-width=\"1.5\" d=\"M%.1f %.1fH%.1fM%.1f %.1fV%.1fM%.1f %.1fH%.1f\"><title>%.3g to %.3g</title></path>\n",
+              middle - half, top, middle + half, middle, top, bottom, middle - half, bottom, middle + half, low, high);
+}
+
 static void add_group(const bars_panel *p, const axis *a, uint32_t group, double x, double width, ff_text *out) {
   double bar = width * 0.8 / p->series_count;
   for (uint32_t i = 0; i < p->series_count; i++) {
     uint32_t at = group * p->series_count + i;
     add_bar(a, p->ours[at], p->paper[at], svg_colours[i % BARS_SERIES], x + width * 0.1 + bar * i, bar * 0.92, out);
+    if (p->low && p->high) add_whisker(a, p->low[at], p->high[at], x + width * 0.1 + bar * i, bar * 0.92, out);
   }
   svg_text_turned(out, x + width / 2 + 4, a->top + PLOT + 16, -30, "text-anchor=\"end\" font-size=\"12\"", p->groups[group]);
 }
@@ -112,6 +124,7 @@ static double add_legend(const bars_panel *p, double y, ff_text *out) {
   svg_legend l = {LEFT, y, LEFT, WIDTH - RIGHT};
   for (uint32_t i = 0; i < p->series_count; i++) svg_legend_box(&l, svg_colours[i % BARS_SERIES], p->series[i], out);
   if (has_paper(p)) svg_legend_line(&l, "stroke=\"#000\" stroke-width=\"3\"", "the paper's value", out);
+  if (p->low && p->whisker_label) svg_legend_line(&l, "stroke=\"#222\" stroke-width=\"1.5\"", p->whisker_label, out);
   if (!isnan(p->line) && p->line_label) svg_legend_line(&l, "stroke=\"#444\" stroke-dasharray=\"6 4\"", p->line_label, out);
   return l.y;
 }
@@ -127,10 +140,14 @@ static double add_panel(const bars_panel *p, double y, ff_text *out) {
   return a.top + PLOT + NAMES + 12;
 }
 
+double bars_add(const bars_panel *panels, uint32_t count, double y, ff_text *out) {
+  for (uint32_t i = 0; i < count; i++) y = add_panel(&panels[i], y, out);
+  return y;
+}
+
 void bars_write(const char *title, const char *below, const bars_panel *panels, uint32_t count, ff_text *out) {
   ff_text body = {0};
-  double y = 34;
-  for (uint32_t i = 0; i < count; i++) y = add_panel(&panels[i], y, &body);
+  double y = bars_add(panels, count, 34, &body);
   svg_begin(WIDTH, y + 26, title, out);
   if (body.length) ff_text_add_bytes(out, body.chars, body.length);
   svg_text(out, LEFT, y + 10, "font-size=\"12\" fill=\"#444\"", below);

@@ -22,9 +22,14 @@ typedef struct bars_panel {   /* pointers are the caller's */
   bool logarithmic;
   double line;                /* a dashed line across, NAN: none */
   const char *line_label;
+  double *low, *high;         /* as ours: a whisker from one to the other; NULL: none */
+  const char *whisker_label;
 } bars_panel;
 
 /* The whole picture: `title`, the panels below each other, `below` as a last line. */
 void bars_write(const char *title, const char *below, const bars_panel *panels, uint32_t count, ff_text *out);
+
+/* The panels alone, from `y` on, for a picture of 1100 pixels that has more than these; returns where they end. */
+double bars_add(const bars_panel *panels, uint32_t count, double y, ff_text *out);
 
 #endif

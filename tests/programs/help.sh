@@ -7,7 +7,7 @@ expect_status 0
 expect_no_err
 expect_out "Example:"
 commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
-for command in run record sim trace import report reproduce list disasm; do expect grep -qw "$command" <<<"$commands"; done
+for command in run record sim share trace import report reproduce list disasm; do expect grep -qw "$command" <<<"$commands"; done
 for command in $commands; do
   for way in "$command --help" "$command -h" "$command -?" "help $command"; do
     # shellcheck disable=SC2086 # two words
@@ -19,7 +19,7 @@ for command in $commands; do
   done
 done
 # Every option that the help names is in the manual, and the other way round.
-for command in run record sim trace import report sweep results reproduce bench calibrate list; do
+for command in run record sim share trace import report sweep results reproduce bench calibrate list; do
   run "$farfault" $command --help
   for option in $(grep -oE -- '--[a-z][a-z-]+' out | sort -u); do
     case $option in --help | --usage | --version | --verbose | --output) continue ;; esac
