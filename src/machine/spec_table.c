@@ -163,7 +163,7 @@ ff_status machine_spec_hash(const machine_spec *spec, hash_spec *hash, ff_error 
   ff_status status = find_kind(spec, &kind, error);
   if (status) return status;
   *hash = (hash_spec){.kind = kind, .modules = masks_of(&spec->module_masks), .banks = masks_of(&spec->bank_masks), .sets = masks_of(&spec->set_masks),
-                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256, .polynomial = spec->polynomial ? spec->polynomial : 0x1002d,
+                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256, .polynomial = spec->polynomial,
                       .module_count = (uint32_t)spec->l2_slices, .bank_count = (uint32_t)spec->banks,
                       .set_count = (uint32_t)(spec->l2_bytes / spec->l2_slices / (spec->l2_ways * 128)), .row_bytes = spec->row_bytes};
   return FF_OK;

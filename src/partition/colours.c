@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "partition/gf2.h"
 
-enum { MODULES_MAX = 1 << 16, COLOUR_BITS = 6, LINE_BITS = 7, PAGE_BITS = 30, SAMPLED_PAGES = 1 << 17, SAMPLED_PIECES = 1 << 24, ADDRESS_BITS = 37 };
+enum { COLOUR_BITS = 6, LINE_BITS = 7, PAGE_BITS = 30, SAMPLED_PAGES = 1 << 17, SAMPLED_PIECES = 1 << 24, ADDRESS_BITS = 37 };
 
 struct colours {
   const address_hash *hash; /* NULL: one module */
@@ -139,7 +139,6 @@ ff_status colours_create(const address_hash *hash, uint64_t page_bytes, colours 
   if (page_bytes < UINT64_C(1) << LINE_BITS || page_bytes > UINT64_C(1) << PAGE_BITS || (page_bytes & (page_bytes - 1)))
     return ff_fail(error, FF_INVALID, "pages of %llu bytes: must be a power of two, 128 bytes to 1 GiB", (unsigned long long)page_bytes);
   uint32_t modules = hash ? hash_spec_of(hash)->module_count : 1;
-  if (modules > MODULES_MAX) return ff_fail(error, FF_LIMIT, "%u memory modules: colours are known for at most %d", modules, MODULES_MAX);
   colours *c = ff_alloc(sizeof *c);
   *c = (colours){.hash = hash, .page_bytes = page_bytes, .count = 1, .modules = modules, .of_module = ff_alloc(modules * sizeof *c->of_module)};
   if (hash && hash_spec_of(hash)->kind == HASH_XOR) find_cosets(c);

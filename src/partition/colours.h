@@ -22,7 +22,7 @@ enum { COLOURS_MAX = 64 }; /* a set of colours is a uint64_t: bit c is colour c 
 typedef struct colours colours;
 
 /* Of pages of `page_bytes` (a power of two, 128 bytes to 1 GiB), aligned to their size. hash NULL: one colour, one module. The hash must outlive it; the caller
- * frees it with colours_free. FF_INVALID: no such page; FF_LIMIT: more than 65536 modules. */
+ * frees it with colours_free. FF_INVALID: no such page. */
 ff_status colours_create(const address_hash *hash, uint64_t page_bytes, colours **out, ff_error *error);
 void colours_free(colours *c);
 

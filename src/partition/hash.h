@@ -5,7 +5,8 @@
  *   interleave  pieces of piece_bytes go round the modules (no group `hash` in the machine file)
  *   xor         each bit of the module, bank and set number is the parity of the address under a mask
  *   modulo      the piece's number modulo the count of modules, which need not be a power of two
- *   polynomial  the piece's number modulo a polynomial over GF(2), scaled to the count of modules (Rau 1991)
+ *   polynomial  the piece's number modulo a polynomial over GF(2) (Rau 1991), read backwards as a fraction of the count of modules; its degree should be
+ *               log2 of the modules where that is whole, else about four more: strides below 2^degree pieces look at few of its bits
  *
  * What always holds: module < modules, bank < banks, set < sets; two addresses of one module that are in one bank and have one row are in one row of
  * that bank's DRAM. */
@@ -17,7 +18,7 @@
 
 #include "base/status.h"
 
-enum { HASH_MASKS = 16 };
+enum { HASH_MASKS = 16, HASH_COUNT = 1 << 16 /* modules, banks: at most */ };
 
 typedef enum hash_kind { HASH_INTERLEAVE, HASH_XOR, HASH_MODULO, HASH_POLYNOMIAL } hash_kind;
 
@@ -26,7 +27,7 @@ typedef struct hash_masks { uint64_t masks[HASH_MASKS]; uint32_t count; } hash_m
 typedef struct hash_spec {         /* as a machine file gives it */
   hash_kind kind;
   hash_masks modules, banks, sets; /* xor: of all modules together, so that what gives the module is in the span of the other two */
-  uint64_t piece_bytes, polynomial; /* the other kinds */
+  uint64_t piece_bytes, polynomial; /* the other kinds; polynomial 0: one that suits the count of modules is chosen, and hash_spec_of has it */
   uint32_t module_count, bank_count, set_count; /* banks of a module's channel, sets of its slice */
   uint64_t row_bytes;
 } hash_spec;
