@@ -1,10 +1,11 @@
 # libfarfault (include/farfault/farfault.h) for other programs: shared and static, farfault.pc, and the CMake package `farfault` with the targets
 # farfault::farfault and farfault::static. Both have no symbols but those that the header declares: the static one is linked into one object
-# whose other symbols become local. Their objects are those of ff_runtime, ff_ptx and ff_base, but for what reads YAML.
+# whose other symbols become local. Their objects are those of ff_runtime, ff_ptx and ff_base, but for what reads YAML,
+# and the client's of ff_broker.
 # `cmake --install BUILD --component library` installs it, without the virtual GPU.
 include(CMakePackageConfigHelpers)
 set(library_version 1) # raised with FF_VERSION
-set(library_objects $<TARGET_OBJECTS:ff_runtime> $<TARGET_OBJECTS:ff_ptx> $<FILTER:$<TARGET_OBJECTS:ff_base>,EXCLUDE,/yaml>)
+set(library_objects $<TARGET_OBJECTS:ff_runtime> "$<FILTER:$<TARGET_OBJECTS:ff_broker>,EXCLUDE,/(server|state|list)[.]c>" $<TARGET_OBJECTS:ff_ptx> $<FILTER:$<TARGET_OBJECTS:ff_base>,EXCLUDE,/yaml>)
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(libfarfault SHARED ${library_objects})
@@ -22,7 +23,7 @@ add_custom_command(
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${library_object}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${library_static}
   COMMAND ${CMAKE_AR} qcs ${library_static} ${library_object}
-  DEPENDS ff_runtime ff_ptx ff_base ${library_objects}
+  DEPENDS ff_runtime ff_broker ff_ptx ff_base ${library_objects}
   COMMENT "Linking static library libfarfault.a" VERBATIM COMMAND_EXPAND_LISTS)
 add_custom_target(libfarfault-static ALL DEPENDS ${library_static})
 

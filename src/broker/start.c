@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon is a small program of its own, farfault-broker, not a fork of who asks first: a fork of a program with a GPU would keep its memory, its
+ * mappings of the driver and the locks of its other threads. It lies beside the virtual GPU's libraries:
+ *
+ *   $FARFAULT_BROKER; lib/farfault beside this library or beside the program; of the farfault that the shell would start; of the installation
+ *
+ * It is started by posix_spawn: no handler of the caller's runs, no signal of his is lost, nothing of his is inherited but the environment
+ * (without LD_*, which puts other libraries in front). */
+#define _GNU_SOURCE /* dladdr, posix_spawn_file_actions_addclosefrom_np, secure_getenv */
+#include "broker/start.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { START_PATIENCE_MS = 10000, ABOVE_OURS = 10 };
+
+extern char **environ;
+
+/* ---- where it is ---- */
+
+static bool file_beside(const char *module, const char *below, char *path, size_t room) {
+  char real[PATH_MAX];
+  if (!module || !realpath(module, real)) return false;
+  *strrchr(real, '/') = '\0';
+  int length = snprintf(path, room, "%s/%s", real, below);
+  return length > 0 && (size_t)length < room && access(path, X_OK) == 0;
+}
+
+static bool on_path(char *path, size_t room) {
+  const char *folders = secure_getenv("PATH");
+  bool found = false;
+  char *list = ff_strdup(folders ? folders : ""), *rest = NULL;
+  for (char *folder = strtok_r(list, ":", &rest); folder && !found; folder = strtok_r(NULL, ":", &rest)) {
+    char program[PATH_MAX];
+    int length = snprintf(program, sizeof program, "%s/farfault", folder);
+    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0) found = file_beside(program, "../lib/farfault/farfault-broker", path, room);
+  }
+  free(list);
+  return found;
+}
+
+static bool find_daemon(char *path, size_t room) {
+  static const char *const below[] = {"farfault/farfault-broker", "../lib/farfault/farfault-broker", "farfault-broker"};
+  const char *told = secure_getenv("FARFAULT_BROKER");
+  Dl_info info;
+  const char *modules[] = {dladdr((void *)find_daemon, &info) ? info.dli_fname : NULL, "/proc/self/exe"};
+  int length;
+  if (told && *told) {
+    length = snprintf(path, room, "%s", told);
+    return length > 0 && (size_t)length < room;
+  }
+  for (size_t m = 0; m < 2; m++)
+    for (size_t b = 0; b < sizeof below / sizeof *below; b++)
+      if (file_beside(modules[m], below[b], path, room)) return true;
+  if (on_path(path, room)) return true;
+#ifdef FARFAULT_LIBRARY_FOLDER
+  length = snprintf(path, room, "%s/farfault-broker", FARFAULT_LIBRARY_FOLDER);
+  if (length > 0 && (size_t)length < room && access(path, X_OK) == 0) return true;
+#endif
+  return false;
+}
+
+/* ---- how it is started ---- */
+
+/* The environment without LD_*; the strings are the caller's. */
+static char **clean_environment(void) {
+  size_t count = 0, kept = 0;
+  while (environ && environ[count]) count++;
+  char **clean = ff_alloc((count + 1) * sizeof *clean);
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(environ[i], "LD_", 3)) clean[kept++] = environ[i];
+  return clean;
+}
+
+/* What the daemon finds in its place: /dev/null (or a file for what it has to say) for 0 to 2, the pipe and the folder, and nothing else. */
+static int set_files(posix_spawn_file_actions_t *files, int status, int folder) {
+  const char *log = secure_getenv("FARFAULT_BROKER_LOG");
+  int result = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDWR, 0);
+  if (!result) result = posix_spawn_file_actions_adddup2(files, 0, 1);
+  if (!result && log && *log) result = posix_spawn_file_actions_addopen(files, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  else if (!result) result = posix_spawn_file_actions_adddup2(files, 0, 2);
+  if (!result) result = posix_spawn_file_actions_adddup2(files, status, BROKER_FD_STATUS);
+  if (!result) result = posix_spawn_file_actions_adddup2(files, folder, BROKER_FD_FOLDER);
+  if (!result) result = posix_spawn_file_actions_addclosefrom_np(files, BROKER_FD_FOLDER + 1);
+  return result;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes) {
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  int result = posix_spawnattr_setsigmask(attributes, &none);
+  if (!result) result = posix_spawnattr_setsigdefault(attributes, &all);
+  if (!result) result = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  return result;
+}
+
+/* 0, or an errno. */
+static int spawn(const char *path, const char *gpu, int status, int folder, pid_t *pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  char *arguments[] = {(char *)"farfault-broker", (char *)gpu, NULL};
+  int result = posix_spawn_file_actions_init(&files);
+  if (result) return result;
+  result = posix_spawnattr_init(&attributes);
+  if (!result) {
+    char **environment = clean_environment();
+    result = set_files(&files, status, folder);
+    if (!result) result = set_attributes(&attributes);
+    if (!result) result = posix_spawn(pid, path, &files, &attributes, arguments, environment);
+    free(environment);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_destroy(&files);
+  return result;
+}
+
+/* What it says until it closes the pipe; "" if it says nothing in time. */
+static void read_status(int fd, char *said, size_t room) {
+  size_t length = 0;
+  while (length < room - 1) {
+    struct pollfd poll_one = {.fd = fd, .events = POLLIN};
+    int ready = poll(&poll_one, 1, START_PATIENCE_MS);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
+    ssize_t got = read(fd, said + length, room - 1 - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    length += (size_t)got;
+  }
+  said[length] = '\0';
+}
+
+/* The pipe's ends and the folder above the numbers that the daemon wants them at. */
+static ff_status start_at(const char *path, const broker_place *place, const char *gpu, int ends[2], ff_error *error) {
+  char said[1024];
+  pid_t pid = -1;
+  int folder = fcntl(place->folder, F_DUPFD_CLOEXEC, ABOVE_OURS), status = fcntl(ends[1], F_DUPFD_CLOEXEC, ABOVE_OURS);
+  int result = folder < 0 || status < 0 ? errno : spawn(path, gpu, status, folder, &pid);
+  if (folder >= 0) close(folder);
+  if (status >= 0) close(status);
+  close(ends[1]);
+  ends[1] = -1;
+  if (result) return ff_fail(error, FF_IO, "%s: cannot be started: %s", path, strerror(result));
+  read_status(ends[0], said, sizeof said);
+  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue; /* the first of its two processes; who ignores SIGCHLD has none to wait for */
+  if (!strcmp(said, START_READY) || !strcmp(said, START_BUSY)) return FF_OK;
+  return ff_fail(error, FF_IO, "%s: %s", path, said[0] ? said : "it did not come up");
+}
+
+ff_status start_daemon(const broker_place *place, const char *gpu, ff_error *error) {
+  char path[PATH_MAX];
+  int ends[2];
+  if (!find_daemon(path, sizeof path))
+    return ff_fail(error, FF_NOT_FOUND, "farfault-broker is neither beside libfarfault (lib/farfault of an installation), nor beside the program, nor is there a "
+                   "farfault on PATH; FARFAULT_BROKER=PATH names it");
+  if (pipe2(ends, O_CLOEXEC)) return ff_fail(error, FF_IO, "no pipe can be made: %s", strerror(errno));
+  ff_status status = start_at(path, place, gpu, ends, error);
+  close(ends[0]);
+  if (ends[1] >= 0) close(ends[1]);
+  return status;
+}
