@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks onto SMs. Kernels queue in the order in which their streams let them begin; the first one's blocks start in
  * order, round robin over the SMs with room, and only when all of them have started do the next kernel's (that is how
- * kernels of different streams overlap: in what the first leaves free).
+ * kernels of different streams overlap: in what the first leaves free). A kernel that is bound to some SMs (a green
+ * context's) leaves the others to those behind it: of each SM the first kernel in the queue that may run there has it.
  *
  *     a block fits if   threads + its <= max_threads,  blocks + 1 <= max_blocks,
  *                       registers + its <= registers,  shared + its <= shared_bytes   - or the SM is empty
@@ -144,30 +145,49 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   }
 }
 
-/* Starts blocks of the first kernels until nothing fits. */
-static void dispatch(sim *s, ps time) {
-  while (s->queue_first) {
-    kernel *k = s->queue_first;
-    uint32_t full = 0;
-    while (k->next_block < k->blocks && full < s->spec->sm_count) {
-      sm *m = &s->sms[s->next_sm];
-      s->next_sm = s->next_sm + 1 < s->spec->sm_count ? s->next_sm + 1 : 0;
-      full++;
-      if (!block_fits(s, m, k)) continue;
-      block_start(s, m, k, time);
-      full = 0;
-    }
-    if (k->next_block < k->blocks) return;
-    s->queue_first = k->next;
-    if (!s->queue_first) s->queue_last = NULL;
-    k->next = s->running;
-    s->running = k;
+/* Whose turn the SM is; NULL: no kernel that waits may run there. */
+static kernel *first_for(const sim *s, const sm *m) {
+  kernel *k = s->queue_first;
+  while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
+  return k;
+}
+
+/* Starts blocks of one kernel until nothing fits. */
+static void start_blocks(sim *s, kernel *k, ps time) {
+  uint32_t full = 0;
+  bool first = k == s->queue_first;
+  while (k->next_block < k->blocks && full < s->spec->sm_count) {
+    sm *m = &s->sms[s->next_sm];
+    s->next_sm = s->next_sm + 1 < s->spec->sm_count ? s->next_sm + 1 : 0;
+    full++;
+    if (!block_fits(s, m, k) || (!first && first_for(s, m) != k)) continue;
+    block_start(s, m, k, time);
+    full = 0;
   }
 }
 
-/* One SM has room again. All others are full for the first kernel. */
+/* Starts blocks of the first kernels until nothing fits; of later ones on SMs that those in front may not have. */
+static void dispatch(sim *s, ps time) {
+  kernel *before = NULL;
+  for (kernel *k = s->queue_first, *next; k; k = next) {
+    next = k->next;
+    start_blocks(s, k, time);
+    if (k->next_block == k->blocks) {
+      if (before) before->next = next;
+      else s->queue_first = next;
+      if (!next) s->queue_last = before;
+      k->next = s->running;
+      s->running = k;
+    } else {
+      if (!k->sms) return;
+      before = k;
+    }
+  }
+}
+
+/* One SM has room again. All others are full for the kernels whose turn they are. */
 static void dispatch_to(sim *s, sm *m, ps time) {
-  kernel *k = s->queue_first;
+  kernel *k = first_for(s, m);
   if (!k) return;
   while (k->next_block < k->blocks && block_fits(s, m, k)) block_start(s, m, k, time);
   if (k->next_block == k->blocks) dispatch(s, time);
@@ -178,7 +198,7 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
   for (uint32_t refused = 0; refused < d->tenant_count;) {
     sim *s = d->tenants[d->turn].sim;
     d->turn = d->turn + 1 < d->tenant_count ? d->turn + 1 : 0;
-    kernel *k = s ? s->queue_first : NULL;
+    kernel *k = s ? first_for(s, m) : NULL;
     if (!k || k->next_block == k->blocks || !block_fits(s, m, k)) {
       refused++;
       continue;
@@ -269,7 +289,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   else s->queue_first = k;
   s->queue_last = k;
   if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
-  if (s->queue_first == k) dispatch(s, time);
+  if (s->queue_first == k || s->queue_first->sms) dispatch(s, time);
   fault_idle(s);
 }
 

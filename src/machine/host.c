@@ -268,7 +268,7 @@ void host_process(sim *s, const trace_op *op) {
     host_spend(s, s->t.api);
     if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, op->hint.device);
     break;
-  case TRACE_OP_STREAM_SMS: stream_find(s, op->stream)->sms = op->sms; break;
+  case TRACE_OP_STREAM_SMS: stream_bind(s, op->stream, &op->sms); break;
   case TRACE_OP_MODULE: break;
   case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
   case TRACE_OP_SET_ACCESS: mapping_process(s, op); break;

@@ -268,6 +268,7 @@ typedef struct node { /* an operation in a stream */
   FF_VEC(uint32_t) uses;        /* a launch's: allocations that it declares, until it is over */
   uint32_t use;                 /* how far they have been fetched while others ran: this one, up to use_at */
   uint64_t use_at;
+  const sm_set *sms;            /* a launch's; NULL: all */
   bool only_kernels;            /* nothing but launches was unfinished before it */
   bool waited;                  /* for what it declares */
 } node;
@@ -277,7 +278,7 @@ typedef struct stream {
   bool non_blocking, destroyed;
   uint32_t tail;                /* its last operation; 0: none ever */
   ps done_at;                   /* of all its finished operations the latest */
-  trace_sms sms;                /* of launches that are still to be made */
+  const sm_set *sms;            /* of launches that are still to be made; NULL: all */
 } stream;
 
 typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time; bool known; } event_record;
@@ -288,7 +289,7 @@ typedef struct freed_ahead { uint64_t bytes; ps at; } freed_ahead; /* `at`: it h
 
 typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
 
-enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096, SEGMENTS_AHEAD = 8 };
+enum { HOST_TIMES = 1 << 16, ALLOCATIONS_SHOWN = 4096, SEGMENTS_AHEAD = 8, SM_SETS = 256 };
 
 typedef struct hinted {         /* an allocation that is to be prefetched */
   uint64_t address, bytes;
@@ -415,7 +416,7 @@ struct sim {
   struct warp_list *blocked_warps; /* per SM */
   FF_VEC(block *) blocks;     /* all that were ever made, */
   block *free_blocks;         /* and those that are not running */
-  kernel *queue_first, *queue_last; /* kernels with blocks to start; only the first starts any */
+  kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;              /* all that have begun and not ended */
   uint32_t next_sm, running_count;
   ps running_since, running_until; /* of the kernels that run or ran last; until: where none runs */
@@ -424,6 +425,7 @@ struct sim {
   FF_VEC(node *) nodes;         /* [0] unused */
   FF_VEC(uint32_t) free_nodes;
   FF_VEC(stream) streams;
+  FF_VEC(sm_set *) sm_sets;     /* that streams are bound to, each once */
   uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
   FF_VEC(uint32_t) ahead;       /* segments: launches whose turn has not come, in order */
@@ -540,6 +542,7 @@ static inline uint64_t physical_address(sim *s, uint64_t address) {
 
 /* queue.c */
 stream *stream_find(sim *s, uint32_t number);
+void stream_bind(sim *s, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
 node *queue_add(sim *s, const trace_op *op, ps issued);  /* one reference is the caller's */
 void queue_release(sim *s, node *n);
 void node_ready(sim *s, node *n);

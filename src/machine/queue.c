@@ -12,6 +12,7 @@
  *
  * A node lives while something refers to it: its stream (as the tail), an event's record, the host, itself until done. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "machine/model.h"
 
@@ -20,6 +21,41 @@ stream *stream_find(sim *s, uint32_t number) {
     if (s->streams.items[i].number == number) return &s->streams.items[i];
   FF_PUSH(&s->streams, ((stream){.number = number}));
   return &s->streams.items[s->streams.count - 1];
+}
+
+/* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
+static sm_set possible_sms(const sim *s, const trace_sms *wanted) {
+  sm_set set = {0};
+  const tenant *own = s->d->shared && s->d->isolation >= SIM_ISOLATION_SM ? &s->d->tenants[s->tenant] : NULL;
+  for (uint32_t i = 0; i < TRACE_SMS_MAX && i < s->spec->sm_count; i++)
+    if (wanted->mask[i / 64] >> i % 64 & 1 && (!own || sm_set_has(&own->sms, i))) set.bits[i / 64] |= UINT64_C(1) << i % 64;
+  return set;
+}
+
+/* A tenant whose SMs are others than those that the program was recorded on has all of its own instead. */
+void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
+  static const sm_set nothing;
+  static const trace_sms all;
+  stream *own = stream_find(s, number);
+  sm_set set = possible_sms(s, wanted);
+  bool none = !memcmp(&set, &nothing, sizeof set);
+  own->sms = NULL;
+  if (!memcmp(wanted, &all, sizeof all) || (none && s->d->shared)) return;
+  if (none) {
+    sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name, (unsigned)s->spec->sm_count);
+    return;
+  }
+  for (size_t i = 0; i < s->sm_sets.count && !own->sms; i++)
+    if (!memcmp(s->sm_sets.items[i], &set, sizeof set)) own->sms = s->sm_sets.items[i];
+  if (own->sms) return;
+  if (s->sm_sets.count == SM_SETS) {
+    sim_fail(s, "streams are bound to more than %u different sets of SMs", (unsigned)SM_SETS);
+    return;
+  }
+  sm_set *kept = ff_alloc(sizeof *kept);
+  *kept = set;
+  FF_PUSH(&s->sm_sets, kept);
+  own->sms = kept;
 }
 
 /* ---- nodes ---- */
@@ -99,6 +135,7 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   node *n = node_make(s, op);
   n->ready = issued;
   stream *own = stream_find(s, op->stream);
+  n->sms = own->sms;
   wait_for_stream(s, n, own);
   for (size_t i = 0; i < s->streams.count; i++) {
     const stream *other = &s->streams.items[i];
@@ -167,7 +204,7 @@ static void launch_ready(sim *s, node *n, ps time) {
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
   n->kernel = k;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts on one machine beside a simulation: documented errors, sizes of groups, what %smid says, which stream is whose, events of all
- * its streams. */
+ * its streams, and time: half the SMs take twice as long, two halves side by side no longer than one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -330,6 +330,20 @@ static double took(const CUstream *streams, int count) {
   return (double)(end - begin) * 1e-6;
 }
 
+static void half_the_sms_take_twice_as_long(void **state) {
+  (void)state;
+  resource groups[2], rest;
+  split(groups, 1, (GREEN_SMS + 1) / 2, &rest);
+  CUgreenCtx first = green_of(&groups[0], 1), second = green_of(&rest, 1);
+  CUstream streams[] = {stream_in(first), stream_in(second), NULL};
+  double whole = took(&streams[2], 1), half = took(streams, 1), other = took(&streams[1], 1), both = took(streams, 2);
+  double expected = whole * GREEN_SMS / groups[0].sm.count, longer = half > other ? half : other;
+  if (half < 0.95 * expected || half > 1.05 * expected) fail_msg("whole %.1f us, half %.1f us, expected %.1f us", whole, half, expected);
+  if (both > 1.05 * longer) fail_msg("each half %.1f and %.1f us, side by side %.1f us", half, other, both);
+  succeed(cuGreenCtxDestroy(first));
+  succeed(cuGreenCtxDestroy(second));
+}
+
 static double since(CUevent begin, CUevent end) {
   float milliseconds;
   succeed(cuEventElapsedTime(&milliseconds, begin, end));
@@ -386,6 +400,7 @@ static int run_green_cases(void) {
       cmocka_unit_test(blocks_are_on_its_sms),
       cmocka_unit_test(the_current_one_has_the_null_stream),
       cmocka_unit_test(cooperative_grids_are_bounded),
+      cmocka_unit_test(half_the_sms_take_twice_as_long),
       cmocka_unit_test(events_are_of_all_its_streams),
       cmocka_unit_test(a_reset_destroys_them),
   };
