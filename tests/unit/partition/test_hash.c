@@ -185,6 +185,21 @@ static void test_strides(void **state) {
   hash_free(hash);
 }
 
+/* Eight neighbours go to eight modules, whatever the polynomial's degree. */
+static void test_neighbours(void **state) {
+  static const uint64_t polynomials[] = {0, 0x83, 0x1002d, 0x100009};
+  for (size_t p = 0; p < sizeof polynomials / sizeof *polynomials; p++) {
+    hash_spec spec = other(HASH_POLYNOMIAL, 8, 512, polynomials[p]);
+    address_hash *hash = made(&spec);
+    for (uint64_t piece = 0; piece < 8000; piece += 8) {
+      uint32_t seen = 0;
+      for (uint64_t i = 0; i < 8; i++) seen |= 1u << hash_module(hash, (piece + i) * 512);
+      assert_int_equal(seen, 0xff);
+    }
+    hash_free(hash);
+  }
+}
+
 /* The polynomial that is chosen: x comes back to 1 after all other remainders, not before. */
 static void test_primitive(void **state) {
   for (uint32_t modules = 2; modules < 1 << 15; modules = modules % 2 ? modules + 1 : modules * 2 - 1) {
@@ -251,7 +266,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_range), cmocka_unit_test(test_parity), cmocka_unit_test(test_published), cmocka_unit_test(test_even),
-    cmocka_unit_test(test_division), cmocka_unit_test(test_strides), cmocka_unit_test(test_primitive), cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_division), cmocka_unit_test(test_strides), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_primitive), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

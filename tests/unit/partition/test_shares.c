@@ -63,6 +63,7 @@ static void test_broken(void **state) {
     {"sm=25%,colour=1", FF_PARSE, 8, "neither"},
     {"sm=", FF_PARSE, 4, "number is missing"},
     {"60%:60%", FF_INVALID, 5, "SMs add up to 120 %"},
+    {"50%:50%:1%", FF_INVALID, 9, "SMs add up to 101 %"},
     {"101%", FF_INVALID, 1, "add up to 101 %"},
     {"sm=25%,memory=50%:sm=25%,memory=30%:sm=25%,memory=30.5%", FF_INVALID, 37, "memory add up to 110.5 %"},
     {"1:1:1:1:1", FF_LIMIT, 9, "more than 4"},
