@@ -38,6 +38,13 @@ typedef int ff_virtual_time_function(uint64_t *picoseconds);
 /** See ff_virtual_time_function. */
 int farfaultHostTime(uint64_t *picoseconds);
 
+/** Where in GPU memory the first simulation has what lies at a device address: the physical address, which on a real GPU only the driver knows.
+ * CUDA_ERROR_INVALID_VALUE: nothing is allocated there. CUDA_ERROR_NOT_SUPPORTED: the machine's file has no address hash (`address_map`), or nothing is simulated. Memory that was allocated in one piece of
+ * 2 MiB or more is one piece there, too, while there is one that long. */
+typedef int ff_virtual_physical_function(uint64_t address, uint64_t *physical);
+/** See ff_virtual_physical_function. */
+int farfaultPhysical(uint64_t address, uint64_t *physical);
+
 /** The whole message of the kernel fault that made the context unusable; "" if there was none. Lives as long as the process. */
 typedef const char *ff_virtual_fault_function(void);
 /** See ff_virtual_fault_function. */

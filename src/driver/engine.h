@@ -236,6 +236,7 @@ ENGINE_API cudaError_t engine_green_wait(engine_green *green, cudaEvent_t event)
 ENGINE_API cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count);
 /* The host's virtual time, in picoseconds; the question takes none. */
 ENGINE_API cudaError_t engine_host_time(uint64_t *picoseconds);
+ENGINE_API cudaError_t engine_physical(uint64_t address, uint64_t *physical); /* cudaErrorInvalidValue: of no allocation; cudaErrorNotSupported: none is simulated */
 
 /* ---- launches ---- */
 

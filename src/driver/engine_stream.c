@@ -368,3 +368,12 @@ cudaError_t engine_host_time(uint64_t *picoseconds) {
   engine_leave();
   return cudaSuccess;
 }
+
+cudaError_t engine_physical(uint64_t address, uint64_t *physical) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  bool there = exec_memory_find(ff_engine.memory, address) != NULL;
+  bool known = there && ff_engine.primary && sim_physical(ff_engine.primary, ff_engine.last_sequence, address, physical);
+  engine_leave();
+  return known ? cudaSuccess : there ? cudaErrorNotSupported : cudaErrorInvalidValue;
+}

@@ -337,6 +337,15 @@ uint64_t sim_host_time(sim *s, uint64_t sequence) {
   return time;
 }
 
+bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
+  if (!s->d->hash) return false;
+  ask_lock(s);
+  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  *physical = placing_find(s, address);
+  pthread_mutex_unlock(&s->mutex);
+  return true;
+}
+
 uint64_t sim_event_time(sim *s, uint64_t sequence) {
   ask_lock(s);
   question own = {.sequence = sequence, .next = s->questions};

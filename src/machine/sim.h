@@ -98,6 +98,8 @@ bool sim_event_happened(sim *sim, uint64_t sequence, uint64_t by);
 /* The host's virtual clock after operation `sequence` (waits as above; of operations more than 65,536 back, the time of
  * the oldest that is remembered). */
 uint64_t sim_host_time(sim *sim, uint64_t sequence);
+/* The physical address of a virtual one, after operation `sequence` (waits as above). false: the machine has no address hash. */
+bool sim_physical(sim *sim, uint64_t sequence, uint64_t address, uint64_t *physical);
 /* A consistent copy of the numbers so far; any thread, any time. The caller frees it with sim_result_free. */
 void sim_snapshot(sim *sim, sim_result *result);
 /* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a snapshot. */
