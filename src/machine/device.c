@@ -79,7 +79,7 @@ device *device_create(const machine_spec *spec, bool shared) {
   d->uses = 1;
   d->spec = *spec;
   d->shared = shared;
-  d->heap.next_time = UINT64_MAX;
+  d->heap.next_time = d->heap.horizon = UINT64_MAX;
   d->slice_owner = d->running = TENANTS;
   sms_make(d);
   memory_make(d);
@@ -194,9 +194,10 @@ static uint32_t next_tenant(device *d) {
         best = i;
       }
     }
-    if (best < TENANTS && first < d->heap.next_time) return best;
+    if (best < TENANTS && first < event_next(&d->heap)) return best;
     if (!left) return TENANTS;
     FF_ASSERT(event_any(&d->heap)); /* all wait, and nothing will ever happen */
+    d->heap.horizon = first;
     event e = event_pop(&d->heap);
     if (d->now < event_time(e)) d->now = event_time(e);
     queue_run_event(device_owner(d, e), e);

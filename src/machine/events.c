@@ -48,7 +48,8 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
     for (uint32_t parent; at && earlier(fresh, heap->items[parent = (at - 1) / 4]); at = parent) heap->items[at] = heap->items[parent];
     heap->items[at] = fresh;
   }
-  heap->next_time = event_time(heap->items[0]);
+  ps next = event_time(heap->items[0]);
+  heap->next_time = next < heap->horizon ? next : heap->horizon;
 }
 
 static void fill_hole(event_heap *heap) {
@@ -57,11 +58,19 @@ static void fill_hole(event_heap *heap) {
   if (heap->count) sink(heap, last);
 }
 
+ps event_next(const event_heap *heap) {
+  ps next = UINT64_MAX;
+  if (!heap->hole) return heap->count ? event_time(heap->items[0]) : next;
+  for (uint32_t c = 1; c < 5 && c < heap->count; c++)
+    if (event_time(heap->items[c]) < next) next = event_time(heap->items[c]);
+  return next;
+}
+
 event event_pop(event_heap *heap) {
   if (heap->hole) fill_hole(heap);
   event first = heap->items[0];
   heap->hole = true;
-  heap->next_time = UINT64_MAX;
+  heap->next_time = heap->horizon;
   for (uint32_t c = 1; c < 5 && c < heap->count; c++)
     if (event_time(heap->items[c]) < heap->next_time) heap->next_time = event_time(heap->items[c]);
   return first;

@@ -45,10 +45,12 @@ typedef struct event_heap {
   event *items;
   uint32_t count, capacity, order;
   bool hole;             /* items[0] has been popped, and is counted still */
-  ps next_time;          /* of the next event; UINT64_MAX: there is none */
+  ps next_time;          /* of the next event, or `horizon` if that is earlier; UINT64_MAX: there is none */
+  ps horizon;            /* when a tenant that waits for a time goes on (device.c): no warp runs past it; UINT64_MAX: never */
 } event_heap;
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index);
 event event_pop(event_heap *heap);
+ps event_next(const event_heap *heap); /* time of the next event itself; UINT64_MAX: there is none */
 static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
 /* ---- memory: arena.c ---- */

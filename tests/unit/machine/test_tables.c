@@ -17,7 +17,7 @@ static uint64_t random_below(uint64_t n) {
 
 static void test_event_heap(void **state) {
   enum { MOST = 500 };
-  event_heap heap = {.next_time = UINT64_MAX};
+  event_heap heap = {.next_time = UINT64_MAX, .horizon = UINT64_MAX};
   struct { ps time; uint32_t order; bool in; } naive[20000];
   uint32_t count = 0, inside = 0;
   for (int step = 0; step < 30000; step++) {
@@ -34,6 +34,7 @@ static void test_event_heap(void **state) {
       for (uint32_t i = 0; i < count; i++)
         if (naive[i].in && (first == UINT32_MAX || naive[i].time < naive[first].time)) first = i;
       assert_int_equal(heap.next_time, naive[first].time);
+      assert_int_equal(event_next(&heap), naive[first].time);
       event e = event_pop(&heap);
       assert_int_equal(event_index(e), first); /* the earliest; of equal ones, the first that came */
       assert_int_equal(event_kind_of(e), EVENT_WARP);
@@ -44,6 +45,18 @@ static void test_event_heap(void **state) {
   }
   while (event_any(&heap)) event_pop(&heap);
   assert_int_equal(heap.next_time, UINT64_MAX);
+  assert_int_equal(event_next(&heap), UINT64_MAX);
+  heap.horizon = 500; /* nothing is done past it: it seems to be the next event, and is none */
+  event_push(&heap, 1000, EVENT_WARP, 0);
+  event_push(&heap, 400, EVENT_WARP, 1);
+  assert_int_equal(heap.next_time, 400);
+  event_pop(&heap);
+  assert_int_equal(heap.next_time, 500);
+  assert_int_equal(event_next(&heap), 1000);
+  event_pop(&heap);
+  assert_int_equal(heap.next_time, 500);
+  assert_int_equal(event_next(&heap), UINT64_MAX);
+  assert_false(event_any(&heap));
   free(heap.items);
 }
 
