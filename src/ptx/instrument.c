@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "ptx/build.h"
 #include "ptx/instrument_checker.h"
-#include "ptx/words.h"
 
 enum { NAME_ROOM = 24 };
 #define PARAMETERS_MOST 4096u /* bytes that every GPU takes; newer ones take 32764 */
@@ -51,34 +51,10 @@ typedef struct copier { /* of one function's body */
 
 /* ---- operands ---- */
 
-static ptx_operand operand_of(ptx_operand_kind kind) { return (ptx_operand){.kind = kind, .reg = PTX_NO_REG, .reg2 = PTX_NO_REG}; }
-
-static ptx_operand reg_operand(uint32_t reg) {
-  ptx_operand operand = operand_of(PTX_OPERAND_REG);
-  operand.reg = reg;
-  return operand;
-}
-
-static ptx_operand extra_operand(const copier *c, extra which) { return reg_operand(c->from->reg_count + which); }
-
-static ptx_operand int_operand(uint64_t bits) {
-  ptx_operand operand = operand_of(PTX_OPERAND_INT);
-  operand.bits = bits;
-  return operand;
-}
-
-static ptx_operand symbol_operand(const ptx_symbol *symbol) {
-  ptx_operand operand = operand_of(PTX_OPERAND_SYMBOL);
-  operand.symbol = symbol;
-  return operand;
-}
+static ptx_operand extra_operand(const copier *c, extra which) { return ptx_build_reg(c->from->reg_count + which); }
 
 static ptx_operand list_operand(copier *c, const ptx_operand *elements, uint32_t count) {
-  ptx_operand operand = operand_of(PTX_OPERAND_LIST);
-  operand.elements = ff_arena_alloc(&c->m->arena, (count + 1) * sizeof *elements);
-  memcpy(operand.elements, elements, count * sizeof *elements);
-  operand.element_count = count;
-  return operand;
+  return ptx_build_list(&c->m->arena, PTX_OPERAND_LIST, elements, count);
 }
 
 /* Symbols of the function's own variables become those of the copy. Labels are put right when all is copied. */
@@ -98,25 +74,9 @@ static ptx_operand *copy_operands(copier *c, const ptx_operand *operands, uint32
 
 /* opcode: "add.s64". */
 static ptx_instr *add(copier *c, const char *opcode, const ptx_operand *operands, uint32_t count) {
-  size_t length = strcspn(opcode, ".");
-  ptx_instr instr = {.opcode = ptx_opcode_find(opcode, length), .guard = PTX_NO_REG, .operand_count = (uint8_t)count, .vector = 1,
-                     .place = c->original ? c->original->place : c->from->place};
+  ptx_instr instr = ptx_build_instr(&c->m->arena, opcode, operands, count);
+  instr.place = c->original ? c->original->place : c->from->place;
   if (c->original) instr.source_file = c->original->source_file, instr.source_line = c->original->source_line;
-  for (const char *at = opcode + length; *at == '.';) {
-    size_t word_length = strcspn(++at, ".");
-    ptx_word word = ptx_word_find(at, word_length);
-    if (word.type) {
-      instr.type_words |= 1u << (instr.mod_count + instr.type_count);
-      instr.types[instr.type_count++] = word.type;
-    } else {
-      FF_ASSERT(word.is_mod);
-      instr.mods[instr.mod_count++] = (uint16_t)word.mod;
-      instr.mod_set[word.mod / 64] |= UINT64_C(1) << (word.mod % 64);
-    }
-    at += word_length;
-  }
-  instr.operands = ff_arena_alloc(&c->m->arena, (count + 1) * sizeof *operands);
-  memcpy(instr.operands, operands, count * sizeof *operands);
   FF_PUSH(&c->instrs, instr);
   return &c->instrs.items[c->instrs.count - 1];
 }
@@ -127,12 +87,12 @@ static ptx_instr *add(copier *c, const char *opcode, const ptx_operand *operands
 static void add_address(copier *c, const ptx_operand *address) {
   ptx_operand target = extra_operand(c, ADDRESS);
   if (address->reg != PTX_NO_REG) {
-    ADD(c, "add.s64", target, reg_operand(address->reg), int_operand((uint64_t)address->offset));
+    ADD(c, "add.s64", target, ptx_build_reg(address->reg), ptx_build_int((uint64_t)address->offset));
     return;
   }
-  ptx_operand base = int_operand((uint64_t)address->offset);
+  ptx_operand base = ptx_build_int((uint64_t)address->offset);
   if (address->symbol) {
-    base = symbol_operand(address->symbol);
+    base = ptx_build_symbol(address->symbol);
     base.offset = address->offset;
     if (base.symbol->var && base.symbol->var->func == c->from) base.symbol = &c->to->vars[base.symbol->var->index]->symbol;
   }
@@ -140,20 +100,20 @@ static void add_address(copier *c, const ptx_operand *address) {
 }
 
 static void add_call(copier *c, const ptx_check_access *access) {
-  ptx_operand active = int_operand(1), bytes = int_operand(access->bytes), answer = extra_operand(c, ANSWER);
+  ptx_operand active = ptx_build_int(1), bytes = ptx_build_int(access->bytes), answer = extra_operand(c, ANSWER);
   uint32_t what = access->need | (access->generic ? (uint32_t)PTX_CHECK_GENERIC : 0u);
   if (c->original->guard != PTX_NO_REG) {
     bool negated = c->original->guard_negated;
-    ADD(c, "selp.b32", answer, int_operand(!negated), int_operand(negated), reg_operand(c->original->guard));
+    ADD(c, "selp.b32", answer, ptx_build_int(!negated), ptx_build_int(negated), ptx_build_reg(c->original->guard));
     active = answer;
   }
   if (access->size) {
     bytes = extra_operand(c, BYTES);
-    ADD(c, "min.u32", bytes, reg_operand(access->size->reg), int_operand(access->bytes));
+    ADD(c, "min.u32", bytes, ptx_build_reg(access->size->reg), ptx_build_int(access->bytes));
   }
-  ptx_operand arguments[] = {extra_operand(c, TABLE), extra_operand(c, ADDRESS), bytes, int_operand(what), int_operand(c->m->sites.count), active};
-  ADD(c, "call", list_operand(c, &answer, 1), symbol_operand(&c->m->check->symbol), list_operand(c, arguments, 6));
-  ADD(c, "setp.eq.u32", extra_operand(c, GOOD), answer, int_operand(1));
+  ptx_operand arguments[] = {extra_operand(c, TABLE), extra_operand(c, ADDRESS), bytes, ptx_build_int(what), ptx_build_int(c->m->sites.count), active};
+  ADD(c, "call", list_operand(c, &answer, 1), ptx_build_symbol(&c->m->check->symbol), list_operand(c, arguments, 6));
+  ADD(c, "setp.eq.u32", extra_operand(c, GOOD), answer, ptx_build_int(1));
   FF_PUSH(&c->m->sites, ((ptx_check_site){c->from, c->original}));
 }
 
@@ -164,15 +124,15 @@ static void add_zero(copier *c, const ptx_operand *target) {
   ptx_operand zero = extra_operand(c, ZERO);
   ptx_instr *made;
   if (bits == 128) {
-    ADD(c, "mov.u64", zero, int_operand(0));
+    ADD(c, "mov.u64", zero, ptx_build_int(0));
     ptx_operand halves = list_operand(c, (const ptx_operand[]){zero, zero}, 2);
     halves.kind = PTX_OPERAND_VECTOR;
     made = ADD(c, "mov.b128", *target, halves);
   } else if (bits == 8) {
-    ADD(c, "mov.u64", zero, int_operand(0));
+    ADD(c, "mov.u64", zero, ptx_build_int(0));
     made = ADD(c, "cvt.u8.u64", *target, zero);
   } else if (bits == 16 || bits == 32 || bits == 64) {
-    made = ADD(c, bits == 16 ? "mov.b16" : bits == 32 ? "mov.b32" : "mov.b64", *target, int_operand(0));
+    made = ADD(c, bits == 16 ? "mov.b16" : bits == 32 ? "mov.b32" : "mov.b64", *target, ptx_build_int(0));
   } else {
     return;
   }
@@ -189,7 +149,7 @@ static void copy_access(copier *c, const ptx_instr *from, const ptx_check_access
   const ptx_operand *target = from->operands;
   add_address(c, access->address);
   add_call(c, access);
-  if (access->loads) ADD(c, "setp.eq.u32", extra_operand(c, BAD), extra_operand(c, ANSWER), int_operand(2));
+  if (access->loads) ADD(c, "setp.eq.u32", extra_operand(c, BAD), extra_operand(c, ANSWER), ptx_build_int(2));
   copy_plain(c, from);
   ptx_instr *copied = &c->instrs.items[c->instrs.count - 1];
   copied->guard = c->from->reg_count + GOOD;
@@ -213,8 +173,8 @@ static void copy_call(copier *c, const ptx_instr *from) {
   elements[count] = extra_operand(c, TABLE);
   ptx_operand *operands = ff_arena_alloc(&c->m->arena, (at + 2) * sizeof *operands);
   if (at) operands[0] = call->operands[0];
-  operands[at] = symbol_operand(&copy->symbol);
-  operands[at + 1] = operand_of(PTX_OPERAND_LIST);
+  operands[at] = ptx_build_symbol(&copy->symbol);
+  operands[at + 1] = ptx_build_operand(PTX_OPERAND_LIST);
   operands[at + 1].elements = elements;
   operands[at + 1].element_count = count + 1;
   call->operands = operands;
@@ -242,7 +202,7 @@ static void copy_body(copier *c, const ptx_var *table) {
   const ptx_func *from = c->from;
   ptx_func *to = c->to;
   uint32_t *where = ff_alloc((from->instr_count + (size_t)1) * sizeof *where);
-  ptx_operand address = operand_of(PTX_OPERAND_ADDRESS);
+  ptx_operand address = ptx_build_operand(PTX_OPERAND_ADDRESS);
   address.symbol = &table->symbol;
   ADD(c, "ld.param.u64", extra_operand(c, TABLE), address);
   for (uint32_t i = 0; i < from->instr_count; i++) {

@@ -42,7 +42,7 @@ typedef struct ptx_persistent_kernel {
   const char *reason;          /* why there is none: "k polls memory in a loop at line 12: ..."; else NULL */
   uint32_t offset;             /* of ptx_persistent_params in the parameter block; a multiple of 8 */
   uint32_t bytes;              /* of the whole parameter block */
-  uint32_t shared_bytes;       /* static shared memory that it has more than NAME */
+  uint32_t shared_bytes;       /* the most that its static shared memory is larger than NAME's */
 } ptx_persistent_kernel;
 
 typedef struct ptx_persistents {
@@ -53,8 +53,9 @@ typedef struct ptx_persistents {
 } ptx_persistents;
 
 typedef struct ptx_persistent_options {
-  bool replace;                /* a rewritten kernel takes its original's name, and the original goes */
+  bool replace;                /* a rewritten kernel takes its original's name, and the original becomes NAME__original */
   bool polling;                /* loops that poll memory are no reason against: their blocks wait only for blocks of lower index */
+  bool whole_warps;            /* the threads of a warp always leave a kernel together */
 } ptx_persistent_options;
 
 /* Never fails; free with ptx_persistent_free. The module is only read, and may go before the result. A module that needs functions

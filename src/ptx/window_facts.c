@@ -17,6 +17,7 @@ typedef struct finder {
   ptx_window_facts *facts;
   ptx_callers *callers;
   const ptx_func *func;
+  bool polling;
 } finder;
 
 bool ptx_window_sreg(ptx_sreg sreg, uint32_t *which) {
@@ -51,7 +52,7 @@ static void see_operand(finder *f, const ptx_instr *instr, const ptx_operand *op
   uint32_t which, line = instr->place.line;
   if (operand->kind == PTX_OPERAND_SREG && ptx_window_sreg(operand->sreg, &which)) f->facts[f->func->index].reads = true;
   if (operand->kind == PTX_OPERAND_SREG && tells_launches_apart(operand->sreg))
-    refuse(f, "%s reads %s at line %u, which would differ between windows", f->func->name, ptx_sreg_text(operand->sreg), line);
+    refuse(f, "%s reads %s at line %u, which differs when only a part of its grid is launched", f->func->name, ptx_sreg_text(operand->sreg), line);
   if (operand->symbol && operand->symbol->func && !callee) f->facts[operand->symbol->func->index].address_taken = true;
   for (uint32_t i = 0; i < operand->element_count; i++) see_operand(f, instr, &operand->elements[i], false);
 }
@@ -176,7 +177,7 @@ static void see_loops(finder *f) {
     const ptx_block *block = &cfg->blocks[b];
     if (!block->reachable || !is_loop(cfg, block)) continue;
     uint32_t line = polling_line(f->func, cfg, block, tainted);
-    if (line) refuse(f, "%s polls memory in a loop at line %u: it may wait for a block of another window", f->func->name, line);
+    if (line) refuse(f, "%s polls memory in a loop at line %u: it may wait for a block that does not run yet", f->func->name, line);
   }
   free(tainted);
   ptx_cfg_free(cfg);
@@ -193,7 +194,7 @@ static void see_func(finder *f, const ptx_func *func) {
       if (var->inits[k].symbol->func) f->facts[var->inits[k].symbol->func->index].address_taken = true;
   }
   for (uint32_t i = 0; i < func->instr_count; i++) see_instr(f, &func->instrs[i]);
-  see_loops(f);
+  if (!f->polling) see_loops(f);
 }
 
 static bool take_over(void *context, uint32_t to, uint32_t from) {
@@ -223,8 +224,8 @@ static void judge_indirect(finder *f) {
   }
 }
 
-ptx_window_facts *ptx_window_facts_find(const ptx_module *module, ff_arena *arena) {
-  finder f = {.module = module, .arena = arena};
+ptx_window_facts *ptx_window_facts_find(const ptx_module *module, bool polling, ff_arena *arena) {
+  finder f = {.module = module, .arena = arena, .polling = polling};
   f.facts = ff_alloc((module->func_count + 1) * sizeof *f.facts);
   f.callers = ptx_callers_create(module->func_count);
   for (uint32_t i = 0; i < module->var_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What window.c asks of a module before it rewrites kernels: which functions see the grid, and in which way.
+/* What window.c and persistent.c ask of a module before they rewrite kernels: which functions see the grid, and in which way.
  *
  * What always holds: a function whose `reads` is false reaches no read of %ctaid or %nctaid; one whose `reason` is NULL sees
  * nothing else of the grid, and neither does anything it calls. */
@@ -12,11 +12,11 @@ typedef struct ptx_window_facts {
   bool reads;         /* %ctaid or %nctaid, itself or by what it calls */
   bool indirect;      /* calls a function by its address, itself or by what it calls */
   bool address_taken;
-  const char *reason; /* why it cannot run in windows, or NULL; lives in the arena given */
+  const char *reason; /* why it cannot run in windows or virtual blocks, or NULL; lives in the arena given */
 } ptx_window_facts;
 
-/* One for each of module->funcs; free with free(). */
-ptx_window_facts *ptx_window_facts_find(const ptx_module *module, ff_arena *arena);
+/* One for each of module->funcs; free with free(). polling: a loop that polls memory is no reason against. */
+ptx_window_facts *ptx_window_facts_find(const ptx_module *module, bool polling, ff_arena *arena);
 
 /* Is it one of %ctaid.x ... %nctaid.z? *which: 0 to 2 for %ctaid, 3 to 5 for %nctaid. */
 bool ptx_window_sreg(ptx_sreg sreg, uint32_t *which);

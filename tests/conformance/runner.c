@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs conformance files on the executor: runner [--isa NAME] [--print] FILE-OR-FOLDER...
+/* Runs conformance files on the executor: runner [--isa NAME] [--print] [--persistent] FILE-OR-FOLDER...
+ *
+ * --persistent: not the kernels themselves but their forms bound to SMs (ptx/persistent.h), on all SMs and on some of them; kernels
+ * that have none are named, with the reason.
  *
  * Every file is run on every instruction set that this processor has, several blocks on one host thread and on two. A
  * file without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every
@@ -16,13 +19,16 @@
 #include "case.h"
 #include "exec/exec.h"
 #include "ptx/ir.h"
+#include "ptx/persistent.h"
 
 #define MOST_SHOWN 4 /* mismatches of one launch */
+enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7 };
 
 typedef struct shape {
   unsigned grid[3], block[3];
   size_t elements;  /* of every array; 0: as many as the file gives */
   unsigned threads; /* of the host */
+  unsigned sm_first, sm_count; /* of a persistent form */
 } shape;
 
 typedef struct run { /* one launch of one file */
@@ -30,7 +36,8 @@ typedef struct run { /* one launch of one file */
   const conformance_case *c;
   shape shape;
   exec_memory *memory;
-  const exec_allocation *buffers[CASE_ARRAYS];
+  const exec_allocation *buffers[CASE_ARRAYS], *queue;
+  const ptx_persistent_kernel *persistent; /* NULL: the kernel itself is launched */
   unsigned failures;
 } run;
 
@@ -97,13 +104,15 @@ static ff_status make_buffers(run *r, ff_error *error) {
 static void free_buffers(run *r) {
   for (unsigned i = 0; i < r->c->array_count; i++)
     if (r->buffers[i]) exec_memory_release(r->memory, r->buffers[i]->address, NULL);
+  if (r->queue) exec_memory_release(r->memory, r->queue->address, NULL);
 }
 
 static ff_status make_params(const run *r, const exec_kernel_info *info, unsigned char *params, ff_error *error) {
-  if (info->param_count != r->c->array_count)
+  unsigned added = r->persistent ? PERSISTENT_PARAMS : 0;
+  if (info->param_count != r->c->array_count + added)
     return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the file gives %u", info->param_count,
                    r->c->array_count);
-  for (unsigned i = 0; i < info->param_count; i++) {
+  for (unsigned i = 0; i < r->c->array_count; i++) {
     const case_array *array = &r->c->arrays[i];
     size_t size = array->by_value ? array->count * value_bytes(array->type) : sizeof(uint64_t);
     if (size != info->params[i].size)
@@ -173,7 +182,7 @@ static void compare_fault(run *r, const exec_fault *fault) {
   if (fault->kind != fault_kind(r->c->fault)) {
     report_start(r);
     printf("the fault is '%s', expected '%s': %s\n", fault_name(fault->kind), expected, fault->message);
-  } else if (r->c->fault_line && fault->line != r->c->fault_line) {
+  } else if (!r->persistent && r->c->fault_line && fault->line != r->c->fault_line) {
     report_start(r);
     printf("the fault is at line %u, expected line %u: %s\n", fault->line, r->c->fault_line, fault->message);
   }
@@ -181,10 +190,32 @@ static void compare_fault(run *r, const exec_fault *fault) {
 
 /* ---- running ---- */
 
+/* The queue's first launch takes from counter 1, and the other one is not 0 before. */
+static ff_status make_queue(run *r, unsigned char *params, unsigned grid[3], ff_error *error) {
+  ptx_persistent_params own = {.sm_first = r->shape.sm_first, .sm_count = r->shape.sm_count, .turn = 1};
+  ff_status status = exec_memory_allocate(r->memory, sizeof(ptx_persistent_queue), 256, EXEC_MEMORY_DEVICE, "queue", &r->queue, error);
+  if (status) return status;
+  *(ptx_persistent_queue *)(uintptr_t)r->queue->address = (ptx_persistent_queue){{12345, 0}};
+  own.queue = r->queue->address;
+  memcpy(own.grid, r->shape.grid, sizeof own.grid);
+  memcpy(params + r->persistent->offset, &own, sizeof own);
+  grid[0] = ptx_persistent_blocks(FITTING, SMS, own.sm_count, own.grid);
+  grid[1] = grid[2] = 1;
+  return FF_OK;
+}
+
+static void check_queue(run *r) {
+  const ptx_persistent_queue *queue = (const ptx_persistent_queue *)(uintptr_t)r->queue->address;
+  uint64_t blocks = (uint64_t)r->shape.grid[0] * r->shape.grid[1] * r->shape.grid[2];
+  if (!queue->taken[0] && queue->taken[1] > blocks) return;
+  report_start(r);
+  printf("the queue is left at %llu and %llu\n", (unsigned long long)queue->taken[0], (unsigned long long)queue->taken[1]);
+}
+
 static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_error *error) {
   exec_kernel *kernel;
   unsigned char params[4096] = {0};
-  ff_status status = exec_program_kernel(program, r->c->kernel, &kernel, error);
+  ff_status status = exec_program_kernel(program, r->persistent ? r->persistent->persistent_name : r->c->kernel, &kernel, error);
   if (status) return status;
   const exec_kernel_info *info = exec_kernel_describe(kernel);
   if (info->param_bytes > sizeof params) return ff_fail(error, FF_INVALID, "too many bytes of parameters");
@@ -193,9 +224,9 @@ static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_err
   exec_config config = {.memory = r->memory,
                         .threads = r->shape.threads,
                         .resident_blocks = 32,
-                        .sm_count = 4,
+                        .sm_count = SMS,
                         .max_shared = 48 << 10,
-                        .max_instructions = 2000000,
+                        .max_instructions = r->persistent ? 8000000 : 2000000,
                         .clock_hz = 1000000000,
                         .isa = r->isa};
   exec_launch_request request = {.kernel = kernel,
@@ -205,8 +236,11 @@ static ff_status launch(run *r, exec_program *program, exec_fault *fault, ff_err
                                  .launch_id = 1};
   memcpy(request.grid, r->shape.grid, sizeof request.grid);
   memcpy(request.block, r->shape.block, sizeof request.block);
+  if (r->persistent && (status = make_queue(r, params, request.grid, error))) return status;
   exec_stats stats = {0};
-  return exec_launch(&config, &request, &stats, fault, error);
+  status = exec_launch(&config, &request, &stats, fault, error);
+  if (!status && r->persistent) check_queue(r);
+  return status;
 }
 
 static ff_status try_launch(run *r, const ptx_module *linked, exec_fault *fault, ff_error *error) {
@@ -248,19 +282,19 @@ static unsigned make_shapes(const conformance_case *c, shape shapes[2]) {
   }
   unsigned count = (unsigned)c->arrays[0].count, warps = (count + 31) / 32;
   unsigned grid = (warps + 31) / 32, few = (count + 30) / 31, block = (warps + grid - 1) / grid * 32;
-  shapes[0] = (shape){{grid, 1, 1}, {block, 1, 1}, (size_t)grid * block, 1};
-  shapes[1] = (shape){{few, 1, 1}, {31, 1, 1}, (size_t)few * 31, 2};
+  shapes[0] = (shape){{grid, 1, 1}, {block, 1, 1}, (size_t)grid * block, 1, 0, 0};
+  shapes[1] = (shape){{few, 1, 1}, {31, 1, 1}, (size_t)few * 31, 2, 0, 0};
   return 2;
 }
 
-static unsigned run_linked(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory,
-                           const ptx_module *linked) {
-  shape shapes[2] = {0};
-  unsigned failures = 0, count = make_shapes(c, shapes);
+static unsigned run_shapes(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes, unsigned count) {
+  unsigned failures = 0;
   for (const char *const *isa = exec_isas(); *isa; isa++) {
     if (only_isa && strcmp(only_isa, *isa)) continue;
     for (unsigned i = 0; i < count; i++) {
-      run r = {.file = file, .isa = *isa, .c = c, .shape = shapes[i], .memory = memory};
+      run r = *start;
+      r.isa = *isa;
+      r.shape = shapes[i];
       run_launch(&r, linked);
       failures += r.failures;
     }
@@ -268,14 +302,53 @@ static unsigned run_linked(const char *file, const conformance_case *c, const ch
   return failures;
 }
 
-static ff_status run_case(const char *file, const conformance_case *c, const char *only_isa, exec_memory *memory,
-                          unsigned *failures, ff_error *error) {
+/* All SMs, and the two in the middle. */
+static unsigned run_persistent(const run *start, const char *only_isa, const ptx_module *linked, shape *shapes, unsigned count, bool *refused, ff_error *error) {
+  const ptx_persistent_options options = {0};
+  ptx_persistents *made = ptx_persistent_make(linked, &options);
+  const ptx_persistent_kernel *kernel = ptx_persistent_find(made, start->c->kernel);
+  ptx_module *module = NULL, *whole = NULL;
+  unsigned failures = 0;
+  *refused = !kernel || !kernel->persistent_name;
+  if (*refused) {
+    printf("%s: not rewritten: %s\n", start->file, kernel ? kernel->reason : "no such kernel");
+  } else if (ptx_module_parse(start->file, made->text.chars, made->text.length, &module, error) || ptx_link(&module, 1, &whole, error)) {
+    printf("%s: rewritten: %s\n", start->file, error->message);
+    failures++;
+  } else {
+    run r = *start;
+    r.persistent = kernel;
+    for (unsigned part = 0; part < 2; part++) {
+      for (unsigned i = 0; i < count; i++) shapes[i].sm_first = part ? 1 : 0, shapes[i].sm_count = part ? 2 : SMS;
+      failures += run_shapes(&r, only_isa, whole, shapes, count);
+    }
+  }
+  ptx_module_free(whole);
+  ptx_module_free(module);
+  ptx_persistent_free(made);
+  return failures;
+}
+
+/* What is asked for, and what has come of it. */
+typedef struct options {
+  const char *isa;
+  bool print, persistent;
+  exec_memory *memory;
+  unsigned files, failed, refused;
+} options;
+
+static ff_status run_case(options *o, const char *file, const conformance_case *c, unsigned *failures, ff_error *error) {
   ptx_module *module, *linked;
+  shape shapes[2] = {0};
+  bool refused = false;
   ff_status status = ptx_module_parse(file, c->text, c->text_length, &module, error);
   if (status) return status;
   status = ptx_link(&module, 1, &linked, error);
   if (!status) {
-    *failures = run_linked(file, c, only_isa, memory, linked);
+    run r = {.file = file, .c = c, .memory = o->memory};
+    unsigned count = make_shapes(c, shapes);
+    *failures = o->persistent ? run_persistent(&r, o->isa, linked, shapes, count, &refused, error) : run_shapes(&r, o->isa, linked, shapes, count);
+    o->refused += refused;
     ptx_module_free(linked);
   }
   ptx_module_free(module);
@@ -283,13 +356,6 @@ static ff_status run_case(const char *file, const conformance_case *c, const cha
 }
 
 /* ---- files ---- */
-
-typedef struct options {
-  const char *isa;
-  bool print;
-  exec_memory *memory;
-  unsigned files, failed;
-} options;
 
 static void run_file(options *o, const char *file) {
   char *text;
@@ -302,7 +368,7 @@ static void run_file(options *o, const char *file) {
     status = case_read(file, text, size, &c, &error);
     free(text);
     if (!status && o->print) printf("%s", c.text);
-    if (!status && !o->print) status = run_case(file, &c, o->isa, o->memory, &failures, &error);
+    if (!status && !o->print) status = run_case(o, file, &c, &failures, &error);
     if (c.text) case_free(&c);
   }
   if (status) printf("%s: %s\n", file, error.message);
@@ -338,13 +404,15 @@ int main(int argc, char **argv) {
   for (; first < argc && argv[first][0] == '-'; first++) {
     if (!strcmp(argv[first], "--print"))
       o.print = true;
+    else if (!strcmp(argv[first], "--persistent"))
+      o.persistent = true;
     else if (!strcmp(argv[first], "--isa") && first + 1 < argc)
       o.isa = argv[++first];
     else
       first = argc;
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: runner [--isa NAME] [--print] FILE-OR-FOLDER...\n");
+    fprintf(stderr, "usage: runner [--isa NAME] [--print] [--persistent] FILE-OR-FOLDER...\n");
     return 2;
   }
   ff_error error = {0};
@@ -354,6 +422,7 @@ int main(int argc, char **argv) {
   }
   for (int i = first; i < argc; i++) run_path(&o, argv[i]);
   exec_memory_free(o.memory);
-  if (!o.print) printf("%u files, %u failed\n", o.files, o.failed);
+  if (!o.print && !o.persistent) printf("%u files, %u failed\n", o.files, o.failed);
+  if (!o.print && o.persistent) printf("%u files, %u failed, %u not rewritten\n", o.files, o.failed, o.refused);
   return o.failed || !o.files;
 }
