@@ -20,7 +20,8 @@ typedef struct divider { uint64_t by, times, limit; } divider;
 struct address_hash {
   hash_spec spec;
   uint64_t tables[TABLES][1 << TABLE_BITS]; /* module | bank << 16 | set << 32; polynomial: the remainder read backwards */
-  uint32_t row_shift;                       /* xor, polynomial: of what has at most row_bytes in each bank */
+  uint32_t row_shift;                       /* polynomial: of what has at most row_bytes in each bank on average; xor: row_mask's lowest bit */
+  uint64_t row_mask;                        /* xor: the address bits that tell the rows of a bank apart */
   uint32_t remainder_bits;                  /* polynomial: its degree */
   uint32_t piece_shift, row_bits;           /* log2 of piece_bytes and row_bytes */
   divider modules, banks, sets;             /* interleave, modulo */
@@ -37,6 +38,13 @@ static uint32_t log2_of(uint64_t x) { return x > 1 ? 63 - (uint32_t)__builtin_cl
 static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 
 /* ---- the place of one bit ---- */
+
+/* The lowest `bits` bits in opposite order. */
+static uint64_t backwards(uint64_t value, uint32_t bits) {
+  uint64_t out = 0;
+  for (uint32_t i = 0; i < bits; i++) out |= (value >> i & 1) << (bits - 1 - i);
+  return out;
+}
 
 static uint64_t bits_under(const hash_masks *m, uint32_t bit) {
   uint64_t value = 0;
@@ -64,12 +72,6 @@ static uint64_t power_modulo(uint32_t n, uint64_t polynomial) {
 }
 
 /* Neighbours differ in the remainder's lowest bits; read backwards as a fraction these are its largest, so that they go to far modules (van der Corput). */
-static uint64_t backwards(uint64_t value, uint32_t bits) {
-  uint64_t out = 0;
-  for (uint32_t i = 0; i < bits; i++) out |= (value >> i & 1) << (bits - 1 - i);
-  return out;
-}
-
 static uint64_t place_of_bit(const address_hash *h, const hash_masks *banks, const hash_masks *sets, uint32_t bit) {
   const hash_spec *spec = &h->spec;
   if (spec->kind == HASH_XOR) return bits_under(&spec->modules, bit) | bits_under(banks, bit) << FIELD_BITS | bits_under(sets, bit) << 2 * FIELD_BITS;
@@ -102,6 +104,18 @@ static ff_status check_count(const char *name, uint32_t masks, uint32_t count, f
   return ff_fail(error, FF_INVALID, "%u independent masks tell %u %s apart, but there are %u", masks, UINT32_C(1) << masks, name, count);
 }
 
+/* Which bits of an address tell apart the rows of one bank. The bank's masks have a pivot each, as low as can be: within a bank the other bits say what the pivots
+ * are. So the other bits number a bank's bytes: the lowest of them are the place in the row, the rest its row, and every row has row_bytes. */
+static uint64_t bits_of_rows(const hash_masks *modules, const hash_masks *banks, uint32_t row_bits) {
+  gf2_space upside_down = {.rank = 0}; /* gf2's pivots are the highest bits */
+  uint64_t others = UINT64_MAX;
+  for (uint32_t i = 0; i < modules->count; i++) gf2_add(&upside_down, backwards(modules->masks[i], GF2_BITS));
+  for (uint32_t i = 0; i < banks->count; i++) gf2_add(&upside_down, backwards(banks->masks[i], GF2_BITS));
+  for (uint32_t i = 0; i < upside_down.rank; i++) others &= ~(UINT64_C(1) << __builtin_clzll(upside_down.rows[i]));
+  while (row_bits--) others &= others - 1;
+  return others;
+}
+
 static ff_status xor_create(address_hash *h, ff_error *error) {
   const hash_spec *spec = &h->spec;
   ff_status status = check_masks("modules", &spec->modules, error);
@@ -115,7 +129,8 @@ static ff_status xor_create(address_hash *h, ff_error *error) {
   if (!status) status = check_count("banks of a module", banks.count, spec->bank_count, error);
   if (!status) status = check_count("sets of a slice", sets.count, spec->set_count, error);
   if (status) return status;
-  h->row_shift = log2_of(spec->row_bytes) + modules.count + banks.count;
+  h->row_mask = bits_of_rows(&spec->modules, &banks, h->row_bits);
+  h->row_shift = (uint32_t)__builtin_ctzll(h->row_mask);
   tables_make(h, &banks, &sets);
   return FF_OK;
 }
@@ -191,7 +206,7 @@ static hash_place place_polynomial(const address_hash *h, uint64_t physical) {
 hash_place hash_of(const address_hash *h, uint64_t physical) {
   if (h->spec.kind == HASH_XOR) {
     uint64_t place = look_up(h, physical);
-    return (hash_place){(uint32_t)(place & FIELD), (uint32_t)(place >> FIELD_BITS & FIELD), (uint32_t)(place >> 2 * FIELD_BITS), physical >> h->row_shift};
+    return (hash_place){(uint32_t)(place & FIELD), (uint32_t)(place >> FIELD_BITS & FIELD), (uint32_t)(place >> 2 * FIELD_BITS), (physical & h->row_mask) >> h->row_shift};
   }
   return h->spec.kind == HASH_POLYNOMIAL ? place_polynomial(h, physical) : place_modulo(h, physical);
 }

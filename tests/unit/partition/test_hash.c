@@ -111,6 +111,38 @@ static void whole_rows(const hash_spec *spec) {
   hash_free(hash);
 }
 
+/* Masks of any bits: each row of each bank has row_bytes, wherever the masks' bits are. */
+static void test_rows(void **state) {
+  enum { BITS = 17, MODULES = 3, BANKS = 2 };
+  uint16_t *lines = malloc((1 << BITS) * sizeof *lines);
+  for (int round = 0; round < 200; round++) {
+    uint32_t low = 7 + (uint32_t)(random_bits() % 5);
+    hash_spec spec = {.kind = HASH_XOR, .module_count = 1 << MODULES, .bank_count = 1 << BANKS, .set_count = 1, .row_bytes = UINT64_C(256) << random_bits() % 4};
+    gf2_space all = {.rank = 0};
+    while (all.rank < MODULES + BANKS) {
+      uint64_t mask = random_bits() % (1 << BITS) >> low << low;
+      if (!gf2_add(&all, mask)) continue;
+      spec.banks.masks[spec.banks.count++] = mask;
+      if (all.rank <= MODULES) spec.modules.masks[spec.modules.count++] = mask;
+    }
+    address_hash *hash = made(&spec);
+    uint32_t rows = 0;
+    hash_place first[1 << (BITS - 7)];
+    memset(lines, 0, (1 << BITS) * sizeof *lines);
+    for (uint64_t at = 0; at < 1 << BITS; at += 128) {
+      hash_place p = hash_of(hash, at);
+      uint32_t r = 0;
+      while (r < rows && (first[r].module != p.module || first[r].bank != p.bank || first[r].row != p.row)) r++;
+      if (r == rows) first[rows++] = p;
+      lines[r]++;
+    }
+    assert_int_equal(rows, (1 << BITS) / spec.row_bytes);
+    for (uint32_t r = 0; r < rows; r++) assert_int_equal(lines[r] * 128, spec.row_bytes);
+    hash_free(hash);
+  }
+  free(lines);
+}
+
 static void test_published(void **state) {
   same_classes(&gtx1080_hash);
   same_classes(&v100_hash);
@@ -265,7 +297,7 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_range), cmocka_unit_test(test_parity), cmocka_unit_test(test_published), cmocka_unit_test(test_even),
+    cmocka_unit_test(test_range), cmocka_unit_test(test_parity), cmocka_unit_test(test_rows), cmocka_unit_test(test_published), cmocka_unit_test(test_even),
     cmocka_unit_test(test_division), cmocka_unit_test(test_strides), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_primitive), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
