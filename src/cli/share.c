@@ -141,7 +141,7 @@ static int find_isolation(const char *word, share_isolation *isolation) {
 
 /* Memory modules of their own: the machine's address hash must leave so many sets of pages that share none. */
 static int check_colours(const share_arguments *a, const share_matrix *m) {
-  uint32_t colours = share_colours(&a->spec, SHARE_PAGE);
+  uint32_t colours = share_machine_colours(&a->spec);
   if (colours == 1 && !a->spec.address_map[0])
     return cli_fail(CLI_USAGE, "--isolate sm+memory: the address hash of %s is not known (no `address_map` in its file), so its memory cannot be divided; gtx1080, gtx1070 and v100 have one", m->machine);
   if (colours < m->part_count)
@@ -151,7 +151,7 @@ static int check_colours(const share_arguments *a, const share_matrix *m) {
 }
 
 static int add_isolations(const share_arguments *a, share_matrix *m) {
-  bool all = !a->isolate, divides = share_colours(&a->spec, SHARE_PAGE) >= m->part_count;
+  bool all = !a->isolate, divides = share_machine_colours(&a->spec) >= m->part_count;
   const char *usual = a->one ? "sm" : a->deadlines.count ? divides ? "mps,sm,sm+memory" : "mps,sm" : divides ? "none,mps,sm,sm+memory" : "none,mps,sm";
   char *list = ff_strdup(all ? usual : a->isolate), *rest = NULL;
   int status = CLI_DONE;
@@ -193,7 +193,7 @@ static void note_colours(const share_arguments *a, const share_matrix *m) {
   bool wanted = false;
   for (uint32_t i = 0; i < m->isolation_count; i++) wanted = wanted || m->isolations[i] == SHARE_SM_MEMORY;
   for (uint32_t i = 0; i < m->part_count; i++) shares[i] = (partition_share){m->parts[i].sm, m->parts[i].memory};
-  if (wanted && !shares_colours(shares, m->part_count, share_colours(&a->spec, SHARE_PAGE), sets, &note, NULL) && note.chars) fprintf(stderr, "%s", note.chars);
+  if (wanted && !shares_colours(shares, m->part_count, share_machine_colours(&a->spec), sets, &note, NULL) && note.chars) fprintf(stderr, "%s", note.chars);
   free(note.chars);
 }
 
@@ -325,7 +325,7 @@ static int find_shares(const share_arguments *a, const share_matrix *m) {
   ff_error error;
   ff_status status = FF_OK;
   for (size_t i = 0; i < a->deadlines.count && !status; i++) status = share_slo_read(&slo, "--slo", a->deadlines.items[i], &error);
-  if (!status) status = share_slo_start(&slo, share_colours(&a->spec, SHARE_PAGE), &error);
+  if (!status) status = share_slo_start(&slo, share_machine_colours(&a->spec), &error);
   int result = status ? cli_fail(CLI_USAGE, "%s", error.message) : run_slo(a, &slo);
   share_slo_free(&slo);
   return result;

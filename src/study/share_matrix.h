@@ -88,6 +88,9 @@ typedef struct share_summary {     /* of an isolation, over the measured program
 } share_summary;
 share_summary share_summarise(const share_matrix *m, uint32_t isolation);
 
+/* How many colours pages of SHARE_PAGE have; 1 where the machine's file has no address hash: what is not known is not divided. */
+uint32_t share_machine_colours(const machine_spec *spec);
+
 /* ---- one simulation's outcomes as JSON (share_outcome.c) ---- */
 
 void share_outcomes_write(const share_outcome *outcomes, uint32_t count, ff_text *out);

@@ -74,8 +74,6 @@ json_t *share_setup_value(const share_matrix *m) {
   return root;
 }
 
-uint32_t share_machine_colours(const machine_spec *spec) { return share_colours(spec, SHARE_PAGE); }
-
 void share_what(const machine_spec *spec, uint32_t sms, uint32_t colours, ff_text *out) {
   ff_text_add(out, "%u of %llu SMs", sms, (unsigned long long)spec->sm_count);
   if (colours) ff_text_add(out, ", %u of %u colours", colours, share_machine_colours(spec));

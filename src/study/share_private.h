@@ -32,6 +32,5 @@ void share_heading(const share_matrix *m, ff_text *out);
 json_t *share_setup_value(const share_matrix *m);
 /* "10 of 20 SMs, 1 of 2 colours". */
 void share_what(const machine_spec *spec, uint32_t sms, uint32_t colours, ff_text *out);
-uint32_t share_machine_colours(const machine_spec *spec); /* that the machine's memory has at the page size of share_run */
 
 #endif

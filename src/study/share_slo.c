@@ -201,7 +201,7 @@ void share_slo_request(const share_slo *slo, uint32_t index, share_request *requ
   const share_matrix *m = slo->m;
   const share_row *row = &slo->rows.items[slo->open[index / m->interferer_count]];
   double sm = (double)row->wanted / (double)m->spec->sm_count, memory = sm;
-  if (row->colours) memory = (double)row->colours / share_colours(m->spec, SHARE_PAGE);
+  if (row->colours) memory = (double)row->colours / share_machine_colours(m->spec);
   *request = (share_request){.isolation = row->isolation, .borrow = m->borrow && row->isolation >= SHARE_SM, .count = m->part_count};
   for (uint32_t i = 0; i < m->part_count; i++) {
     uint32_t others = m->part_count - 1;

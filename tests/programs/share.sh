@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# farfault share: arguments that are refused; matrix, deadlines, failures and interruption with simulations of known outcome in place of ours; then ours.
+source "$(dirname "$0")/common.sh"
+workloads=$3
+
+run "$farfault" record -o a.fft "$workloads/vectoradd" 5000
+expect_status 0
+run "$farfault" record -o b.fft "$workloads/vectoradd" 20000
+expect_status 0
+
+# ---- what is refused ----
+refused() { # refused STATUS MESSAGE ARGUMENT...
+  local status_wanted=$1 message=$2
+  shift 2
+  run "$farfault" share "$@"
+  expect_status "$status_wanted"
+  expect_err "$message"
+  expect_no_out
+}
+refused 64 "which programs?"
+refused 2 "nowhere.fft" --machine gtx1080 a.fft nowhere.fft
+head -c 300 a.fft >cut.fft
+printf 'no trace' >no.fft
+refused 2 "no.fft" --machine gtx1080 no.fft
+refused 64 "did you mean 'gtx1080'?" --machine gtx1008 a.fft
+refused 64 "--partitions:1:4: " --machine gtx1080 --partitions 50:x a.fft
+refused 64 "with one partition there is nobody beside" --machine gtx1080 --partitions 50% a.fft
+refused 64 "--partitions" --machine gtx1080 --partitions 1:1:1:1:1:1:1:1:1 a.fft
+refused 64 "no 'smm': did you mean 'sm'?" --machine gtx1080 --isolate smm a.fft
+refused 64 "the address hash of gp100 is not known" --machine gp100 --isolate sm+memory a.fft
+refused 64 "3 partitions, but gtx1080 has 2 colours of pages of 4 KiB" --machine gtx1080 --partitions 1:1:1 --isolate sm+memory a.fft
+refused 64 "--borrow: with none and mps nobody has anything to lend" --machine gtx1080 --isolate mps --borrow a.fft
+refused 64 "--slo:1:1: no program 'c.fft' here" --machine gtx1080 --slo c.fft=1ms a.fft
+refused 64 "--slo:1:11: 'soon' is no deadline" --machine gtx1080 --slo a.fft=1ms,b=soon a.fft b.fft
+refused 64 "time slices have no shares" --machine gtx1080 --isolate none --slo a.fft=1ms a.fft
+refused 64 "one manager's name" --machine gtx1080 --memory copy,uvm a.fft
+refused 64 "'a.fft'" --machine gtx1080 --memory a.fft a.fft
+refused 64 "--jobs: '0'" --machine gtx1080 --jobs 0 a.fft
+refused 64 "a.fft: is a recording: the report would take its place" --machine gtx1080 --csv a.fft a.fft
+refused 1 "nowhere/s.svg: cannot write there" --machine gtx1080 --svg nowhere/s.svg a.fft
+refused 64 "3 programs, but 2 partitions" --machine gtx1080 --one a.fft b.fft a.fft
+refused 64 "the first partition is the measured one" --machine gtx1080 --one - a.fft
+refused 64 "--one is one simulation" --machine gtx1080 --one --slo a.fft=1ms a.fft
+refused 64 "--one is one simulation" --machine gtx1080 --one --isolate sm,mps a.fft
+refused 64 "fault_su" --machine gtx1080 --set fault_su=1 a.fft
+
+# ---- simulations of known outcome ----
+# Alone 100 us (a), 300 us (b); half the SMs take twice as long; beside a x 1.5, beside b x 2.5, with memory of its own x 1.05 beside either.
+cat >known <<'X'
+#!/usr/bin/env bash
+while [[ $1 != -- ]]; do
+  case $1 in --isolate | --partitions | --json) declare "${1#--}=$2" && shift ;; esac
+  shift
+done
+shift
+[[ -n ${DIES:-} && "$isolate $*" == "$DIES" ]] && { echo "farfault: this one dies" >&2; exit 3; }
+[[ -n ${SLEEPS:-} && "$isolate $*" == "$SLEEPS" ]] && touch asleep && exec sleep 60
+awk -v isolate="$isolate" -v partitions="$partitions" -v programs="$*" 'BEGIN {
+  n = split(partitions, part, ":"); split(programs, program, " ")
+  print "{\"programs\": ["
+  for (i = 1; i <= n; i++) {
+    split(part[i], share, /sm=|%,memory=|%/)
+    sm = share[2] / 100; base = program[i] == "a.fft" ? 100 : 300; slow = 1
+    if (n > 1 && program[2] != "-") slow = isolate == "sm+memory" ? 1.05 : program[2] == "b.fft" ? 2.5 : 1.5
+    printf "{\"kernel_us\": %.3f, \"total_us\": 1, \"launches\": 4, \"passes\": 0, \"sms\": %d, \"colours\": %d, \"dram_gbs\": 50.5, \"dram_share\": 0.25,", base / sm * slow, int(sm * 20 + 0.5), isolate == "sm+memory" ? int(share[3] / 50 + 0.5) : 0
+    printf "\"dram_unused_gbs\": %d, \"borrowed_us\": 0, \"take_back_us\": 0, \"error\": \"\"}%s\n", program[2] == "-" ? 160 : 0, i < n ? "," : ""
+  }
+  print "]}" }' >"$json"
+X
+chmod +x known
+export FARFAULT_SHARE_PROGRAM=$PWD/known
+both=(--machine gtx1080 --isolate sm,sm+memory a.fft b.fft)
+run "$farfault" share "${both[@]}" --json s.json --csv s.csv --svg s.svg
+expect_status 0
+expect_no_err
+expect_out "sm: 10 of 20 SMs"
+expect_out "sm+memory: 10 of 20 SMs, 1 of 2 colours"
+expect_out "variation: 150.0 % on average, 150.0 % at most (a beside b)"
+expect_out "variation: 5.0 % on average, 5.0 % at most (a beside a)"
+expect_out "sm+memory      5.0 %    5.0 %             1.000  1.050  160.0 GB/s"
+expect test "$(wc -l <s.csv)" -eq 15 # a heading, 2 alone, 2 isolations x 2 programs x 3
+expect grep -q '^sm,a,b,2.5,2.5,500,1,4,0,10,0,50.5' s.csv
+expect grep -q '^alone,b,,,,300,' s.csv
+expect python3 -c 'import json; c = json.load(open("s.json"))["isolations"][1]["rows"][1]["beside"][2]; assert (c["interferer"], c["partitions"][1]["program"], c["normalised"]) == ("b", "b", 1.05)'
+expect python3 -c 'import xml.dom.minidom as m; m.parse("s.svg")'
+cp out all
+for jobs in 1 3; do
+  run "$farfault" share "${both[@]}" --jobs $jobs --json t.json --csv t.csv --svg t.svg
+  expect cmp -s out all
+  for kind in json csv svg; do expect cmp -s s.$kind t.$kind; done
+done
+run "$farfault" share --machine gtx1080 --isolate mps a.fft --interferers b.fft,a.fft --partitions 25%:25% --csv s.csv
+expect_status 0
+expect grep -q '^mps,a,b,2.5,2.5,1000,' s.csv
+expect grep -q '^mps,a,none,1,1,400,' s.csv
+expect test "$(wc -l <s.csv)" -eq 5
+run "$farfault" share --machine gtx1080 a.fft # all that the machine has
+expect test "$(grep -c '^[a-z+]*: 10 of 20 SMs' out)" -eq 4
+run "$farfault" share --machine gp100 a.fft --partitions 1:3
+expect_status 0
+expect_err "sm+memory is left out: gp100 has too few colours"
+
+# A simulation that fails is named, the others are kept, no file is written.
+rm s.json
+DIES="sm a.fft b.fft" run "$farfault" share "${both[@]}" --json s.json
+expect_status 1
+expect_err "a beside b under sm: this one dies"
+expect_err "incomplete: 13 of 14 simulations are there, and no file was written"
+expect_out "variation: 100.0 % on average" # a beside a 50 %, b 150 %
+expect test ! -e s.json
+# Interrupted while the last one runs: what it has.
+SLEEPS="sm+memory b.fft b.fft" "$farfault" share "${both[@]}" --jobs 1 >out 2>err </dev/null &
+child=$!
+for _ in $(seq 200); do [[ -e asleep ]] && break; sleep 0.05; done
+kill -TERM $child
+wait $child
+status=$? shown="an interrupted share"
+expect_status 143
+expect_err "incomplete: 13 of 14 simulations are there"
+expect_out "kernel time"
+expect test -z "$(pgrep -P $child)"
+
+# ---- deadlines ----
+run "$farfault" share "${both[@]}" --slo a.fft=250us,b=500us/launch --json l.json --csv l.csv --svg l.svg
+expect_status 0
+expect_out "a: at most 250 us of kernel time"
+expect_out "smallest share under sm: none"                                # with 19 SMs and 2.5 x: 263 us
+expect_out "sm+memory: 9 of 20 SMs, 1 of 2 colours (sm=45%,memory=50%): 233 us" # 100 x 20 / 9 x 1.05
+expect_out "sm: 8 of 20 SMs (sm=40%): 469 us beside b"                    # 300 / 4 x 20 / 8 x 2.5
+expect_out "all of these together: 13 of 20 SMs, 2 of 2 colours: one GPU has room for them"
+expect python3 -c 'import xml.dom.minidom as m; m.parse("l.svg")'
+expect python3 -c 'import json; assert json.load(open("l.json"))["deadlines"][1]["smallest"]["sm+memory"] == {"sms": 4, "colours": 1}'
+expect grep -q '^a,sm+memory,250,0,1,9,233.333,a,1,1$' l.csv
+DIES="sm a.fft b.fft" run "$farfault" share "${both[@]}" --slo a=1ms --json none.json
+expect_status 1
+expect_out "this one dies"
+expect test ! -e none.json
+unset FARFAULT_SHARE_PROGRAM
+finish
