@@ -252,6 +252,7 @@ static void list_orphans(broker_state *state, uint32_t to) {
 }
 
 static void list(broker_state *state, uint32_t to, int64_t now_ms) {
+  serve(state, now_ms);
   look_for_orphans(state);
   wire_message all = {.kind = WIRE_GPU, .gpu_sms = state->sms, .gpu_colours = state->colours, .sms = free_sms(state, NULL), .colours = free_colours(state)};
   memcpy(all.gpu, state->gpu, sizeof all.gpu);
