@@ -102,8 +102,9 @@ static ff_status wait_for_share(taking *t, const wire_message *ask, wire_message
 static ff_status take_granted(taking *t, const wire_message *answer, bool *again, ff_error *error) {
   broker_share *share = t->share;
   share->grant = (broker_grant){(uint32_t)answer->sm_first, (uint32_t)answer->sms, answer->mask};
-  if (!share->grant.sm_count || share->grant.sm_first + share->grant.sm_count > t->ask->gpu_sms)
-    return ff_fail(error, FF_IO, "no share of %s: its broker handed out SMs that there are not", t->ask->gpu);
+  bool colours_exist = t->ask->gpu_colours == BROKER_COLOURS || !(share->grant.colours >> t->ask->gpu_colours);
+  if (!share->grant.sm_count || share->grant.sm_first + share->grant.sm_count > t->ask->gpu_sms || !colours_exist)
+    return ff_fail(error, FF_IO, "no share of %s: its broker handed out SMs that there are not, or colours", t->ask->gpu);
   ff_status status = lock_take(&t->place, t->lock_name, &share->grant, &share->lock, error);
   if (!status && link_alive(&share->link)) return FF_OK;
   if (!status) lock_drop(share->lock, &share->grant);
