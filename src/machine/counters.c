@@ -53,7 +53,7 @@ void counters_total(sim *s, sim_counters *total) {
   if (!s->over) link_account(s, now < s->now ? now : s->now);
   *total = s->counters;
   for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
-  total->time_ps = now;
+  total->time_ps = now - s->began;
   if (s->running_count && s->now > s->running_since) total->kernel_ps += s->now - s->running_since;
   total->transfer_ps = s->d->link.union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */

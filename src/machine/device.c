@@ -234,14 +234,17 @@ static void note_end(device *d) {
   d->stop = true;
 }
 
-void device_leave(sim *s) {
-  device *d = s->d;
-  if (!d->shared || (d->tenants[s->tenant].given.loops && !d->stop)) return;
+void sim_device_leave(sim_device *d, uint32_t number) {
   pthread_mutex_lock(&d->mutex);
-  d->tenants[s->tenant].waits = WAIT_GONE;
+  d->tenants[number].waits = WAIT_GONE;
   note_end(d);
   pass_on(d);
   pthread_mutex_unlock(&d->mutex);
+}
+
+void device_leave(sim *s) {
+  device *d = s->d;
+  if (d->shared && (!d->tenants[s->tenant].given.loops || d->stop)) sim_device_leave(d, s->tenant);
 }
 
 void device_wait(sim *s, tenant_wait what, ps until, node *n) {

@@ -367,6 +367,7 @@ struct sim {
   device *d;
   uint32_t tenant;              /* its number on the device */
   uint64_t space;               /* tenant << SPACE_SHIFT */
+  ps began;                     /* the device's time when it was made */
   bool instant;                 /* what is not a kernel takes no time */
   uint64_t thread_limit, threads; /* MPS: resident threads that it may have, and has; 0: any number */
   uint32_t running_blocks;

@@ -126,7 +126,7 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->by_banks = divider_make(spec->banks);
   if (!d->shared) return FF_OK;
   s->instant = own->given.loops;
-  s->host = s->now = s->device_end = d->now;
+  s->began = s->host = s->now = s->device_end = d->now;
   if (own->given.memory_bytes && own->given.memory_bytes < s->gpu_memory) s->gpu_memory = own->given.memory_bytes;
   if (d->isolation == SIM_ISOLATION_MPS) s->thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
   if (d->isolation >= SIM_ISOLATION_SM) s->next_sm = own->given.sm_first;

@@ -58,6 +58,8 @@ ff_status sim_device_create(const sim_device_options *options, sim_device **out,
 void sim_device_free(sim_device *device);
 /* All that do not loop are over. */
 bool sim_device_stopped(const sim_device *device);
+/* The tenant will run no simulation any more: to be called by its thread if it could not make the next one. */
+void sim_device_leave(sim_device *device, uint32_t number);
 void sim_device_tenant(const sim_device *device, uint32_t number, sim_tenant_result *out);
 
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
