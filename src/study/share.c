@@ -85,7 +85,7 @@ static ff_status round_open(lane *l) {
   l->feed = trace_feed_create(l->file, l->stream, &l->watch);
   sim_options options = {.spec = l->scenario->spec, .set = l->scenario->set, .manager = l->scenario->manager ? l->scenario->manager : "copy",
                          .device = l->device, .tenant = l->number};
-  if (l->scenario->isolation == SHARE_SM_MEMORY) options.page = "4K"; /* neighbours are of other colours */
+  if (l->scenario->isolation == SHARE_SM_MEMORY) options.page = "64K"; /* neighbours are of other colours: no large pages. A TLB entry has the 16 entries of a line of the page table */
   status = sim_create(l->stream, &options, &l->sim, &l->error);
   if (!status) trace_program_pull(l->stream, pull, l);
   return status;
