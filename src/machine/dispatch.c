@@ -289,7 +289,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   else s->queue_first = k;
   s->queue_last = k;
   if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
-  if (s->queue_first == k || s->queue_first->sms) dispatch(s, time);
+  if (s->queue_first && (s->queue_first == k || s->queue_first->sms)) dispatch(s, time); /* a slice may have begun, and all of its blocks */
   fault_idle(s);
 }
 

@@ -136,4 +136,49 @@ expect_status 1
 expect_out "this one dies"
 expect test ! -e none.json
 unset FARFAULT_SHARE_PROGRAM
+
+# ---- ours ----
+run "$farfault" record -o mm.fft "$workloads/matmul" 192 1
+run "$farfault" record -o va.fft "$workloads/vectoradd" 262144 1
+ours=(--machine gtx1080 mm.fft va.fft)
+run "$farfault" share "${ours[@]}" --json s.json --csv s.csv
+expect_status 0
+expect_no_err
+for jobs in 1 3; do run "$farfault" share "${ours[@]}" --isolate sm --json $jobs.json --csv $jobs.csv --jobs $jobs; done
+expect cmp -s 1.json 3.json
+expect cmp -s 1.csv 3.csv
+expect test "$(grep -c '^sm,' 1.csv)" -eq 6
+expect diff <(grep '^sm,' s.csv) <(grep '^sm,' 1.csv)
+# Alone is what `farfault sim` says; memory of its own keeps interferers out; what that leaves idle.
+run "$farfault" sim va.fft --machine gtx1080 --memory copy --csv sim.csv
+cat >check.py <<'X'
+import csv, json
+rows = {(r["isolation"], r["program"], r["beside"]): r for r in csv.DictReader(open("s.csv"))}
+simulated = float(next(csv.DictReader(open("sim.csv")))["kernel_us"])
+assert abs(float(rows["alone", "va", ""]["kernel_us"]) - simulated) < 1e-3 * simulated, simulated
+by = {i["isolation"]: i for i in json.load(open("s.json"))["isolations"]}
+assert by["sm+memory"]["variation_most"] < 10 < by["sm"]["variation_most"], by
+assert by["none"]["variation_most"] > by["mps"]["variation_most"] > by["sm+memory"]["variation_most"]
+assert by["sm+memory"]["unused_gbs"] == 160 and by["sm"]["unused_gbs"] == 0
+row = rows["sm+memory", "va", "mm"]
+assert (row["sms"], row["colours"], row["launches"]) == ("10", "1", "1"), row
+X
+expect python3 check.py
+# The smallest share, simulated by itself, is what the search said.
+run "$farfault" share "${ours[@]}" --isolate sm+memory --interferers va.fft --slo va=25us --csv l.csv
+expect_status 0
+IFS=, read -r _ _ _ _ _ sms us _ < <(grep ',1$' l.csv)
+run "$farfault" share --machine gtx1080 --isolate sm+memory --one --partitions "sm=$((sms * 5))%,memory=50%:sm=$((100 - sms * 5))%,memory=50%" va.fft va.fft --json one.json
+expect_status 0
+expect python3 -c 'import json, sys; o = json.load(open("one.json"))["programs"][0]; assert abs(o["kernel_us"] - float(sys.argv[1])) < 1e-3 and o["kernel_us"] <= 25, o' "${us:-0}"
+run "$farfault" share "${ours[@]}" --isolate sm+memory --borrow --csv s.csv
+expect_status 0
+expect_out "taken back"
+expect python3 -c 'import csv; assert all(float(r["take_back_us"]) < 100 for r in csv.DictReader(open("s.csv")))'
+expect python3 -c 'import csv; assert any(float(r["borrowed_us"]) > 1 for r in csv.DictReader(open("s.csv")))'
+# A recording that is cut off is said to be, and simulated as far as it goes.
+head -c $(($(stat -c %s va.fft) - 60)) va.fft >end.fft
+run "$farfault" share --machine gtx1080 --isolate sm end.fft
+expect_err "end.fft: its end is missing"
+expect test $status -le 1
 finish
