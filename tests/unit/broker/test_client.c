@@ -157,6 +157,16 @@ static void threads_of_one_process(void **unused) {
 
 /* ---- processes ---- */
 
+static int32_t broker_pid(void) {
+  broker_listing *list;
+  uint32_t count;
+  assert_int_equal(broker_list(&list, &count, NULL), FF_OK);
+  assert_int_equal(count, 1);
+  int32_t pid = list[0].daemon_pid;
+  broker_list_free(list, count);
+  return pid;
+}
+
 /* A child that gives back what its parent holds changes nothing; what it takes itself is its own. */
 static void a_forked_child(void **unused) {
   broker_share *share = take(want(8, 2, 0));
@@ -164,8 +174,13 @@ static void a_forked_child(void **unused) {
   if (child == 0) {
     broker_request rest = want(8, 2, 0);
     broker_share *own;
-    if (broker_take(&rest, &own, NULL) || broker_granted(own)->sm_first != 8) _exit(1);
+    for (int i = 0; i < 2; i++) {
+      if (broker_take(&rest, &own, NULL) || broker_granted(own)->sm_first != 8) _exit(1);
+      if (!i) broker_give_back(own);
+    }
     broker_give_back(share);
+    kill(broker_pid(), SIGKILL); /* the next one knows from the locks alone who has what */
+    while (broker_connected(own)) pause_ms(5);
     broker_request none = want(1, 0, 0);
     broker_share *more;
     _exit(broker_take(&none, &more, NULL) == FF_LIMIT ? 0 : 2);
@@ -179,16 +194,6 @@ static void a_forked_child(void **unused) {
   refused(want(1, 0, 0), FF_LIMIT, "of 16 SMs 0 are free");
   broker_give_back(again);
   broker_give_back(share);
-}
-
-static int32_t broker_pid(void) {
-  broker_listing *list;
-  uint32_t count;
-  assert_int_equal(broker_list(&list, &count, NULL), FF_OK);
-  assert_int_equal(count, 1);
-  int32_t pid = list[0].daemon_pid;
-  broker_list_free(list, count);
-  return pid;
 }
 
 /* Killed again and again: what this process holds stays its own, in the eyes of each new broker. */
@@ -222,7 +227,8 @@ static void signals_of_the_caller(void **unused) {
   broker_share *share = take(want(1, 0, 0));
   sigprocmask(SIG_SETMASK, &before, NULL);
   signal(SIGCHLD, old);
-  kill(broker_pid(), SIGTERM);
+  assert_int_not_equal(getsid(broker_pid()), getsid(0)); /* what ends our terminal does not end it */
+  kill(broker_pid(), SIGUSR1);
   for (int wait = 0; wait < 500 && broker_connected(share); wait++) pause_ms(10);
   assert_false(broker_connected(share));
   broker_give_back(share);
@@ -231,22 +237,28 @@ static void signals_of_the_caller(void **unused) {
 
 /* ---- a broker that is none ---- */
 
-/* What a request comes to if a process in the broker's place answers it with these bytes, and says nothing more. */
-static void answered(const void *bytes, size_t size, ff_status status, const char *part) {
-  char name[PLACE_NAME];
-  broker_place place;
+/* A process in the broker's place: it answers one request with these bytes, and then says nothing more, or ends. */
+static pid_t pretend(const broker_place *place, const char *name, const void *bytes, size_t size, bool ends) {
   int fd;
-  assert_int_equal(place_open(true, &place, NULL), FF_OK);
-  place_file_name("gpu", ".sock", name);
-  assert_int_equal(place_listen(&place, name, &fd, NULL), FF_OK);
+  assert_int_equal(place_listen(place, name, &fd, NULL), FF_OK);
   pid_t child = fork();
   if (child == 0) {
     int taken;
     while ((taken = accept(fd, NULL, NULL)) < 0) pause_ms(5);
-    if (write(taken, bytes, size) != (ssize_t)size) _exit(1);
+    if (write(taken, bytes, size) != (ssize_t)size || ends) _exit(1);
     for (;;) pause();
   }
   close(fd);
+  return child;
+}
+
+/* What a request comes to then. */
+static void answered(const void *bytes, size_t size, ff_status status, const char *part) {
+  char name[PLACE_NAME];
+  broker_place place;
+  assert_int_equal(place_open(true, &place, NULL), FF_OK);
+  place_file_name("gpu", ".sock", name);
+  pid_t child = pretend(&place, name, bytes, size, false);
   refused(want(1, 0, 0), status, part);
   kill(child, SIGKILL);
   waitpid(child, NULL, 0);
@@ -269,9 +281,29 @@ static void answers_that_are_none(void **unused) {
   answered(frame, size, FF_LIMIT, "no share of gpu: because");
 }
 
+/* A broker that ends before it has answered is one that was idle; and what it granted with its last breath does not count, as another may have begun since. */
+static void brokers_that_end_at_once(void **unused) {
+  char name[PLACE_NAME];
+  broker_place place;
+  uint8_t frame[WIRE_FRAME];
+  size_t size = wire_write(&(wire_message){.kind = WIRE_GRANTED, .sm_first = 15, .sms = 1}, frame);
+  assert_int_equal(place_open(true, &place, NULL), FF_OK);
+  place_file_name("gpu", ".sock", name);
+  for (int grants = 0; grants < 2; grants++) {
+    pid_t child = pretend(&place, name, frame, grants ? size : 0, true);
+    broker_share *share = take(want(1, 0, 0));
+    waitpid(child, NULL, 0);
+    assert_int_equal(broker_granted(share)->sm_first, 0);
+    assert_true(broker_connected(share));
+    broker_give_back(share);
+    for (int i = 0; i < 500 && files_left(); i++) pause_ms(20);
+  }
+  place_close(&place);
+}
+
 #define ONE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 int main(void) {
   const struct CMUnitTest tests[] = {ONE(counts_and_shares), ONE(what_cannot_be), ONE(threads_of_one_process), ONE(a_forked_child), ONE(brokers_that_are_killed),
-                                     ONE(signals_of_the_caller), ONE(answers_that_are_none)};
+                                     ONE(signals_of_the_caller), ONE(answers_that_are_none), ONE(brokers_that_end_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
