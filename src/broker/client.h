@@ -67,7 +67,7 @@ typedef struct broker_holder {
 typedef struct broker_listing { /* of one GPU */
   char gpu[BROKER_GPU_NAME + 1];
   uint32_t sms, colours, free_sms, free_colours;
-  int32_t daemon_pid;
+  int32_t daemon_pid;           /* 0: it was killed, and nobody has asked for a share since: `gpu` is a file's name, what is free is not known (0) */
   broker_holder *holders;       /* in the order of their SMs; then those who wait, in their order */
   uint32_t holder_count;
 } broker_listing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has what, asked of every daemon whose socket lies in the folder. */
+/* Who has what: asked of the daemon of every lock file in the folder; where there is none, what is locked. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -55,9 +55,48 @@ static ff_status list_one(const broker_place *place, const char *socket_name, br
   return FF_OK;
 }
 
-static bool is_socket_name(const char *name) {
+static bool ends_in(const char *name, const char *ending) {
   size_t length = strlen(name);
-  return length > 5 && length < PLACE_NAME && !strcmp(name + length - 5, ".sock");
+  return length > 5 && length < PLACE_NAME && !strcmp(name + length - 5, ending);
+}
+
+/* Adds an orphan for each run of SMs of one process, its colours with the first; colours alone with no SM. */
+static void add_orphans(const int32_t *sm_pids, const int32_t *colour_pids, holders *list) {
+  uint64_t listed = 0;
+  for (uint32_t i = 0, end; i < BROKER_SMS + BROKER_COLOURS; i = end) {
+    bool sm = i < BROKER_SMS;
+    int32_t pid = sm ? sm_pids[i] : listed >> (i - BROKER_SMS) & 1 ? 0 : colour_pids[i - BROKER_SMS];
+    for (end = i + 1; sm && end < BROKER_SMS && sm_pids[end] == pid;) end++;
+    if (!pid) continue;
+    broker_holder h = {.orphan = true, .pid = pid > 0 ? pid : 0, .grant = {sm ? i : 0, sm ? end - i : 0, 0}};
+    for (uint32_t c = 0; c < BROKER_COLOURS; c++)
+      if (colour_pids[c] == pid && !(listed >> c & 1)) h.grant.colours |= UINT64_C(1) << c;
+    listed |= h.grant.colours;
+    h.colour_count = (uint32_t)__builtin_popcountll(h.grant.colours);
+    FF_PUSH(list, h);
+  }
+}
+
+/* What processes hold of a GPU whose daemon is gone; the name without its hash stands for the GPU. FF_NOT_FOUND: nothing. */
+static ff_status list_locks(const broker_place *place, const char *lock_name, broker_listing *listing) {
+  int32_t sm_pids[BROKER_SMS], colour_pids[BROKER_COLOURS];
+  holders list = {0};
+  if (!lock_look_there(place, lock_name, sm_pids, colour_pids)) return FF_NOT_FOUND;
+  add_orphans(sm_pids, colour_pids, &list);
+  *listing = (broker_listing){.holders = list.items, .holder_count = (uint32_t)list.count};
+  size_t hash = strlen("-0123456789abcdef.lock"), length = strlen(lock_name);
+  memcpy(listing->gpu, lock_name, length > hash ? length - hash : 0);
+  return FF_OK;
+}
+
+/* By the lock file, which is there as long as anybody has something. */
+static ff_status list_gpu(const broker_place *place, const char *lock_name, broker_listing *listing, ff_error *error) {
+  char socket_name[PLACE_NAME];
+  size_t stem = strlen(lock_name) - 5;
+  memcpy(socket_name, lock_name, stem);
+  memcpy(socket_name + stem, ".sock", 6);
+  ff_status status = list_one(place, socket_name, listing, error);
+  return status == FF_NOT_FOUND ? list_locks(place, lock_name, listing) : status;
 }
 
 static int by_gpu(const void *a, const void *b) { return strcmp(((const broker_listing *)a)->gpu, ((const broker_listing *)b)->gpu); }
@@ -78,8 +117,8 @@ ff_status broker_list(broker_listing **listings, uint32_t *count, ff_error *erro
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
     broker_listing one;
     ff_error why;
-    if (!is_socket_name(entry->d_name)) continue;
-    ff_status status = list_one(&place, entry->d_name, &one, &why);
+    if (!ends_in(entry->d_name, ".lock")) continue;
+    ff_status status = list_gpu(&place, entry->d_name, &one, &why);
     if (!status && one.holder_count) FF_PUSH(&found, one);
     else if (!status) free(one.holders);
     else if (status != FF_NOT_FOUND && !result) result = ff_fail(error, status, "%s", why.message);

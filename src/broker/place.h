@@ -46,6 +46,8 @@ bool lock_is_there(const broker_place *place, const char *name, int fd);
 ff_status lock_own(const broker_place *place, const char *name, int *fd, ff_error *error);
 /* Which SMs and colours are locked, and by which process (-1: not to be known); 0: by none. */
 void lock_look(int fd, uint32_t sms, int32_t *sm_pids, uint32_t colours, int32_t *colour_pids);
+/* The same for a file that may not be there, all SMs and colours; false: nothing is locked. What this process itself has locked is not seen. */
+bool lock_look_there(const broker_place *place, const char *name, int32_t sm_pids[BROKER_SMS], int32_t colour_pids[BROKER_COLOURS]);
 /* Locks a share for this process until lock_drop. FF_LIMIT: another process has some of it. */
 typedef struct broker_lock broker_lock;
 ff_status lock_take(const broker_place *place, const char *name, const broker_grant *grant, broker_lock **lock, ff_error *error);

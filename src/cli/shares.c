@@ -63,14 +63,19 @@ static void add_row(table *t, const broker_holder *h) {
   free(since.chars);
 }
 
+static void write_free(const broker_listing *list, bool more, ff_text *out) {
+  ff_text_add(out, "%s%s: ", more ? "\n" : "", list->gpu);
+  if (!list->daemon_pid) ff_text_add(out, "its broker was killed; the next request starts another one, which leaves these their shares\n");
+  else if (list->colours) ff_text_add(out, "%u of %u SMs and %u of %u colours are free\n", list->free_sms, list->sms, list->free_colours, list->colours);
+  else ff_text_add(out, "%u of %u SMs are free\n", list->free_sms, list->sms);
+}
+
 static void write_text(const broker_listing *list, uint32_t count, ff_text *out) {
   static const char *const heads[] = {"process", "program", "name", "state", "SMs", "colours", "since"};
   if (!count) ff_text_add(out, "no shares are handed out\n");
   for (uint32_t i = 0; i < count; i++) {
     table t;
-    ff_text_add(out, "%s%s: %u of %u SMs", i ? "\n" : "", list[i].gpu, list[i].free_sms, list[i].sms);
-    if (list[i].colours) ff_text_add(out, " and %u of %u colours", list[i].free_colours, list[i].colours);
-    ff_text_add(out, " are free\n");
+    write_free(&list[i], i > 0, out);
     table_start(&t, "rllllll");
     for (size_t c = 0; c < sizeof heads / sizeof *heads; c++) table_cell(&t, "%s", heads[c]);
     for (uint32_t h = 0; h < list[i].holder_count; h++) add_row(&t, &list[i].holders[h]);

@@ -120,6 +120,10 @@ wait "$waiting"
 status=$? shown="the holder that waited"
 expect_status 16
 expect grep -qx "no share of gpu0: its broker (process $broker) ended while this process waited for one" b.err
+run "$farfault" shares
+expect_status 0
+expect_out "gpu0: its broker was killed"
+expect grep -Eq "^ *$first  *\?  *-  *holds \(its broker is gone\)  *0-7  *0-2  *-$" out
 hold b gpu0 5 1 0 60
 second=$pid
 expect until_so has b
