@@ -137,12 +137,18 @@ ps l2_access(sim *s, const request *r) {
   return data + back;
 }
 
+static void discard_line(sim *s, uint64_t physical) {
+  place p = l2_place(s, physical);
+  cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
+  if (line) cache_retag(&p.slice->cache, line, 0);
+}
+
 void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
-  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) {
-    place p = l2_place(s, physical_address(s, a));
-    cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
-    if (line) cache_retag(&p.slice->cache, line, 0);
-  }
+  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) discard_line(s, physical_address(s, a));
+}
+
+void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes) {
+  for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) discard_line(s, a);
 }
 
 /* ---- L1 ---- */

@@ -487,6 +487,7 @@ void memory_prefetch_near(sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
+void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes); /* the same for physical addresses */
 
 /* tlb.c: translation and page walks. */
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;

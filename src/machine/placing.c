@@ -74,6 +74,12 @@ static void frame_take(sim *s, uint32_t *frame) {
   *frame = frames_take(s->d->frames, own_colours(s), &physical, &none) ? NO_MEMORY : (uint32_t)(physical / FRAME_BYTES);
 }
 
+/* Who gets these frames next finds nothing in the L2 of what was in them. */
+static void frames_back(sim *s, uint64_t physical, uint64_t bytes) {
+  l2_discard_frames(s, physical, bytes);
+  frames_give(s->d->frames, physical, bytes);
+}
+
 uint64_t placing_find(sim *s, uint64_t address) {
   placing *p = &s->placing;
   uint64_t number = address / FF_BLOCK_BYTES;
@@ -122,7 +128,7 @@ static void give_pages(sim *s, uint64_t begin, uint64_t end, bool in_run) {
       continue;
     }
     uint32_t *frame = &b->frames[a % FF_BLOCK_BYTES / FRAME_BYTES];
-    if (!in_run && *frame < NO_MEMORY) frames_give(s->d->frames, (uint64_t)*frame * FRAME_BYTES, FRAME_BYTES);
+    if (!in_run && *frame < NO_MEMORY) frames_back(s, (uint64_t)*frame * FRAME_BYTES, FRAME_BYTES);
     *frame = NO_FRAME;
   }
 }
@@ -133,7 +139,7 @@ void placing_give(sim *s, uint64_t address, uint64_t bytes) {
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
     if (run.address != address) continue;
-    frames_give(s->d->frames, run.physical, run.bytes);
+    frames_back(s, run.physical, run.bytes);
     p->runs.items[i] = p->runs.items[--p->runs.count];
     give_pages(s, run.address, run.address + run.bytes, true);
     return;
@@ -148,7 +154,7 @@ void placing_free(sim *s) {
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;
     for (uint32_t f = 0; f < BLOCK_FRAMES; f++)
-      if (p->blocks[i]->frames[f] < NO_MEMORY) frames_give(s->d->frames, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
+      if (p->blocks[i]->frames[f] < NO_MEMORY) frames_back(s, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
     free(p->blocks[i]);
   }
   free(p->blocks);
