@@ -233,6 +233,61 @@ FF_API ff_result ff_done(ff_gpu *gpu, ff_ticket ticket, bool *done);
 /** Hands over to the GPU what is held back for the lookahead. ff_wait does so too; a program that goes on with other work calls this. */
 FF_API ff_result ff_flush(ff_gpu *gpu);
 
+/* ---- partitions: a share of a GPU ---- */
+
+/** A share of a GPU: SMs, and part of the budget. Launches and segments that are made through it stay within it. */
+typedef struct ff_partition ff_partition;
+
+/** Zero a whole one, then set `size`, `share` and what is wanted. */
+typedef struct ff_partition_options {
+  size_t size;             /**< sizeof(ff_partition_options) */
+  const char *name;        /**< for messages and lists, copied; NULL: "partition" */
+  /** "sm=25%,memory=50%". sm: a percentage of the GPU's SMs (rounded down, at least 1), or how many. memory: a percentage of the GPU's budget,
+   * or bytes ("512M"), in whole pieces; left out: its segments share the GPU's budget with those of no partition. */
+  const char *share;
+  uint32_t device;         /**< index of the GPU in ff_options.devices */
+  /** `green`: a green context, which the driver of CUDA 12.5 and newer has; the SMs are then rounded up to whole groups of the driver's (2 on
+   * compute capability 6 and 7, 4 on 8, 8 on 9). `rewrite`: kernels are launched as persistent blocks that stay on any number of SMs;
+   * their code must be PTX without variables. `auto` (NULL): green, or rewrite where the driver has no green contexts or the share is less than a group.
+   * The environment's FF_PARTITION goes before it. */
+  const char *way;
+  bool apart;              /**< SMs that no other process of this user has either that sets this: a small daemon hands them out */
+  double timeout_s;        /**< `apart`: how long to wait for them; 0: not at all; negative: for ever */
+} ff_partition_options;
+
+/** Takes the share. FF_ERROR_TOO_LARGE: the SMs are not to be had beside those of the other partitions (at most 8 of a GPU). FF_ERROR_NO_MEMORY: the
+ * budget is not, beside them and what is pinned. FF_ERROR_NO_DRIVER: `green`, and the driver has none. FF_ERROR_BUSY, FF_ERROR_NOT_FOUND, FF_ERROR_IO:
+ * `apart`, and others hold the SMs, there is no daemon to start, or it cannot be reached. */
+FF_API ff_result ff_partition_create(ff_gpu *gpu, const ff_partition_options *options, ff_partition **partition);
+/** Waits for its launches and gives the share back. FF_ERROR_BUSY: it has segments still. NULL: nothing. ff_close does it, too. */
+FF_API ff_result ff_partition_destroy(ff_partition *partition);
+
+/** What it has. */
+typedef struct ff_partition_info {
+  const char *name;        /**< until it is destroyed */
+  uint32_t device;         /**< as in its options */
+  const char *way;         /**< "green" or "rewrite" */
+  uint32_t sm_first;       /**< `rewrite`: the first SM's number (%smid); `green`: in the order of the driver's groups, whose numbers it keeps for itself */
+  uint32_t sm_count;       /**< SMs that it has, after rounding */
+  uint32_t gpu_sms;        /**< of the whole GPU */
+  uint64_t budget;         /**< bytes of GPU memory that its segments may take; the GPU's where own_budget is false */
+  bool own_budget;         /**< the share named memory */
+  bool memory_apart;       /**< its memory is in memory modules that no other partition uses. False so far: the driver hands out pieces that lie in all */
+  bool apart;              /**< as in its options */
+} ff_partition_info;
+/** Fills *info. */
+FF_API ff_result ff_partition_describe(ff_partition *partition, ff_partition_info *info);
+
+/** As ff_segment_create and ff_segment_open, in the partition's memory. Where the share names memory only the partition's launches may use such a
+ * segment, and they no other. */
+FF_API ff_result ff_partition_segment_create(ff_partition *partition, const char *name, uint64_t bytes, ff_segment **segment);
+/** See ff_partition_segment_create. */
+FF_API ff_result ff_partition_segment_open(ff_partition *partition, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment);
+/** As ff_launch, on the partition's SMs. `rewrite`: a kernel that cannot be bound to SMs fails when it is waited for, with FF_ERROR_CODE and why. */
+FF_API ff_result ff_partition_launch(ff_partition *partition, const ff_launch_request *request, ff_ticket *ticket);
+
+/* ---- plans ---- */
+
 /** Why a launch runs as it does: filled for a request without running it. */
 typedef struct ff_plan {
   uint64_t needed;        /**< bytes of GPU memory that the whole launch needs at once */

@@ -5,6 +5,7 @@
  *   -> check_collect, when the operation is over: an outcome of the ticket, if there is a report
  *
  * A slot is used again when its launch is over and collected; the host waits for that if need be. */
+#include "ptx/persistent.h"
 #include "runtime/check.h"
 
 #include <stdio.h>
@@ -208,9 +209,18 @@ static ff_result fill(ff_gpu *gpu, check_slot *slot, const launch *l, uint32_t d
 /* The virtual GPU checks. */
 static ff_result declare(ff_gpu *gpu, const launch *l, uint32_t d, const box *part) {
   static const uint32_t none[3] = {0, 0, 0};
-  ff_virtual_use uses[l->use_count + 1];
-  for (uint32_t u = 0; u < l->use_count; u++) uses[u] = declared(&l->uses[u], d, l->step ? part->from : none);
-  int result = gpu->driver->declare(uses, l->use_count);
+  bool bound = l->partition && l->partition->way == WAY_REWRITE; /* its blocks are not the grid's: only whole ranges can be said of them */
+  ff_virtual_use uses[l->use_count + 2];
+  uint32_t count = l->use_count;
+  for (uint32_t u = 0; u < l->use_count; u++) {
+    uses[u] = declared(&l->uses[u], d, l->step ? part->from : none);
+    if (!bound || !uses[u].block_bytes) continue;
+    uses[u].block_bytes = 0;
+    memset(uses[u].per_block, 0, sizeof uses[u].per_block);
+  }
+  if (bound) uses[count++] = (ff_virtual_use){.base = l->partition->queues, .bytes = PARTITION_STREAMS * sizeof(ptx_persistent_queue), .read = 1, .write = 1,
+                                               .segment = "the partition's queues"};
+  int result = gpu->driver->declare(uses, count);
   return result ? driver_failed(gpu, result, "farfaultDeclareUses") : FF_SUCCESS;
 }
 

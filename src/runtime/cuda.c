@@ -65,6 +65,9 @@ static const char *find_functions(void *library, cuda_driver *driver) {
   if (!(driver->name = (int(*) parameters)dlsym(library, #symbol))) return #symbol;
 #include "runtime/cuda.def"
 #undef X
+#define X(name, symbol, parameters) driver->name = (int(*) parameters)dlsym(library, #symbol);
+#include "runtime/cuda_newer.def"
+#undef X
   driver->declare = (ff_virtual_declare_function *)dlsym(library, "farfaultDeclareUses");
   driver->host_time = (ff_virtual_time_function *)dlsym(library, "farfaultHostTime");
   driver->fault = (ff_virtual_fault_function *)dlsym(library, "farfaultFault");

@@ -4,7 +4,7 @@
  *
  *   cuda_open("virtual" | "cuda" | PATH | NULL) -> driver->MemAlloc(...) -> cuda_close
  *
- * What always holds: in a cuda_driver that cuda_open gave every function of cuda.def is there; it is shared by all that opened
+ * What always holds: in a cuda_driver that cuda_open gave every function of cuda.def is there, those of cuda_newer.def may be NULL; it is shared by all that opened
  * the same library, and the library stays loaded as long as the process (NVIDIA's does not like to be unloaded). */
 #ifndef FF_RUNTIME_CUDA_H
 #define FF_RUNTIME_CUDA_H
@@ -21,6 +21,15 @@ typedef struct cuda_stream_ *cuda_stream;
 typedef struct cuda_event_ *cuda_event;
 typedef struct cuda_module_ *cuda_module;
 typedef struct cuda_function_ *cuda_function;
+
+typedef struct cuda_green_ *cuda_green;           /* CUgreenCtx */
+typedef struct cuda_description_ *cuda_description; /* CUdevResourceDesc */
+typedef struct cuda_resource {                    /* CUdevResource */
+  int type;                                       /* 1: SMs */
+  unsigned char padding[92];
+  union { struct { unsigned count, least, alignment; } sm; unsigned char room[48]; };
+} cuda_resource;
+typedef struct cuda_uuid { unsigned char bytes[16]; } cuda_uuid;
 
 typedef struct cuda_location { int type, id; } cuda_location; /* CUmemLocation; type 1: a device */
 typedef struct cuda_memory_properties {                        /* CUmemAllocationProp */
@@ -43,12 +52,16 @@ enum { /* CUresult */
   CUDA_NOT_READY = 600,
   CUDA_NOT_SUPPORTED = 801,
 };
+enum { CUDA_RESOURCE_SM = 1, CUDA_GREEN_DEFAULT_STREAM = 1 };
 enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_DISABLE_TIMING = 2 };
 enum { CUDA_ATTRIBUTE_SM_COUNT = 16, CUDA_ATTRIBUTE_MAJOR = 75, CUDA_ATTRIBUTE_MINOR = 76, CUDA_ATTRIBUTE_VIRTUAL_MEMORY = 102 };
 
 typedef struct cuda_driver {
 #define X(name, symbol, parameters) int(*name) parameters;
 #include "runtime/cuda.def"
+#undef X
+#define X(name, symbol, parameters) int(*name) parameters; /* NULL: an older driver */
+#include "runtime/cuda_newer.def"
 #undef X
   ff_virtual_declare_function *declare; /* NULL: not the virtual GPU */
   ff_virtual_time_function *host_time;

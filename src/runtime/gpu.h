@@ -29,7 +29,11 @@ enum {
   STREAM_IN = 0,           /* of a GPU's streams: copies to it */
   STREAM_OUT = 1,          /* copies from it */
   STREAM_KERNELS = 2,      /* the first one for kernels */
-  STREAMS = STREAM_KERNELS + KERNEL_STREAMS,
+  STREAM_PARTITIONS = STREAM_KERNELS + KERNEL_STREAMS, /* the first one of the first partition's */
+  PARTITIONS = 8,          /* of a GPU, at one time */
+  PARTITION_STREAMS = 2,   /* for the kernels of one */
+  STREAMS = STREAM_PARTITIONS + PARTITIONS * PARTITION_STREAMS,
+  MOST_SMS = 1024,
   STREAM_EVENTS = 256,     /* operations of a stream that may not be over; the host waits before more */
   SLOTS = 4,               /* of page-locked memory, for what is not page-locked itself */
   SLOT_BYTES = 4 << 20,
@@ -103,6 +107,7 @@ typedef struct store {
   bool eager;              /* the host has read what launches wrote here: it is brought back as soon as it is written */
   spans offered;           /* what was brought back so and not read yet */
   bool slab;               /* shared by small segments */
+  ff_partition *partition; /* whose memory it lies in; NULL: the GPU's */
   FF_VEC(ff_segment *) segments; /* in it, by their place */
 } store;
 
@@ -124,6 +129,13 @@ struct ff_segment {
 
 /* ---- code ---- */
 
+/* PTX forms whose kernels take part of a grid, are bound to SMs, or both */
+enum { FORM_WHOLE, FORM_WINDOW, FORMS };
+typedef struct bound_code { /* one of these forms, bound to SMs: rewrite.c */
+  struct ptx_persistents *made;
+  cuda_module loaded[MOST_DEVICES];
+} bound_code;
+
 struct ptx_module;
 struct ff_module {
   ff_gpu *gpu;
@@ -137,12 +149,13 @@ struct ff_module {
   struct ptx_module *checked_ptx;
   bool both;               /* `loaded` is the text with both forms of the kernels; else the windows' form is in window_code */
   cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
+  bound_code bound[FORMS];
   FF_VEC(ff_kernel *) kernels;
 };
 struct ff_kernel {
   ff_module *module;
   char *name;
-  cuda_function functions[MOST_DEVICES], windows[MOST_DEVICES];
+  cuda_function functions[MOST_DEVICES], windows[MOST_DEVICES], bound[FORMS][MOST_DEVICES];
   const struct ptx_checked_kernel *checked; /* the form that is launched; NULL: the kernel itself */
   bool known;              /* from PTX: */
   uint32_t param_count;
@@ -176,6 +189,7 @@ typedef struct launch {
   argument *arguments;
   unsigned char *values;
   use *uses;
+  ff_partition *partition; /* NULL: the whole GPU */
   uint32_t axis, step;     /* windows: of `step` blocks along `axis`; step 0: it runs whole */
 } launch;
 
@@ -197,19 +211,47 @@ typedef struct spare { /* memory without a place */
 
 typedef struct place { store *store; size_t index; } place; /* of a piece */
 
+typedef struct pool { /* a budget of a GPU's memory, and what of it the driver gave: a GPU's, or a partition's share of it */
+  uint64_t budget_pieces, created;
+  uint64_t pinned_pieces;
+  FF_VEC(spare) free;
+  FF_VEC(place) stale;     /* all of them, the oldest first */
+} pool;
+
 typedef struct slot { unsigned char *memory; operation by; } slot; /* by: what last used it */
+
+/* ---- partitions ---- */
+
+typedef enum partition_way { WAY_GREEN, WAY_REWRITE } partition_way;
+
+struct ff_partition {
+  ff_gpu *gpu;
+  uint32_t device, slot;   /* slot: which of the GPU's partitions */
+  char *name;
+  partition_way way;
+  uint32_t sm_first, sm_count;
+  uint32_t next_stream;
+  cuda_green green;        /* WAY_GREEN */
+  cuda_address queues;     /* WAY_REWRITE: a ptx_persistent_queue for each of its streams, */
+  uint32_t turns[PARTITION_STREAMS]; /* and what stands for the next launch */
+  bool own_memory;         /* `pool` is a share of the GPU's; else it is not used */
+  pool pool;
+  struct broker_share *share; /* NULL: of this process alone */
+};
 
 typedef struct device {
   int number;              /* the driver's */
   cuda_context context;
   uint64_t memory;
-  uint64_t budget_pieces, created;
-  FF_VEC(spare) free;
-  FF_VEC(place) stale;     /* all of them, the oldest first */
+  pool pool;               /* of the segments that are no partition's */
   uint32_t next_stream;
   slot slots[SLOTS];
   uint32_t next_slot;
-  uint64_t pinned_pieces;
+  ff_partition *partitions[PARTITIONS];
+  uint32_t sm_count;
+  uint64_t sms_taken[MOST_SMS / 64];  /* by partitions */
+  cuda_resource *groups;   /* its SMs as the driver divides them; NULL: not asked yet, or it does not */
+  uint32_t group_count, group_sms;
   struct check *check;     /* NULL: no launch has checked itself on it */
 } device;
 
@@ -291,10 +333,12 @@ void history_add(ff_gpu *gpu, history *h, uint64_t begin, uint64_t end, bool wri
 void history_forget(history *h, uint64_t begin, uint64_t end);
 /* The stream for a kernel: of the operation it must come after anyway, if that is the last of its stream; else the next in turn. */
 uint32_t kernel_stream(ff_gpu *gpu, const launch *l, uint32_t device, const span *ranges);
+/* The GPU's stream is made. */
+ff_result stream_make(ff_gpu *gpu, uint32_t device, uint32_t which, cuda_green green);
 
 /* ---- store.c ---- */
 
-ff_result store_make(ff_gpu *gpu, uint64_t bytes, store **out);
+ff_result store_make(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out);
 void store_free(store *s); /* everything is over, its pieces are unmapped (or the context is lost) */
 ff_result store_host(store *s); /* an anonymous store has host memory afterwards */
 void store_written(store *s, uint32_t device, uint64_t begin, uint64_t end); /* the newest bytes are on that GPU now */
@@ -312,11 +356,14 @@ ff_result file_write(store *s, uint64_t at, const void *from, uint64_t bytes);
 
 /* ---- memory.c: pieces ---- */
 
+pool *store_pool(const store *s, uint32_t device);
+ff_result memory_lend(ff_gpu *gpu, uint32_t device, pool *to, uint64_t pieces); /* of the GPU's budget, which has that much less */
+void memory_take_back(ff_gpu *gpu, uint32_t device, pool *from);                 /* nothing of it is in use */
 typedef struct need { store *store; span bytes; } need; /* on the GPU that is meant */
 /* How many pieces of them have no memory there. Marks all with a new tick. */
 uint64_t memory_missing(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
 uint64_t memory_pieces(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count); /* all of them, and all that are pinned */
-bool memory_has_room(const device *d, uint64_t missing); /* without an eviction */
+bool memory_has_room(const pool *from, uint64_t missing); /* without an eviction */
 /* All of them mapped; evicts what is needed last. */
 ff_result memory_bring(ff_gpu *gpu, uint32_t device, const need *needs, uint32_t count);
 ff_result memory_commit(ff_gpu *gpu, uint32_t device); /* takes all of the budget from the driver */
@@ -345,6 +392,35 @@ ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows
 /* `window`: the form that takes part of a grid (ptx/window.h). FF_ERROR_TOO_LARGE: it has none, and why. */
 ff_result kernel_function(ff_gpu *gpu, ff_kernel *kernel, uint32_t device, bool window, cuda_function *function);
 void module_free(ff_module *module);
+
+ff_result module_load_image(ff_module *m, uint32_t device, const char *image, cuda_module *loaded);
+void module_unload_image(ff_module *m, uint32_t device, cuda_module *loaded);
+/* The PTX of the form that takes part of a grid, made if need be, and the kernel's name in it. */
+ff_result module_windows(ff_kernel *kernel, const char **text, const char **name);
+bool module_has_variables(const ff_module *m);
+
+/* ---- partition.c ---- */
+
+const pool *partition_pool(const ff_partition *p);
+void partition_free(ff_partition *p); /* its launches are over, its segments are gone, or the context is lost */
+static inline uint32_t partition_stream(const ff_partition *p, uint32_t which) {
+  return stream_of(p->device, STREAM_PARTITIONS + p->slot * PARTITION_STREAMS + which);
+}
+
+/* ---- rewrite.c: kernels bound to SMs (ptx/persistent.h) ---- */
+
+typedef struct bound_launch { /* what stands behind a kernel's own parameters, and how it is launched */
+  cuda_function function;
+  uint64_t queue;
+  uint32_t numbers[6];       /* first SM, SMs, the grid, turn */
+  uint32_t blocks;
+} bound_launch;
+enum { BOUND_PARAMETERS = 7 };
+/* For `part` of the launch, whose partition is of WAY_REWRITE, in the stream. FF_ERROR_CODE: the kernel has no such form, and why. */
+ff_result rewrite_prepare(ff_gpu *gpu, const launch *l, const box *part, uint32_t stream, bound_launch *out);
+void rewrite_parameters(const bound_launch *b, void **pointers); /* BOUND_PARAMETERS of them */
+void rewrite_launched(ff_partition *p, uint32_t stream);
+void rewrite_module_free(ff_module *m);
 
 /* ---- segment.c ---- */
 

@@ -43,9 +43,13 @@ span use_bytes(const use *u, const box *blocks) {
 
 /* ---- making one from the request ---- */
 
-static ff_result check_use(ff_gpu *gpu, const ff_use *use, uint32_t number) {
+static ff_result check_use(ff_gpu *gpu, const ff_partition *in, const ff_use *use, uint32_t number) {
   const ff_segment *g = use->segment;
   if (!g || g->gpu != gpu) return runtime_fail(FF_ERROR_INVALID, "use %u: %s", number, g ? "a segment of another ff_gpu" : "no segment");
+  const ff_partition *owner = g->store->partition;
+  if (owner != (in && in->own_memory ? in : NULL))
+    return runtime_fail(FF_ERROR_INVALID, "use %u: segment '%s' is of %s%.60s, the launch of %s%.60s", number, g->name, owner ? "partition " : "no partition", owner ? owner->name : "",
+                        in ? "partition " : "none", in ? in->name : "");
   if (!use->access || use->access & ~3u) return runtime_fail(FF_ERROR_INVALID, "use %u of segment '%s': no such access", number, g->name);
   if (use->offset >= g->bytes || use->bytes > g->bytes - use->offset)
     return runtime_fail(FF_ERROR_INVALID, "use %u: bytes %llu to %llu are not in segment '%s' of %llu bytes", number, (unsigned long long)use->offset,
@@ -121,18 +125,19 @@ static bool has_gaps(const use *u, const uint32_t grid[3]) {
   return false;
 }
 
-static ff_result make_launch(ff_gpu *gpu, const ff_launch_request *r, launch **out) {
+static ff_result make_launch(ff_gpu *gpu, ff_partition *in, const ff_launch_request *r, launch **out) {
   size_t value_bytes;
   if (!r->kernel || r->kernel->module->gpu != gpu) return runtime_fail(FF_ERROR_INVALID, "ff_launch: %s", r->kernel ? "a kernel of another ff_gpu" : "no kernel");
   if ((r->use_count && !r->uses) || (r->argument_count && !r->arguments) || r->use_count > 4096 || r->argument_count > 4096)
     return runtime_fail(FF_ERROR_INVALID, "ff_launch: NULL, or more than 4096 of them");
   if (r->device > gpu->device_count) return runtime_fail(FF_ERROR_INVALID, "ff_launch: there is no GPU %u", r->device - 1);
+  if (in && r->device && r->device != in->device + 1) return runtime_fail(FF_ERROR_INVALID, "ff_partition_launch: partition '%s' is of GPU %u", in->name, in->device);
   TRY(check_arguments(gpu, r, &value_bytes));
-  for (uint32_t i = 0; i < r->use_count; i++) TRY(check_use(gpu, &r->uses[i], i));
+  for (uint32_t i = 0; i < r->use_count; i++) TRY(check_use(gpu, in, &r->uses[i], i));
   size_t uses_at = sizeof(launch), arguments_at = uses_at + r->use_count * sizeof(use), values_at = (arguments_at + r->argument_count * sizeof(argument) + 15) / 16 * 16;
   launch *l = malloc(values_at + value_bytes);
   if (!l) return runtime_fail(FF_ERROR_NO_MEMORY, "ff_launch: no host memory");
-  *l = (launch){.kernel = r->kernel, .shared = r->shared_bytes, .device = r->device, .argument_count = r->argument_count, .use_count = r->use_count,
+  *l = (launch){.kernel = r->kernel, .partition = in, .shared = r->shared_bytes, .device = in ? in->device + 1 : r->device, .argument_count = r->argument_count, .use_count = r->use_count,
                 .uses = (use *)((char *)l + uses_at), .arguments = (argument *)((char *)l + arguments_at), .values = (unsigned char *)l + values_at};
   for (int i = 0; i < 3; i++) l->grid[i] = r->grid[i] ? r->grid[i] : 1, l->block[i] = r->block[i] ? r->block[i] : 1;
   copy_arguments(l, r);
@@ -153,11 +158,16 @@ static void fill_needs(const launch *l, const box *part, need *needs) {
   for (uint32_t u = 0; u < l->use_count; u++) needs[u] = (need){l->uses[u].segment->store, use_bytes(&l->uses[u], part)};
 }
 
+static const pool *launch_pool(const launch *l, uint32_t d) {
+  return l->partition ? partition_pool(l->partition) : &l->kernel->module->gpu->devices[d].pool;
+}
+
 /* Pieces that the whole launch needs, with what is pinned on that GPU. */
 static uint64_t whole_pieces(ff_gpu *gpu, const launch *l, uint32_t d) {
-  uint64_t most = gpu->devices[d].pinned_pieces;
+  const pool *from = launch_pool(l, d);
+  uint64_t most = from->pinned_pieces;
   for (uint32_t u = 0; u < l->use_count; u++) most += (l->uses[u].bytes.end - l->uses[u].bytes.begin) / gpu->piece + 2;
-  if (most <= gpu->devices[d].budget_pieces) return most; /* at most: it fits, that is all that is asked */
+  if (most <= from->budget_pieces) return most; /* at most: it fits, that is all that is asked */
   need needs[l->use_count + 1];
   for (uint32_t u = 0; u < l->use_count; u++) needs[u] = (need){l->uses[u].segment->store, l->uses[u].bytes};
   return memory_pieces(gpu, d, needs, l->use_count);
@@ -169,15 +179,15 @@ static uint32_t any_device(const launch *l) { return l->device ? l->device - 1 :
 static ff_result plan(ff_gpu *gpu, launch *l, uint64_t *pieces, uint64_t *windows, char *reason, size_t length) {
   uint32_t d = any_device(l);
   for (uint32_t other = 0; !l->device && other < gpu->device_count; other++)
-    if (gpu->devices[other].pinned_pieces < gpu->devices[d].pinned_pieces) d = other;
+    if (gpu->devices[other].pool.pinned_pieces < gpu->devices[d].pool.pinned_pieces) d = other;
   *pieces = whole_pieces(gpu, l, d);
   *windows = 1;
-  if (*pieces <= gpu->devices[d].budget_pieces) {
+  if (*pieces <= launch_pool(l, d)->budget_pieces) {
     snprintf(reason, length, "it fits");
     return FF_SUCCESS;
   }
   l->device = d + 1; /* the windows are as large as that one allows */
-  return window_choose(gpu, l, gpu->devices[d].budget_pieces, windows, reason, length);
+  return window_choose(gpu, l, launch_pool(l, d)->budget_pieces, windows, reason, length);
 }
 
 /* ---- issuing ---- */
@@ -190,7 +200,7 @@ static uint32_t choose_device(ff_gpu *gpu, const launch *l) {
   uint64_t best_bytes = 0, best_work = UINT64_MAX;
   for (uint32_t d = 0; d < gpu->device_count; d++) {
     uint64_t bytes = 0, work = 0;
-    if (whole_pieces(gpu, l, d) > gpu->devices[d].budget_pieces) continue;
+    if (whole_pieces(gpu, l, d) > launch_pool(l, d)->budget_pieces) continue;
     for (uint32_t u = 0; u < l->use_count; u++) bytes += spans_bytes(&l->uses[u].segment->store->sides[d].valid, l->uses[u].bytes.begin, l->uses[u].bytes.end);
     for (uint32_t s = 0; s < STREAMS; s++) work += gpu->streams[stream_of(d, s)].issued;
     if (bytes < best_bytes || (bytes == best_bytes && work >= best_work)) continue;
@@ -213,12 +223,16 @@ static ff_result bring_contents(const launch *l, uint32_t d, const need *needs, 
 }
 
 static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box *part, operation op) {
-  cuda_function function;
+  cuda_function function = NULL;
+  bound_launch bound;
   cuda_address table;
   cuda_address addresses[l->argument_count + 1];
-  void *pointers[l->argument_count + 8];
+  void *pointers[l->argument_count + 8 + BOUND_PARAMETERS];
+  bool rewritten = l->partition && l->partition->way == WAY_REWRITE;
+  uint32_t grid[3] = {part->to[0] - part->from[0], part->to[1] - part->from[1], part->to[2] - part->from[2]};
   uint32_t window[6] = {part->from[0], part->from[1], part->from[2], l->grid[0], l->grid[1], l->grid[2]};
-  TRY(kernel_function(gpu, l->kernel, d, l->step != 0, &function));
+  if (rewritten) TRY(rewrite_prepare(gpu, l, part, op.stream, &bound));
+  else TRY(kernel_function(gpu, l->kernel, d, l->step != 0, &function));
   for (uint32_t i = 0; i < l->argument_count; i++) {
     const argument *a = &l->arguments[i];
     if (a->segment) addresses[i] = a->segment->store->sides[d].address + a->segment->base + a->offset;
@@ -227,11 +241,18 @@ static ff_result run_kernel(ff_gpu *gpu, const launch *l, uint32_t d, const box 
   TRY(check_before(gpu, l, d, part, op, &table));
   uint32_t count = l->argument_count;
   if (table) pointers[count++] = &table;
-  for (uint32_t i = 0; i < 6; i++) pointers[count++] = &window[i];
+  for (uint32_t i = 0; i < 6 && (l->step || !rewritten); i++) pointers[count++] = &window[i];
+  if (rewritten) {
+    rewrite_parameters(&bound, &pointers[count]);
+    count += BOUND_PARAMETERS;
+    function = bound.function;
+    grid[0] = bound.blocks;
+    grid[1] = grid[2] = 1;
+  }
   pointers[count] = NULL;
   TRY(gpu_on(gpu, d));
-  DRIVER_TRY(gpu, LaunchKernel, function, part->to[0] - part->from[0], part->to[1] - part->from[1], part->to[2] - part->from[2], l->block[0], l->block[1],
-             l->block[2], l->shared, gpu->streams[op.stream].handle, pointers, NULL);
+  DRIVER_TRY(gpu, LaunchKernel, function, grid[0], grid[1], grid[2], l->block[0], l->block[1], l->block[2], l->shared, gpu->streams[op.stream].handle, pointers, NULL);
+  if (rewritten) rewrite_launched(l->partition, op.stream);
   return check_after(gpu, op, table);
 }
 
@@ -316,7 +337,7 @@ static bool has_room(ff_gpu *gpu, const launch *l) {
   need needs[l->use_count + 1];
   if (l->step) return false;
   fill_needs(l, &all, needs);
-  return memory_has_room(&gpu->devices[d], memory_missing(gpu, d, needs, l->use_count));
+  return memory_has_room(launch_pool(l, d), memory_missing(gpu, d, needs, l->use_count));
 }
 
 /* Issues from the front as long as nothing need be evicted, or everything up to `ticket`. */
@@ -339,15 +360,15 @@ ff_result launch_flush(ff_gpu *gpu) {
 
 /* ---- the calls ---- */
 
-static ff_result queue(ff_gpu *gpu, const ff_launch_request *request, ff_ticket *ticket) {
+static ff_result queue(ff_gpu *gpu, ff_partition *in, const ff_launch_request *request, ff_ticket *ticket) {
   launch *l;
   uint64_t pieces, windows;
   char reason[512];
   if (gpu->lost) return runtime_fail(FF_ERROR_LOST, "%s", gpu->lost_message);
-  TRY(make_launch(gpu, request, &l));
+  TRY(make_launch(gpu, in, request, &l));
   ff_result result = plan(gpu, l, &pieces, &windows, reason, sizeof reason);
   if (result) {
-    uint64_t budget = gpu->devices[any_device(l)].budget_pieces * gpu->piece;
+    uint64_t budget = launch_pool(l, any_device(l))->budget_pieces * gpu->piece;
     free(l);
     return runtime_fail(result, "kernel '%s' needs %llu bytes of GPU memory at once, the budget is %llu, and it cannot be run in windows: %s", request->kernel->name,
                         (unsigned long long)(pieces * gpu->piece), (unsigned long long)budget, reason);
@@ -364,7 +385,16 @@ static ff_result queue(ff_gpu *gpu, const ff_launch_request *request, ff_ticket 
 ff_result ff_launch(ff_gpu *gpu, const ff_launch_request *request, ff_ticket *ticket) {
   if (!gpu || !request) return runtime_fail(FF_ERROR_INVALID, "ff_launch: NULL");
   gpu_enter(gpu);
-  ff_result result = queue(gpu, request, ticket);
+  ff_result result = queue(gpu, NULL, request, ticket);
+  gpu_leave(gpu);
+  return result;
+}
+
+ff_result ff_partition_launch(ff_partition *partition, const ff_launch_request *request, ff_ticket *ticket) {
+  if (!partition || !request) return runtime_fail(FF_ERROR_INVALID, "ff_partition_launch: NULL");
+  ff_gpu *gpu = partition->gpu;
+  gpu_enter(gpu);
+  ff_result result = queue(gpu, partition, request, ticket);
   gpu_leave(gpu);
   return result;
 }
@@ -373,7 +403,7 @@ ff_result ff_launch_plan(ff_gpu *gpu, const ff_launch_request *request, ff_plan 
   if (!gpu || !request || !out) return runtime_fail(FF_ERROR_INVALID, "ff_launch_plan: NULL");
   launch *l;
   gpu_enter(gpu);
-  ff_result result = make_launch(gpu, request, &l);
+  ff_result result = make_launch(gpu, NULL, request, &l);
   if (!result) {
     *out = (ff_plan){0};
     need needs[l->use_count + 1];
@@ -450,6 +480,7 @@ ff_result ff_wait(ff_gpu *gpu, ff_ticket ticket) {
 static ff_result settle_running(ff_gpu *gpu) {
   ff_result first = FF_SUCCESS;
   for (uint32_t i = 0; i < gpu->device_count * STREAMS; i++) {
+    if (!gpu->streams[i].handle) continue;
     ff_result result = work_close(gpu, i);
     if (!result) result = work_wait(gpu, (operation){i, gpu->streams[i].issued});
     if (!first) first = result;

@@ -32,6 +32,11 @@ static bool is_whole(const store *s, span pieces) { return pieces.begin == 0 && 
 
 /* ---- counting ---- */
 
+pool *store_pool(const store *s, uint32_t d) { return s->partition ? &s->partition->pool : &s->gpu->devices[d].pool; }
+
+/* All needs of a launch are of one pool. */
+static pool *needs_pool(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) { return count ? store_pool(needs[0].store, d) : &gpu->devices[d].pool; }
+
 uint64_t memory_missing(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
   uint64_t missing = 0, tick = ++gpu->tick;
   for (uint32_t n = 0; n < count; n++) {
@@ -52,7 +57,7 @@ uint64_t memory_missing(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t cou
 }
 
 uint64_t memory_pieces(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
-  uint64_t pieces = gpu->devices[d].pinned_pieces, tick = ++gpu->tick;
+  uint64_t pieces = needs_pool(gpu, d, needs, count)->pinned_pieces, tick = ++gpu->tick;
   for (uint32_t n = 0; n < count; n++) {
     span range = piece_range(gpu, needs[n].bytes);
     for (uint64_t i = range.begin; i < range.end; i++) {
@@ -64,7 +69,7 @@ uint64_t memory_pieces(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t coun
   return pieces;
 }
 
-bool memory_has_room(const device *d, uint64_t missing) { return missing <= d->free.count + d->budget_pieces - d->created; }
+bool memory_has_room(const pool *from, uint64_t missing) { return missing <= from->free.count + from->budget_pieces - from->created; }
 
 /* ---- mapping ---- */
 
@@ -116,7 +121,7 @@ static void forget_piece(store *s, uint32_t d, size_t index) {
   side->pieces[index].mapped = side->pieces[index].usable = false;
   gpu->statistics.unmapped_pieces++;
   gpu->statistics.resident_bytes -= gpu->piece;
-  FF_PUSH(&gpu->devices[d].free, ((spare){.memory = side->pieces[index].memory}));
+  FF_PUSH(&store_pool(s, d)->free, ((spare){.memory = side->pieces[index].memory}));
 }
 
 /* Pieces [from, to), all mapped, in one call. */
@@ -133,15 +138,15 @@ static ff_result unmap(store *s, uint32_t d, size_t from, size_t to) {
 }
 
 static void no_longer_stale(ff_gpu *gpu, uint32_t d, store *s, size_t from, size_t to) {
-  device *dev = &gpu->devices[d];
+  pool *own = store_pool(s, d);
   size_t kept = 0;
-  for (size_t i = 0; i < dev->stale.count; i++) {
-    place p = dev->stale.items[i];
+  for (size_t i = 0; i < own->stale.count; i++) {
+    place p = own->stale.items[i];
     if (p.store == s && p.index >= from && p.index < to) s->sides[d].pieces[p.index].stale = false;
-    else dev->stale.items[kept++] = p;
+    else own->stale.items[kept++] = p;
   }
-  gpu->statistics.unmapped_pieces += dev->stale.count - kept;
-  dev->stale.count = kept;
+  gpu->statistics.unmapped_pieces += own->stale.count - kept;
+  own->stale.count = kept;
 }
 
 /* Pieces [from, to), all stale: nothing of them is left. */
@@ -182,8 +187,8 @@ static void detach(store *s, uint32_t d, size_t index) {
   p->mapped = p->usable = false;
   p->stale = true;
   gpu->statistics.resident_bytes -= gpu->piece;
-  FF_PUSH(&gpu->devices[d].free, left);
-  FF_PUSH(&gpu->devices[d].stale, ((place){s, index}));
+  FF_PUSH(&store_pool(s, d)->free, left);
+  FF_PUSH(&store_pool(s, d)->stale, ((place){s, index}));
 }
 
 /* ---- choosing victims ---- */
@@ -245,11 +250,11 @@ static size_t unneeded(const victims *v, uint32_t d, size_t from, size_t to) { /
 
 /* The `wanted` pieces that go first, fewer if there are no more, up to `most` if nothing queued needs them, by place; in `next` as many as
  * `spare` that would go then, in that order. */
-static void choose(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
+static void choose(ff_gpu *gpu, uint32_t d, const pool *from, uint64_t wanted, uint64_t most, uint64_t spare, victims *out, victims *next) {
   for (size_t i = 0; i < gpu->stores.count; i++) {
     store *s = gpu->stores.items[i];
     store_side *side = &s->sides[d];
-    if (side->mark == gpu->tick) continue;
+    if (side->mark == gpu->tick || store_pool(s, d) != from) continue;
     for (size_t p = 0; p < s->piece_count; p++)
       if (side->pieces[p].mapped && !side->pieces[p].pins && side->pieces[p].mark != gpu->tick)
         FF_PUSH(out, ((victim){s, p, priority_of(s, (span){p * gpu->piece, (p + 1) * gpu->piece})}));
@@ -294,13 +299,12 @@ static ff_result save(ff_gpu *gpu, uint32_t d, const victims *chosen) {
 }
 
 /* Old places are given up before there are too many, the oldest half at once: their users are over by then, or nearly. */
-static ff_result settle_old(ff_gpu *gpu, uint32_t d) {
-  const device *dev = &gpu->devices[d];
+static ff_result settle_old(ff_gpu *gpu, uint32_t d, const pool *of) {
   victims old = {0};
   size_t end;
   ff_result result = FF_SUCCESS;
-  if (dev->stale.count <= dev->budget_pieces / 2 + 1) return FF_SUCCESS;
-  for (size_t i = 0; i < (dev->stale.count + 1) / 2; i++) FF_PUSH(&old, ((victim){dev->stale.items[i].store, dev->stale.items[i].index, 0}));
+  if (of->stale.count <= of->budget_pieces / 2 + 1) return FF_SUCCESS;
+  for (size_t i = 0; i < (of->stale.count + 1) / 2; i++) FF_PUSH(&old, ((victim){of->stale.items[i].store, of->stale.items[i].index, 0}));
   compared_device = d;
   qsort(old.items, old.count, sizeof *old.items, by_place);
   for (size_t i = 0; i < old.count && !result;) {
@@ -323,10 +327,10 @@ static void clean(uint32_t d, const victims *chosen) {
 }
 
 /* Frees `wanted` pieces, or as many as there are, and up to `most` that nothing needs as far as is known. */
-static ff_result make_room(ff_gpu *gpu, uint32_t d, uint64_t wanted, uint64_t most, uint64_t *freed) {
+static ff_result make_room(ff_gpu *gpu, uint32_t d, const pool *in, uint64_t wanted, uint64_t most, uint64_t *freed) {
   victims chosen = {0}, next = {0};
-  uint64_t spare = gpu->devices[d].budget_pieces / SPARE_SHARE;
-  choose(gpu, d, wanted, most, spare, &chosen, &next);
+  uint64_t spare = in->budget_pieces / SPARE_SHARE;
+  choose(gpu, d, in, wanted, most, spare, &chosen, &next);
   ff_result result = save(gpu, d, &chosen);
   for (size_t i = 0; !result && i < chosen.count; i++) detach(chosen.items[i].store, d, chosen.items[i].index);
   if (!result) clean(d, &next);
@@ -342,33 +346,45 @@ static bool is_idle(ff_gpu *gpu, const spare *s) {
   return true;
 }
 
-/* Memory for one piece. When the driver has less than the budget says, what is there must do. */
-static ff_result take_memory(ff_gpu *gpu, uint32_t d, spare *taken) {
-  device *dev = &gpu->devices[d];
+/* Memory that the pool has already, without a place: there is some, or something is evicted. */
+static ff_result take_existing(ff_gpu *gpu, uint32_t d, pool *from, spare *taken) {
   uint64_t freed = 0;
-  if (!dev->free.count && dev->created < dev->budget_pieces) {
-    cuda_memory_properties properties = properties_of(dev);
+  if (!from->free.count) {
+    TRY(make_room(gpu, d, from, 1, 1, &freed));
+    if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
+                                    (unsigned long long)from->budget_pieces, (unsigned long long)gpu->piece);
+  }
+  size_t first = 0; /* that nobody uses any more; else the one that has been free for longest */
+  while (first < from->free.count && !is_idle(gpu, &from->free.items[first])) first++;
+  if (first == from->free.count) first = 0;
+  *taken = from->free.items[first];
+  memmove(&from->free.items[first], &from->free.items[first + 1], (--from->free.count - first) * sizeof *taken);
+  return FF_SUCCESS;
+}
+
+/* Memory for one piece. When the driver has less than the budget says, what is there must do. */
+static ff_result take_memory(ff_gpu *gpu, uint32_t d, pool *from, spare *taken) {
+  uint64_t freed = 0;
+  if (!from->free.count && from->created < from->budget_pieces) {
+    cuda_memory_properties properties = properties_of(&gpu->devices[d]);
     *taken = (spare){0};
     int result = gpu->driver->MemCreate(&taken->memory, gpu->piece, &properties, 0);
     if (!result) {
-      dev->created++;
+      from->created++;
       return FF_SUCCESS;
     }
     if (result != CUDA_OUT_OF_MEMORY) return driver_failed(gpu, result, "cuMemCreate");
-    TRY(make_room(gpu, d, 1, 1, &freed));
+    TRY(make_room(gpu, d, from, 1, 1, &freed));
     if (!freed) return driver_failed(gpu, result, "cuMemCreate");
     gpu->statistics.recoveries++;
-  } else if (!dev->free.count) {
-    TRY(make_room(gpu, d, 1, 1, &freed));
-    if (!freed) return runtime_fail(FF_ERROR_TOO_LARGE, "the budget of %llu pieces of %llu bytes is used up by what is pinned or in use",
-                                    (unsigned long long)dev->budget_pieces, (unsigned long long)gpu->piece);
   }
-  size_t first = 0; /* that nobody uses any more; else the one that has been free for longest */
-  while (first < dev->free.count && !is_idle(gpu, &dev->free.items[first])) first++;
-  if (first == dev->free.count) first = 0;
-  *taken = dev->free.items[first];
-  memmove(&dev->free.items[first], &dev->free.items[first + 1], (--dev->free.count - first) * sizeof *taken);
-  return FF_SUCCESS;
+  return take_existing(gpu, d, from, taken);
+}
+
+/* Nothing uses the memory in an old place any more. */
+static ff_result wait_for_users(ff_gpu *gpu, uint32_t d, const spare *s) {
+  for (uint32_t i = 0; i < s->count; i++) TRY(work_wait(gpu, s->after[i]));
+  return gpu_on(gpu, d);
 }
 
 static ff_result bring_piece(store *s, uint32_t d, size_t index) {
@@ -377,10 +393,10 @@ static ff_result bring_piece(store *s, uint32_t d, size_t index) {
   spare taken;
   if (side->pieces[index].mapped) return FF_SUCCESS;
   if (side->pieces[index].stale) TRY(settle(s, d, index, index + 1));
-  TRY(take_memory(s->gpu, d, &taken));
+  TRY(take_memory(s->gpu, d, store_pool(s, d), &taken));
   ff_result result = gpu_on(s->gpu, d);
   if (!result) result = map_piece(s, d, index, taken.memory);
-  if (result) FF_PUSH(&s->gpu->devices[d].free, taken);
+  if (result) FF_PUSH(&store_pool(s, d)->free, taken);
   for (uint32_t i = 0; !result && i < taken.count; i++) FF_PUSH(&side->history, ((history_record){bytes, taken.after[i], true}));
   return result;
 }
@@ -391,7 +407,7 @@ static uint64_t worth_ahead(const need *n, uint32_t d) {
   const store *s = n->store;
   const store_side *side = &s->sides[d];
   span pieces = piece_range(s->gpu, n->bytes);
-  uint64_t ahead = 0, most = s->gpu->devices[d].budget_pieces / SPARE_SHARE / 2;
+  uint64_t ahead = 0, most = store_pool(s, d)->budget_pieces / SPARE_SHARE / 2;
   if (n->bytes.begin >= n->bytes.end || side->usable == s->piece_count || side->pieces[pieces.end - 1].mapped) return 0;
   if (most > MAPPED_AHEAD) most = MAPPED_AHEAD;
   bool forward = side->streak && pieces.begin == side->expected;
@@ -403,7 +419,7 @@ static uint64_t worth_ahead(const need *n, uint32_t d) {
 static ff_result bring(const need *n, uint32_t d) {
   store *s = n->store;
   store_side *side = &s->sides[d];
-  const device *dev = &s->gpu->devices[d];
+  const pool *own = store_pool(s, d);
   span pieces = piece_range(s->gpu, n->bytes);
   if (n->bytes.begin >= n->bytes.end || side->usable == s->piece_count) return FF_SUCCESS;
   uint64_t ahead = worth_ahead(n, d), end = pieces.end;
@@ -412,7 +428,7 @@ static ff_result bring(const need *n, uint32_t d) {
     mapped = mapped || !side->pieces[i].mapped;
     TRY(bring_piece(s, d, i));
   }
-  for (; end < pieces.end + ahead && dev->free.count; end++) {
+  for (; end < pieces.end + ahead && own->free.count; end++) {
     if (bring_piece(s, d, end)) break;
     side->pieces[end].used = s->gpu->tick;
   }
@@ -424,27 +440,61 @@ static ff_result bring(const need *n, uint32_t d) {
 }
 
 ff_result memory_bring(ff_gpu *gpu, uint32_t d, const need *needs, uint32_t count) {
-  device *dev = &gpu->devices[d];
-  uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = dev->free.count + dev->budget_pieces - dev->created;
-  if (missing) TRY(settle_old(gpu, d));
+  const pool *from = needs_pool(gpu, d, needs, count);
+  uint64_t missing = memory_missing(gpu, d, needs, count), freed, there = from->free.count + from->budget_pieces - from->created;
+  if (missing) TRY(settle_old(gpu, d, from));
   TRY(gpu_on(gpu, d));
   if (missing) note_future(gpu, d); /* for make_room and worth_ahead */
   uint64_t ahead = 0;
   for (uint32_t n = 0; missing > there && n < count; n++) ahead += worth_ahead(&needs[n], d);
-  if (missing > there) TRY(make_room(gpu, d, missing - there, missing - there + ahead, &freed));
+  if (missing > there) TRY(make_room(gpu, d, from, missing - there, missing - there + ahead, &freed));
   for (uint32_t n = 0; n < count; n++) TRY(bring(&needs[n], d));
   return FF_SUCCESS;
 }
 
 ff_result memory_commit(ff_gpu *gpu, uint32_t d) {
-  device *dev = &gpu->devices[d];
-  cuda_memory_properties properties = properties_of(dev);
-  for (cuda_memory memory; dev->created < dev->budget_pieces; dev->created++) {
+  pool *own = &gpu->devices[d].pool;
+  cuda_memory_properties properties = properties_of(&gpu->devices[d]);
+  for (cuda_memory memory; own->created < own->budget_pieces; own->created++) {
     TRY(gpu_on(gpu, d));
     DRIVER_TRY(gpu, MemCreate, &memory, gpu->piece, &properties, 0);
-    FF_PUSH(&dev->free, ((spare){.memory = memory}));
+    FF_PUSH(&own->free, ((spare){.memory = memory}));
   }
   return FF_SUCCESS;
+}
+
+ff_result memory_lend(ff_gpu *gpu, uint32_t d, pool *to, uint64_t pieces) {
+  pool *own = &gpu->devices[d].pool;
+  if (pieces > own->budget_pieces || own->budget_pieces - pieces < own->pinned_pieces)
+    return runtime_fail(FF_ERROR_NO_MEMORY, "a share of %llu bytes of GPU memory: %llu of the budget are neither pinned nor another partition's",
+                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)((own->budget_pieces - own->pinned_pieces) * gpu->piece));
+  bool shrinks = own->created > own->budget_pieces - pieces;
+  gpu->tick++; /* nothing is needed by the launch at hand: there is none */
+  if (shrinks) note_future(gpu, d);
+  while (own->created > own->budget_pieces - pieces) { /* what was given already comes back to the driver, */
+    spare taken;
+    TRY(take_existing(gpu, d, own, &taken));
+    TRY(wait_for_users(gpu, d, &taken));
+    TRY(gpu_on(gpu, d));
+    INSIST(gpu->driver->MemRelease(taken.memory));
+    own->created--;
+  }
+  while (shrinks && own->stale.count) { /* and is seen in no old place */
+    place old = own->stale.items[own->stale.count - 1];
+    TRY(settle(old.store, d, old.index, old.index + 1));
+  }
+  own->budget_pieces -= pieces;
+  *to = (pool){.budget_pieces = pieces};
+  return FF_SUCCESS;
+}
+
+void memory_take_back(ff_gpu *gpu, uint32_t d, pool *from) {
+  INSIST(gpu_on(gpu, d));
+  for (size_t i = 0; i < from->free.count; i++) INSIST(gpu->driver->MemRelease(from->free.items[i].memory));
+  free(from->free.items);
+  free(from->stale.items);
+  gpu->devices[d].pool.budget_pieces += from->budget_pieces;
+  *from = (pool){0};
 }
 
 static bool used_by(const launch *l, const box *blocks, const need *n) {
@@ -468,10 +518,10 @@ static bool needed_by_queue(const ff_gpu *gpu, const need *n) {
 /* Will these bytes have to go before anybody needs them? They are of a store that cannot stay in memory; or memory is short, and
  * windows that are still to come, or enough launches, use other memory. */
 static bool must_go(const ff_gpu *gpu, uint32_t d, const need *n) {
-  const device *dev = &gpu->devices[d];
-  bool large = n->store->piece_count > dev->budget_pieces / 2;
+  const pool *own = store_pool(n->store, d);
+  bool large = n->store->piece_count > own->budget_pieces / 2;
   bool known = gpu->rest.from[gpu->issuing->axis] < gpu->rest.to[gpu->issuing->axis] || 2 * gpu->queued >= gpu->lookahead;
-  bool is_short = dev->free.count + dev->budget_pieces - dev->created <= dev->budget_pieces / 2;
+  bool is_short = own->free.count + own->budget_pieces - own->created <= own->budget_pieces / 2;
   return (large || (known && is_short)) && !needed_by_queue(gpu, n);
 }
 

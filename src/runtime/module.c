@@ -51,7 +51,7 @@ static void read_ptx(ff_module *m) {
 }
 
 /* Kernels of both forms must see the same variables: then one module has both from the start. */
-static bool has_variables(const ff_module *m) {
+bool module_has_variables(const ff_module *m) {
   for (uint32_t i = 0; m->ptx && i < m->ptx->var_count; i++)
     if (m->ptx->vars[i]->space == PTX_SPACE_GLOBAL) return true;
   return false;
@@ -59,7 +59,7 @@ static bool has_variables(const ff_module *m) {
 
 /* ---- loading ---- */
 
-static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_module *loaded) {
+ff_result module_load_image(ff_module *m, uint32_t d, const char *image, cuda_module *loaded) {
   char log[LOG_BYTES] = "";
   int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -77,20 +77,20 @@ static ff_result load_image(ff_module *m, uint32_t d, const char *image, cuda_mo
 }
 
 static ff_result load_on(ff_module *m, uint32_t d) {
-  if (m->both && !load_image(m, d, m->windows->text.chars, &m->loaded[d])) return FF_SUCCESS;
+  if (m->both && !module_load_image(m, d, m->windows->text.chars, &m->loaded[d])) return FF_SUCCESS;
   m->both = m->both && m->loaded[0]; /* on every GPU the same text */
-  return m->both ? load_image(m, d, m->windows->text.chars, &m->loaded[d]) : load_image(m, d, check_image(m), &m->loaded[d]);
+  return m->both ? module_load_image(m, d, m->windows->text.chars, &m->loaded[d]) : module_load_image(m, d, check_image(m), &m->loaded[d]);
 }
 
-static void unload(ff_module *m, uint32_t d, cuda_module *loaded) {
+void module_unload_image(ff_module *m, uint32_t d, cuda_module *loaded) {
   if (*loaded) INSIST(gpu_on(m->gpu, d) || m->gpu->driver->ModuleUnload(*loaded));
 }
 
 void module_free(ff_module *m) {
   ff_gpu *gpu = m->gpu;
   for (uint32_t d = 0; d < gpu->device_count; d++) {
-    unload(m, d, &m->loaded[d]);
-    unload(m, d, &m->window_code[d]);
+    module_unload_image(m, d, &m->loaded[d]);
+    module_unload_image(m, d, &m->window_code[d]);
   }
   for (size_t i = 0; i < m->kernels.count; i++) {
     free(m->kernels.items[i]->name);
@@ -102,6 +102,7 @@ void module_free(ff_module *m) {
       memmove(&gpu->modules.items[at], &gpu->modules.items[at + 1], (--gpu->modules.count - at) * sizeof m);
       break;
     }
+  rewrite_module_free(m);
   if (m->windows) ptx_windows_free(m->windows);
   check_module_free(m);
   if (m->ptx) ptx_module_free(m->ptx);
@@ -119,7 +120,7 @@ static ff_result load(ff_gpu *gpu, const char *name, const void *image, size_t b
   memcpy(m->image, image, bytes);
   read_ptx(m);
   check_module(m);
-  if (has_variables(m)) m->both = (m->windows = ptx_windows_make(check_ptx(m))) != NULL;
+  if (module_has_variables(m)) m->both = (m->windows = ptx_windows_make(check_ptx(m))) != NULL;
   ff_result result = load_on(m, 0);
   if (result) {
     module_free(m);
@@ -205,11 +206,17 @@ ff_result ff_kernel_find(ff_module *module, const char *name, ff_kernel **kernel
 static ff_result window_name(ff_kernel *k, const char **name) {
   ff_module *m = k->module;
   if (!m->ptx) return runtime_fail(FF_ERROR_TOO_LARGE, "%s", m->reason);
-  if (has_variables(m) && !m->both) return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form", m->name);
+  if (module_has_variables(m) && !m->both) return runtime_fail(FF_ERROR_TOO_LARGE, "module '%s' has variables, and the driver refuses its rewritten form", m->name);
   if (!m->windows) m->windows = ptx_windows_make(check_ptx(m));
   const ptx_window_kernel *found = ptx_windows_find(m->windows, check_entry(k));
   if (!found || !found->window_name) return runtime_fail(FF_ERROR_TOO_LARGE, "kernel '%s' %s", k->name, found ? found->reason : "has no body");
   *name = found->window_name;
+  return FF_SUCCESS;
+}
+
+ff_result module_windows(ff_kernel *k, const char **text, const char **name) {
+  TRY(window_name(k, name));
+  *text = k->module->windows->text.chars;
   return FF_SUCCESS;
 }
 
@@ -218,7 +225,7 @@ static ff_result window_function(ff_gpu *gpu, ff_kernel *k, uint32_t d) {
   if (k->windows[d]) return FF_SUCCESS;
   TRY(window_name(k, &name));
   ff_module *m = k->module;
-  TRY(m->both ? load_on(m, d) : load_image(m, d, m->windows->text.chars, &m->window_code[d]));
+  TRY(m->both ? load_on(m, d) : module_load_image(m, d, m->windows->text.chars, &m->window_code[d]));
   TRY(gpu_on(gpu, d));
   DRIVER_TRY(gpu, ModuleGetFunction, &k->windows[d], m->both ? m->loaded[d] : m->window_code[d], name);
   return FF_SUCCESS;

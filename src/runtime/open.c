@@ -51,6 +51,14 @@ static ff_result choose_piece(ff_gpu *gpu, const ff_options *o, uint64_t budget)
   return FF_SUCCESS;
 }
 
+ff_result stream_make(ff_gpu *gpu, uint32_t index, uint32_t which, cuda_green green) {
+  stream *made = &gpu->streams[stream_of(index, which)];
+  TRY(gpu_on(gpu, index));
+  if (green) DRIVER_TRY(gpu, GreenCtxStreamCreate, &made->handle, green, CUDA_STREAM_NON_BLOCKING, 0);
+  else DRIVER_TRY(gpu, StreamCreate, &made->handle, CUDA_STREAM_NON_BLOCKING);
+  return FF_SUCCESS;
+}
+
 static ff_result open_device(ff_gpu *gpu, uint32_t index, int number) {
   device *d = &gpu->devices[index];
   size_t total;
@@ -62,11 +70,10 @@ static ff_result open_device(ff_gpu *gpu, uint32_t index, int number) {
   d->memory = total;
   DRIVER_TRY(gpu, DevicePrimaryCtxRetain, &d->context, d->number);
   TRY(gpu_on(gpu, index));
-  for (uint32_t s = 0; s < STREAMS; s++) {
-    stream *made = &gpu->streams[stream_of(index, s)];
-    made->device = index;
-    DRIVER_TRY(gpu, StreamCreate, &made->handle, CUDA_STREAM_NON_BLOCKING);
-  }
+  int sms = 0;
+  DRIVER_TRY(gpu, DeviceGetAttribute, &sms, CUDA_ATTRIBUTE_SM_COUNT, d->number);
+  d->sm_count = sms > 0 ? (uint32_t)sms : 0;
+  for (uint32_t s = 0; s < STREAM_PARTITIONS; s++) TRY(stream_make(gpu, index, s, NULL));
   return FF_SUCCESS;
 }
 
@@ -82,7 +89,7 @@ static ff_result open_devices(ff_gpu *gpu, const ff_options *o) {
     if (budget < smallest) smallest = budget;
   }
   TRY(choose_piece(gpu, o, smallest));
-  for (uint32_t i = 0; i < gpu->device_count; i++) gpu->devices[i].budget_pieces = smallest / gpu->piece;
+  for (uint32_t i = 0; i < gpu->device_count; i++) gpu->devices[i].pool.budget_pieces = smallest / gpu->piece;
   if (smallest < gpu->piece) return runtime_fail(FF_ERROR_INVALID, "the budget of %llu bytes is less than one piece of %llu", (unsigned long long)smallest, (unsigned long long)gpu->piece);
   for (uint32_t i = 0; o->commit && i < gpu->device_count; i++) TRY(memory_commit(gpu, i));
   return FF_SUCCESS;
@@ -93,7 +100,10 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
   const cuda_driver *driver = gpu->driver;
   if (!d->context) return;
   INSIST(gpu_on(gpu, index));
-  for (size_t i = 0; i < d->free.count; i++) INSIST(driver->MemRelease(d->free.items[i].memory));
+  for (uint32_t i = 0; i < PARTITIONS; i++)
+    if (d->partitions[i]) partition_free(d->partitions[i]);
+  free(d->groups);
+  for (size_t i = 0; i < d->pool.free.count; i++) INSIST(driver->MemRelease(d->pool.free.items[i].memory));
   check_close(gpu, index);
   for (uint32_t i = 0; i < SLOTS; i++)
     if (d->slots[i].memory) INSIST(driver->MemFreeHost(d->slots[i].memory));
@@ -103,8 +113,8 @@ static void close_device(ff_gpu *gpu, uint32_t index) {
       if (s->events[e]) INSIST(driver->EventDestroy(s->events[e]));
     if (s->handle) INSIST(driver->StreamDestroy(s->handle));
   }
-  free(d->free.items);
-  free(d->stale.items);
+  free(d->pool.free.items);
+  free(d->pool.stale.items);
   if (gpu->caller == d->context) gpu->caller = NULL; /* it was the caller's: the primary one, and goes with our hold on it */
   INSIST(driver->CtxSetCurrent(gpu->caller));
   gpu->current = gpu->caller;
@@ -149,6 +159,7 @@ ff_result ff_open(const ff_options *options, ff_gpu **out) {
   *gpu = (ff_gpu){.lock = PTHREAD_MUTEX_INITIALIZER, .driver = driver, .device_count = o.devices ? o.device_count : 1, .lookahead = o.lookahead ? o.lookahead : LOOKAHEAD,
                   .check = o.check || (check && *check && strcmp(check, "0")), .pinned_limit = o.pinned};
   gpu->streams = ff_alloc(gpu->device_count * STREAMS * sizeof *gpu->streams);
+  for (uint32_t i = 0; i < gpu->device_count * STREAMS; i++) gpu->streams[i].device = i / STREAMS;
   gpu->last = &gpu->first;
   gpu_enter(gpu);
   ff_result result = open_devices(gpu, &o);
@@ -198,6 +209,7 @@ ff_result ff_close(ff_gpu *gpu) {
   ff_result result = launch_settle(gpu), files;
   snprintf(reason, sizeof reason, "%s", ff_message());
   for (uint32_t i = 0; i < gpu->device_count * STREAMS; i++) { /* nothing may run when memory goes */
+    if (!gpu->streams[i].handle) continue;
     INSIST(gpu_on(gpu, gpu->streams[i].device));
     INSIST(gpu->driver->StreamSynchronize(gpu->streams[i].handle));
   }
@@ -217,7 +229,7 @@ ff_result ff_gpu_describe(ff_gpu *gpu, ff_gpu_info *info) {
   if (!gpu || !info) return runtime_fail(FF_ERROR_INVALID, "ff_gpu_describe: NULL");
   gpu_enter(gpu);
   *info = (ff_gpu_info){.device_count = gpu->device_count, .is_virtual = gpu->driver->is_virtual, .memory = gpu->devices[0].memory,
-                        .budget = gpu->devices[0].budget_pieces * gpu->piece, .piece = gpu->piece};
+                        .budget = gpu->devices[0].pool.budget_pieces * gpu->piece, .piece = gpu->piece};
   int failed = gpu->driver->DeviceGetName(info->name, sizeof info->name, gpu->devices[0].number);
   snprintf(info->driver, sizeof info->driver, "%s%.240s", gpu->driver->is_virtual ? "virtual: " : "", gpu->driver->path);
   ff_result result = failed ? driver_failed(gpu, failed, "cuDeviceGetName") : FF_SUCCESS;

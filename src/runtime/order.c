@@ -144,18 +144,20 @@ void history_forget(history *h, uint64_t begin, uint64_t end) { cut(NULL, h, beg
 
 uint32_t kernel_stream(ff_gpu *gpu, const launch *l, uint32_t index, const span *ranges) {
   operation latest = {0};
+  const ff_partition *in = l->partition;
+  uint32_t first = in ? partition_stream(in, 0) : stream_of(index, STREAM_KERNELS), count = in ? PARTITION_STREAMS : KERNEL_STREAMS;
   for (uint32_t u = 0; u < l->use_count; u++) {
     const history *h = &l->uses[u].segment->store->sides[index].history;
     bool write = l->uses[u].access & FF_WRITE;
     for (size_t i = 0; i < h->count; i++) {
       const history_record *r = &h->items[i];
-      uint32_t which = r->by.stream - stream_of(index, 0);
-      if (!(write || r->write) || !overlaps(r->bytes, ranges[u].begin, ranges[u].end) || which < STREAM_KERNELS || which >= STREAMS) continue;
+      uint32_t which = r->by.stream - first; /* large where it is before that */
+      if (!(write || r->write) || !overlaps(r->bytes, ranges[u].begin, ranges[u].end) || which >= count) continue;
       const stream *s = &gpu->streams[r->by.stream];
       if (r->by.number == s->issued && r->by.number > s->completed) latest = r->by;
     }
   }
   if (latest.number) return latest.stream;
-  device *d = &gpu->devices[index];
-  return stream_of(index, STREAM_KERNELS + d->next_stream++ % KERNEL_STREAMS);
+  uint32_t *next = in ? &l->partition->next_stream : &gpu->devices[index].next_stream;
+  return first + (*next)++ % count;
 }

@@ -42,25 +42,25 @@ static uint64_t place_in(const store *s, uint64_t bytes) {
   return at + bytes <= s->bytes ? at : UINT64_MAX;
 }
 
-static ff_result find_slab(ff_gpu *gpu, uint64_t bytes, store **out, uint64_t *base) {
+static ff_result find_slab(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out, uint64_t *base) {
   for (size_t i = gpu->stores.count; i-- > 0;) {
-    if (!gpu->stores.items[i]->slab) continue;
+    if (!gpu->stores.items[i]->slab || gpu->stores.items[i]->partition != (partition && partition->own_memory ? partition : NULL)) continue;
     *base = place_in(gpu->stores.items[i], bytes);
     *out = gpu->stores.items[i];
     if (*base != UINT64_MAX) return FF_SUCCESS;
   }
   *base = 0;
-  TRY(store_make(gpu, gpu->piece, out));
+  TRY(store_make(gpu, partition, gpu->piece, out));
   (*out)->slab = true;
   return FF_SUCCESS;
 }
 
-static ff_result create(ff_gpu *gpu, const char *name, uint64_t bytes, ff_segment **segment) {
+static ff_result create(ff_gpu *gpu, ff_partition *partition, const char *name, uint64_t bytes, ff_segment **segment) {
   store *s;
   uint64_t base = 0;
   if (gpu->lost) return runtime_fail(FF_ERROR_LOST, "%s", gpu->lost_message);
-  if (bytes <= gpu->piece / SLAB_SHARE) TRY(find_slab(gpu, bytes, &s, &base));
-  else TRY(store_make(gpu, bytes, &s));
+  if (bytes <= gpu->piece / SLAB_SHARE) TRY(find_slab(gpu, partition, bytes, &s, &base));
+  else TRY(store_make(gpu, partition, bytes, &s));
   *segment = add_segment(gpu, name, s, base, bytes);
   return FF_SUCCESS;
 }
@@ -68,7 +68,7 @@ static ff_result create(ff_gpu *gpu, const char *name, uint64_t bytes, ff_segmen
 ff_result ff_segment_create(ff_gpu *gpu, const char *name, uint64_t bytes, ff_segment **segment) {
   if (!gpu || !segment || !bytes) return runtime_fail(FF_ERROR_INVALID, "ff_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
   gpu_enter(gpu);
-  ff_result result = create(gpu, name, bytes, segment);
+  ff_result result = create(gpu, NULL, name, bytes, segment);
   gpu_leave(gpu);
   return result;
 }
@@ -93,12 +93,12 @@ static ff_result open_file(const char *path, unsigned flags, uint64_t offset, ui
   return FF_SUCCESS;
 }
 
-static ff_result open_segment(ff_gpu *gpu, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
+static ff_result open_segment(ff_gpu *gpu, ff_partition *partition, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
   int file = -1;
   store *s;
   if (gpu->lost) return runtime_fail(FF_ERROR_LOST, "%s", gpu->lost_message);
   ff_result result = open_file(path, flags, offset, &bytes, &file);
-  if (!result) result = store_make(gpu, bytes, &s);
+  if (!result) result = store_make(gpu, partition, bytes, &s);
   if (result) {
     if (file >= 0) close(file);
     return result;
@@ -114,11 +114,35 @@ static ff_result open_segment(ff_gpu *gpu, const char *name, const char *path, u
   return FF_SUCCESS;
 }
 
+static ff_result check_open(const char *call, const void *of, const char *path, unsigned flags, ff_segment **segment) {
+  if (!of || !path || !segment) return runtime_fail(FF_ERROR_INVALID, "%s: NULL", call);
+  return flags & ~3u || flags == FF_FILE_CREATE ? runtime_fail(FF_ERROR_INVALID, "%s: no such flags: %u", call, flags) : FF_SUCCESS;
+}
+
 ff_result ff_segment_open(ff_gpu *gpu, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
-  if (!gpu || !path || !segment) return runtime_fail(FF_ERROR_INVALID, "ff_segment_open: NULL");
-  if (flags & ~3u || flags == FF_FILE_CREATE) return runtime_fail(FF_ERROR_INVALID, "ff_segment_open: no such flags: %u", flags);
+  TRY(check_open("ff_segment_open", gpu, path, flags, segment));
   gpu_enter(gpu);
-  ff_result result = open_segment(gpu, name, path, flags, offset, bytes, segment);
+  ff_result result = open_segment(gpu, NULL, name, path, flags, offset, bytes, segment);
+  gpu_leave(gpu);
+  return result;
+}
+
+/* ---- in a partition's memory ---- */
+
+ff_result ff_partition_segment_create(ff_partition *partition, const char *name, uint64_t bytes, ff_segment **segment) {
+  if (!partition || !segment || !bytes) return runtime_fail(FF_ERROR_INVALID, "ff_partition_segment_create: %s", bytes ? "NULL" : "a segment of no bytes");
+  ff_gpu *gpu = partition->gpu;
+  gpu_enter(gpu);
+  ff_result result = create(gpu, partition, name, bytes, segment);
+  gpu_leave(gpu);
+  return result;
+}
+
+ff_result ff_partition_segment_open(ff_partition *partition, const char *name, const char *path, unsigned flags, uint64_t offset, uint64_t bytes, ff_segment **segment) {
+  TRY(check_open("ff_partition_segment_open", partition, path, flags, segment));
+  ff_gpu *gpu = partition->gpu;
+  gpu_enter(gpu);
+  ff_result result = open_segment(gpu, partition, name, path, flags, offset, bytes, segment);
   gpu_leave(gpu);
   return result;
 }
@@ -146,10 +170,10 @@ static ff_result wait_for_bytes(store *s, uint64_t begin, uint64_t end) {
 }
 
 static void unpin(ff_segment *g, uint32_t d) {
-  ff_gpu *gpu = g->gpu;
+  const ff_gpu *gpu = g->gpu;
   if (!(g->pins >> d & 1)) return;
   for (uint64_t i = g->base / gpu->piece; i * gpu->piece < g->base + g->bytes; i++)
-    if (!--g->store->sides[d].pieces[i].pins) gpu->devices[d].pinned_pieces--;
+    if (!--g->store->sides[d].pieces[i].pins) store_pool(g->store, d)->pinned_pieces--;
   g->pins &= ~(1u << d);
 }
 
@@ -329,17 +353,19 @@ ff_result ff_segment_evict(ff_segment *segment) {
 
 static ff_result pin(ff_segment *g, uint32_t d) {
   ff_gpu *gpu = g->gpu;
+  const ff_partition *in = g->store->partition;
+  if (in && in->device != d) return runtime_fail(FF_ERROR_INVALID, "segment '%s' is of partition '%s', on GPU %u", g->name, in->name, in->device);
   need all = {g->store, {g->base, g->base + g->bytes}};
   TRY(check_mappings(g, FF_READ, all.bytes)); /* what the host is writing cannot be brought */
   TRY(launch_flush(gpu));
   uint64_t pieces = memory_pieces(gpu, d, &all, 1);
-  if (pieces > gpu->devices[d].budget_pieces)
+  if (pieces > store_pool(g->store, d)->budget_pieces)
     return runtime_fail(FF_ERROR_TOO_LARGE, "segment '%s' cannot be pinned: with all that is pinned it needs %llu bytes, the budget is %llu", g->name,
-                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)(gpu->devices[d].budget_pieces * gpu->piece));
+                        (unsigned long long)(pieces * gpu->piece), (unsigned long long)(store_pool(g->store, d)->budget_pieces * gpu->piece));
   TRY(memory_bring(gpu, d, &all, 1));
   TRY(transfer_in(g->store, d, all.bytes.begin, all.bytes.end));
   for (uint64_t i = g->base / gpu->piece; i * gpu->piece < g->base + g->bytes; i++)
-    if (!g->store->sides[d].pieces[i].pins++) gpu->devices[d].pinned_pieces++;
+    if (!g->store->sides[d].pieces[i].pins++) store_pool(g->store, d)->pinned_pieces++;
   g->pins |= 1u << d;
   return FF_SUCCESS;
 }

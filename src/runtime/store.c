@@ -19,10 +19,10 @@ static ff_result reserve(ff_gpu *gpu, store *s) {
   return FF_SUCCESS;
 }
 
-ff_result store_make(ff_gpu *gpu, uint64_t bytes, store **out) {
+ff_result store_make(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out) {
   if (bytes > UINT64_C(1) << 46) return runtime_fail(FF_ERROR_NO_MEMORY, "%llu bytes are more than a segment can have", (unsigned long long)bytes);
   store *s = ff_alloc(sizeof *s);
-  *s = (store){.gpu = gpu, .bytes = bytes, .piece_count = (bytes + gpu->piece - 1) / gpu->piece, .file = -1};
+  *s = (store){.gpu = gpu, .partition = partition && partition->own_memory ? partition : NULL, .bytes = bytes, .piece_count = (bytes + gpu->piece - 1) / gpu->piece, .file = -1};
   s->sides = ff_alloc(gpu->device_count * sizeof *s->sides);
   for (uint32_t d = 0; d < gpu->device_count; d++) s->sides[d].pieces = ff_alloc(s->piece_count * sizeof(piece));
   spans_add(&s->blank, 0, bytes);
