@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "partition/gf2.h"
 
 enum {
   SETTLED = 8,       /* pairs in a row that tell nothing new: a subset is large enough (a missing one is overlooked in 2^-8 of the cases) */
@@ -56,13 +55,12 @@ static uint64_t mirror(uint64_t v) {
   return out;
 }
 
-/* The basis of the same space that is reduced by the rows' lowest bits. */
-static gf2_space from_low(const gf2_space *space) {
+uint32_t recover_basis(const gf2_space *space, uint64_t masks[RECOVER_MASKS]) {
   uint64_t rows[GF2_BITS];
   for (uint32_t i = 0; i < space->rank; i++) rows[i] = mirror(space->rows[i]);
-  gf2_space out = gf2_span(rows, space->rank);
-  for (uint32_t i = 0; i < out.rank; i++) out.rows[i] = mirror(out.rows[i]);
-  return out;
+  gf2_space mirrored = gf2_span(rows, space->rank);
+  for (uint32_t i = 0; i < mirrored.rank; i++) masks[i] = mirror(mirrored.rows[i]);
+  return mirrored.rank;
 }
 
 /* ---- one subset ---- */
@@ -186,14 +184,16 @@ static double share_of_all(const gf2_space *s, const uint64_t *items, size_t cou
 }
 
 static void describe(const recover_sample *sample, const search *s, recover_result *r) {
-  const gf2_space *best = &s->best, shown = from_low(best);
+  const gf2_space *best = &s->best;
+  uint64_t shown[RECOVER_MASKS];
+  recover_basis(best, shown);
   double held_out = share_of_all(best, s->judging.items, s->judging.count);
   double explained = share_of_all(best, sample->conflicts, sample->conflict_count) * (double)sample->conflict_count;
   double others = sample->other_count ? share_of_all(best, sample->others, sample->other_count) * (double)sample->other_count : 0;
   r->rank = best->rank;
   r->nullity = (uint32_t)__builtin_popcountll(s->bits) - s->always.rank - best->rank;
   for (uint32_t i = 0; i < best->rank; i++)
-    r->masks[i] = (recover_mask){shown.rows[i], share(shown.rows[i], s->judging.items, s->judging.count), share(shown.rows[i], sample->others, sample->other_count)};
+    r->masks[i] = (recover_mask){shown[i], share(shown[i], s->judging.items, s->judging.count), share(shown[i], sample->others, sample->other_count)};
   r->confidence = beyond_chance(best->rank, held_out);
   r->spurious = fmin(1, exp2(r->nullity - explained));
   r->false_pairs = 1 - explained / (double)sample->conflict_count;

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "partition/gf2.h"
+
 enum { RECOVER_MASKS = 64 };
 
 typedef struct recover_sample {
@@ -55,6 +57,8 @@ typedef struct recover_result {
 void recover_masks(const recover_sample *sample, recover_result *result);
 /* "linear", "partly linear", "not linear", "too few pairs" */
 const char *recover_verdict_name(recover_verdict verdict);
+/* A space's basis as results have it: reduced by the lowest bits. Returns its rank. */
+uint32_t recover_basis(const gf2_space *space, uint64_t masks[RECOVER_MASKS]);
 /* The masks as a plain list; returns how many. */
 uint32_t recover_list(const recover_result *result, uint64_t masks[RECOVER_MASKS]);
 

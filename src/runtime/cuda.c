@@ -71,6 +71,7 @@ static const char *find_functions(void *library, cuda_driver *driver) {
   driver->declare = (ff_virtual_declare_function *)dlsym(library, "farfaultDeclareUses");
   driver->host_time = (ff_virtual_time_function *)dlsym(library, "farfaultHostTime");
   driver->fault = (ff_virtual_fault_function *)dlsym(library, "farfaultFault");
+  driver->physical = (ff_virtual_physical_function *)dlsym(library, "farfaultPhysical");
   driver->is_virtual = driver->host_time != NULL;
   return NULL;
 }

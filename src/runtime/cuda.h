@@ -66,6 +66,7 @@ typedef struct cuda_driver {
   ff_virtual_declare_function *declare; /* NULL: not the virtual GPU */
   ff_virtual_time_function *host_time;
   ff_virtual_fault_function *fault;
+  ff_virtual_physical_function *physical; /* NULL: nobody tells */
   bool is_virtual;
   char path[512];                       /* of the library */
 } cuda_driver;
