@@ -19,12 +19,16 @@
 extern const char probe_ptx[]; /* kernels.ptx */
 
 enum {
-  LIST_PAIRS = 120, LIST_LINES = 480, WARP = 32, PAIR_LOADS = 8, /* as in kernels.ptx */
+  LIST_PAIRS = 120, LIST_LINES = 480, WARP = 32, /* as in kernels.ptx */
+  GROUP = 8,                 /* pairs that are timed together where only events tell the time */
+  USUAL = 33,                /* groups that show how long one usually takes */
   SWEEP_THREADS = 1024,
   ATTRIBUTE_CLOCK = 13, ATTRIBUTE_L2 = 38,
 };
 #define PAGE (UINT64_C(2) << 20)         /* a mapping's unit, physically contiguous */
 #define MOST_REAL (UINT64_C(4) << 30)    /* taken of a real GPU's memory */
+
+static const double GROUP_TOLERANCE = 0.005; /* one conflict among them is more: a tenth of the time of one pair */
 
 typedef enum kernel { KERNEL_pairs, KERNEL_visit, KERNEL_reload, KERNEL_sweep, KERNELS } kernel;
 
@@ -40,6 +44,8 @@ struct gpu {
   cuda_stream stream;
   cuda_event begin, end;
   double cycles_per_us, nothing_us; /* the time of a launch that reads nothing */
+  double usual[USUAL];       /* of a load in the last groups */
+  uint32_t usual_count;      /* groups */
   double shown;              /* when progress was written last */
 };
 
@@ -89,32 +95,77 @@ static ff_status read_clocks(gpu *g, uint64_t *cycles, size_t count, ff_error *e
 
 /* ---- the meter's functions ---- */
 
-/* count: at most LIST_PAIRS. */
-static ff_status launch_pairs(gpu *g, const probe_pair *pairs, uint32_t count, double *us, ff_error *error) {
+typedef struct pass { uint32_t first, step, loads, warm; } pass; /* as the kernel's parameters */
+
+/* Within a KiB around an address. What a pass has read is in the L2: a group together reads other lines than its pairs one by one. Events time a launch
+ * with its misses of the TLB, so that there are many loads to one of these: of all four sectors of a line. */
+static const pass together = {0, 32, 8, 0}, alone = {256, 32, 16, 0}, by_clocks = {128, 128, 7, 1};
+
+/* count: at most LIST_PAIRS. us NULL: the launch is not waited for. */
+static ff_status launch_pairs(gpu *g, const probe_pair *pairs, uint32_t count, pass p, double *us, ff_error *error) {
   cuda_address list[2 * LIST_PAIRS] = {0};
-  uint32_t loads = PAIR_LOADS;
   uint64_t zero = 0;
   for (uint32_t i = 0; i < count; i++) {
     list[2 * i] = device_address(g, pairs[i].a);
     list[2 * i + 1] = device_address(g, pairs[i].b);
   }
-  void *arguments[] = {list, &count, &loads, &zero, &g->sink};
+  void *arguments[] = {list, &count, &p.first, &p.step, &p.loads, &p.warm, &zero, &g->sink};
   return us ? time_launch(g, KERNEL_pairs, arguments, us, error) : launch(g, KERNEL_pairs, 1, 1, arguments, error);
+}
+
+/* Cycles of a load, in the middle of all pairs. */
+static ff_status time_group(gpu *g, const probe_pair *pairs, uint32_t count, pass p, double *cycles, ff_error *error) {
+  double us;
+  TRY(launch_pairs(g, pairs, count, p, &us, error));
+  *cycles = (us - g->nothing_us) * g->cycles_per_us / (2 * p.loads * count);
+  return FF_OK;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(const double *values, size_t count) {
+  double sorted[USUAL];
+  memcpy(sorted, values, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare);
+  return sorted[count / 2];
+}
+
+/* Whether a group took longer than the last ones did; the first ones only show what that is. */
+static bool is_slow(gpu *g, double cycles) {
+  bool slow = g->usual_count < USUAL || cycles > (1 + GROUP_TOLERANCE) * median(g->usual, USUAL);
+  g->usual[g->usual_count++ % USUAL] = cycles;
+  return slow;
+}
+
+/* By events: a group together, and its pairs one by one only if it took longer than groups do. */
+static ff_status time_by_events(gpu *g, const probe_pair *pairs, uint32_t count, double *cycles, ff_error *error) {
+  double all = 0;
+  if (count == GROUP) TRY(time_group(g, pairs, count, together, &all, error));
+  bool slow = count < GROUP || is_slow(g, all);
+  for (uint32_t i = 0; i < count; i++) {
+    cycles[i] = all;
+    if (slow) TRY(time_group(g, &pairs[i], 1, alone, &cycles[i], error));
+  }
+  return FF_OK;
+}
+
+static ff_status time_by_clocks(gpu *g, const probe_pair *pairs, uint32_t count, double *cycles, ff_error *error) {
+  uint64_t clocks[LIST_PAIRS];
+  TRY(launch_pairs(g, pairs, count, by_clocks, NULL, error));
+  TRY(read_clocks(g, clocks, count, error));
+  for (uint32_t i = 0; i < count; i++) cycles[i] = (double)clocks[i] / (2 * by_clocks.loads);
+  return FF_OK;
 }
 
 static ff_status time_pairs(void *context, const probe_pair *pairs, size_t count, double *cycles, ff_error *error) {
   gpu *g = context;
-  uint64_t clocks[LIST_PAIRS];
-  for (size_t i = 0; !g->clocks && i < count; i++) {
-    double us;
-    TRY(launch_pairs(g, &pairs[i], 1, &us, error));
-    cycles[i] = (us - g->nothing_us) * g->cycles_per_us / (2 * PAIR_LOADS);
-  }
-  for (size_t i = 0; g->clocks && i < count; i += LIST_PAIRS) {
-    uint32_t some = count - i < LIST_PAIRS ? (uint32_t)(count - i) : LIST_PAIRS;
-    TRY(launch_pairs(g, &pairs[i], some, NULL, error));
-    TRY(read_clocks(g, clocks, some, error));
-    for (uint32_t k = 0; k < some; k++) cycles[i + k] = (double)clocks[k] / (2 * PAIR_LOADS);
+  size_t most = g->clocks ? LIST_PAIRS : GROUP;
+  for (size_t i = 0; i < count; i += most) {
+    uint32_t some = count - i < most ? (uint32_t)(count - i) : (uint32_t)most;
+    TRY((g->clocks ? time_by_clocks : time_by_events)(g, &pairs[i], some, &cycles[i], error));
   }
   return FF_OK;
 }
@@ -147,6 +198,11 @@ static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, si
     }
     list[used++] = device_address(g, lines[i]);
   }
+  if (used == LIST_LINES) {
+    TRY(launch(g, KERNEL_visit, 1, WARP, arguments, error));
+    used = 0;
+  }
+  list[used++] = device_address(g, x ^ PROBE_LINE); /* its page is in the TLB then; a neighbour is in another set */
   TRY(launch(g, KERNEL_visit, 1, WARP, arguments, error));
   return reload(g, x, cycles, error);
 }
@@ -263,17 +319,11 @@ static ff_status take_memory(gpu *g, int device, probe_result *result, ff_error 
   return FF_OK;
 }
 
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The kernel that reads nothing takes so long, in the middle. */
 static ff_status time_nothing(gpu *g, ff_error *error) {
   double us[9];
-  for (size_t i = 0; i < sizeof us / sizeof *us; i++) TRY(launch_pairs(g, NULL, 0, &us[i], error));
-  qsort(us, sizeof us / sizeof *us, sizeof *us, compare);
-  g->nothing_us = us[sizeof us / sizeof *us / 2];
+  for (size_t i = 0; i < sizeof us / sizeof *us; i++) TRY(launch_pairs(g, NULL, 0, alone, &us[i], error));
+  g->nothing_us = median(us, sizeof us / sizeof *us);
   return FF_OK;
 }
 

@@ -70,7 +70,9 @@ const char *probe_kind_name(probe_kind kind); /* "banks", "sets" */
 void probe_text(const probe_result *result, ff_text *out);
 void probe_json(const probe_result *result, const char *target, ff_text *out);
 void probe_picture(const probe_result *result, const char *target, ff_text *out); /* SVG: how many pairs took how long */
-/* The machine file `base`, with the group hash as found. The text is checked: FF_INVALID says what does not fit together. */
-ff_status probe_write_machine(const probe_result *result, const machine_spec *base, const char *base_name, const char *target, ff_text *out, ff_error *error);
+/* The machine file `base_text` (called `base_name`) with the masks that were found, all else as it is. FF_INVALID: they are not known, or do not fit the
+ * machine: the message says which. */
+ff_status probe_write_machine(const probe_result *result, const char *base_name, const char *base_text, size_t base_size, const char *target, ff_text *out,
+                              ff_error *error);
 
 #endif
