@@ -22,7 +22,7 @@ typedef struct search {
   const probe_options *options;
   probe_finding *found;
   probe_random random;
-  FF_VEC(double) times;  /* of all pairs, once */
+  FF_VEC(double) times;  /* of all pairs that were timed alone, once */
   FF_VEC(probe_pair) slow;
   findings pairs;
   uint32_t wanted;
@@ -83,6 +83,7 @@ static ff_status sort_out(search *s, const probe_pair *pairs, const double *cycl
 /* Pairs are kept until the histogram has two modes, then sorted out together. */
 static ff_status collect(search *s) {
   FF_VEC(probe_pair) kept = {0};
+  FF_VEC(double) kept_cycles = {0};
   probe_pair *pairs = ff_alloc(CHUNK * sizeof *pairs);
   double cycles[CHUNK];
   ff_status status = FF_OK;
@@ -91,17 +92,19 @@ static ff_status collect(search *s) {
     draw(s, pairs, CHUNK);
     if ((status = time_pairs(s, pairs, CHUNK, cycles))) break;
     for (size_t i = 0; i < CHUNK; i++) {
-      FF_PUSH(&s->times, cycles[i]);
+      if (!isnan(cycles[i])) FF_PUSH(&s->times, cycles[i]);
       if (!two) FF_PUSH(&kept, pairs[i]);
+      if (!two) FF_PUSH(&kept_cycles, cycles[i]);
     }
     if (two) status = sort_out(s, pairs, cycles, CHUNK);
     else if ((two = modes_split(s->times.items, s->times.count, &s->found->fast, &s->found->slow, &s->found->threshold)))
-      status = sort_out(s, kept.items, s->times.items, kept.count);
+      status = sort_out(s, kept.items, kept_cycles.items, kept.count);
     if (!two && chunk + 1 == MOST_WITHOUT) break;
     if (s->m->progress) s->m->progress(s->m->context, "pairs that share a bank", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
   }
   free(pairs);
   free(kept.items);
+  free(kept_cycles.items);
   return status;
 }
 
@@ -130,7 +133,7 @@ ff_status probe_banks(const meter *m, const probe_options *options, probe_findin
   if (!status) status = move_conflicts(&s);
   modes_histogram(s.times.items, s.times.count, &found->times);
   if (!status && !s.pairs.conflicts.count)
-    status = ff_fail(error, FF_UNSUPPORTED, "of %zu pairs of addresses none took clearly longer than the others: no bank conflict can be seen", s.times.count);
+    status = ff_fail(error, FF_UNSUPPORTED, "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen", MOST_WITHOUT * CHUNK);
   if (!status) findings_solve(&s.pairs, options, found);
   free(s.times.items);
   free(s.slow.items);

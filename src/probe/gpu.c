@@ -37,6 +37,7 @@ struct gpu {
   const probe_options *options;
   meter meter;
   bool clocks;               /* time by %clock64 */
+  uint32_t sm_count;
   cuda_address memory, sink; /* addresses of the meter's base; of 1 KiB beside it */
   cuda_context context;
   cuda_module module;
@@ -87,9 +88,9 @@ static ff_status time_launch(gpu *g, kernel k, void **arguments, double *us, ff_
   return FF_OK;
 }
 
-static ff_status read_clocks(gpu *g, uint64_t *cycles, size_t count, ff_error *error) {
+static ff_status read_clocks(gpu *g, cuda_address from, uint64_t *cycles, size_t count, ff_error *error) {
   TRY(wait_for_all(g, error));
-  TRY_CUDA(g, MemcpyDtoH, cycles, g->sink, count * sizeof *cycles);
+  TRY_CUDA(g, MemcpyDtoH, cycles, from, count * sizeof *cycles);
   return FF_OK;
 }
 
@@ -97,9 +98,9 @@ static ff_status read_clocks(gpu *g, uint64_t *cycles, size_t count, ff_error *e
 
 typedef struct pass { uint32_t first, step, loads, warm; } pass; /* as the kernel's parameters */
 
-/* Within a KiB around an address. What a pass has read is in the L2: a group together reads other lines than its pairs one by one. Events time a launch
- * with its misses of the TLB, so that there are many loads to one of these: of all four sectors of a line. */
-static const pass together = {0, 32, 8, 0}, alone = {256, 32, 16, 0}, by_clocks = {128, 128, 7, 1};
+/* Within a KiB around an address. What a pass has read is in the L2: each reads other lines. Where events tell the time, a launch before has the pages
+ * in the TLB, and there are many loads to a pair, of all four sectors of a line, so that what it misses yet counts little. */
+static const pass warming = {0, 32, 1, 0}, together = {128, 32, 8, 0}, alone = {384, 32, 16, 0}, by_clocks = {128, 128, 7, 1};
 
 /* count: at most LIST_PAIRS. us NULL: the launch is not waited for. */
 static ff_status launch_pairs(gpu *g, const probe_pair *pairs, uint32_t count, pass p, double *us, ff_error *error) {
@@ -140,13 +141,14 @@ static bool is_slow(gpu *g, double cycles) {
   return slow;
 }
 
-/* By events: a group together, and its pairs one by one only if it took longer than groups do. */
+/* By events: a group together, and its pairs one by one only if it took longer than groups do. Else none of them is slow: NAN. */
 static ff_status time_by_events(gpu *g, const probe_pair *pairs, uint32_t count, double *cycles, ff_error *error) {
   double all = 0;
+  TRY(launch_pairs(g, pairs, count, warming, NULL, error));
   if (count == GROUP) TRY(time_group(g, pairs, count, together, &all, error));
   bool slow = count < GROUP || is_slow(g, all);
   for (uint32_t i = 0; i < count; i++) {
-    cycles[i] = all;
+    cycles[i] = NAN;
     if (slow) TRY(time_group(g, &pairs[i], 1, alone, &cycles[i], error));
   }
   return FF_OK;
@@ -155,7 +157,7 @@ static ff_status time_by_events(gpu *g, const probe_pair *pairs, uint32_t count,
 static ff_status time_by_clocks(gpu *g, const probe_pair *pairs, uint32_t count, double *cycles, ff_error *error) {
   uint64_t clocks[LIST_PAIRS];
   TRY(launch_pairs(g, pairs, count, by_clocks, NULL, error));
-  TRY(read_clocks(g, clocks, count, error));
+  TRY(read_clocks(g, g->sink, clocks, count, error));
   for (uint32_t i = 0; i < count; i++) cycles[i] = (double)clocks[i] / (2 * by_clocks.loads);
   return FF_OK;
 }
@@ -170,20 +172,22 @@ static ff_status time_pairs(void *context, const probe_pair *pairs, size_t count
   return FF_OK;
 }
 
+/* What the kernel writes goes beside x: its page is in the TLB as x's is. */
 static ff_status reload(gpu *g, uint64_t x, double *cycles, ff_error *error) {
-  cuda_address address = device_address(g, x);
+  cuda_address address = device_address(g, x), beside = device_address(g, x ^ PROBE_LINE);
   uint64_t zero = 0, clocks;
-  void *arguments[] = {&address, &zero, &g->sink};
+  void *arguments[] = {&address, &zero, &beside};
   double us;
   TRY(time_launch(g, KERNEL_reload, arguments, &us, error));
   *cycles = (us - g->nothing_us) * g->cycles_per_us;
   if (!g->clocks) return FF_OK;
-  TRY(read_clocks(g, &clocks, 1, error));
+  TRY(read_clocks(g, beside, &clocks, 1, error));
   *cycles = (double)clocks;
   return FF_OK;
 }
 
-/* The first warp of addresses is x alone: it is read before all others. */
+/* The first warp of addresses is x alone: it is read before all others. At the end all SMs read the line beside x, which is in another set: whichever
+ * has the last launch finds x's page in its TLB. */
 static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error) {
   gpu *g = context;
   cuda_address list[LIST_LINES] = {0};
@@ -198,12 +202,10 @@ static ff_status time_again(void *context, uint64_t x, const uint64_t *lines, si
     }
     list[used++] = device_address(g, lines[i]);
   }
-  if (used == LIST_LINES) {
-    TRY(launch(g, KERNEL_visit, 1, WARP, arguments, error));
-    used = 0;
-  }
-  list[used++] = device_address(g, x ^ PROBE_LINE); /* its page is in the TLB then; a neighbour is in another set */
   TRY(launch(g, KERNEL_visit, 1, WARP, arguments, error));
+  list[0] = device_address(g, x ^ PROBE_LINE);
+  used = 1;
+  TRY(launch(g, KERNEL_visit, g->sm_count, WARP, arguments, error));
   return reload(g, x, cycles, error);
 }
 
@@ -242,6 +244,10 @@ static ff_status describe(gpu *g, int device, probe_result *result, ff_error *er
   result->device[sizeof result->device - 1] = '\0';
   g->cuda->DeviceGetAttribute(&khz, ATTRIBUTE_CLOCK, device); /* 0: this driver does not say */
   g->cuda->DeviceGetAttribute(&l2, ATTRIBUTE_L2, device);
+  int sms = 0;
+  TRY_CUDA(g, DeviceGetAttribute, &sms, CUDA_ATTRIBUTE_SM_COUNT, device);
+  if (sms < 1 || sms > 4096) return ff_fail(error, FF_UNSUPPORTED, "the driver says that the GPU has %d SMs", sms);
+  g->sm_count = (uint32_t)sms;
   if (khz <= 0) return ff_fail(error, FF_UNSUPPORTED, "the driver does not say at which clock the GPU's SMs run");
   g->cycles_per_us = khz / 1e3;
   g->meter.l2_bytes = l2 > 0 ? (uint64_t)l2 : UINT64_C(64) << 20;

@@ -18,7 +18,8 @@ typedef struct meter {
   uint64_t base, bytes;
   uint64_t span;       /* a power of two: differences of addresses within an aligned piece of this size are physical. 0: of all addresses */
   uint64_t l2_bytes;   /* what must be read at least to have nothing of before in the L2; 0: not known */
-  /* Cycles of a load from DRAM, when one reads alternately a line of a and a line of b: of each pair. The lines are not in the L2. */
+  /* Cycles of a load from DRAM, when one reads alternately a line of a and a line of b: of each pair. The lines are not in the L2.
+   * NAN: the pair is as fast as most are, but was not timed alone. */
   ff_status (*time_pairs)(void *context, const probe_pair *pairs, size_t count, double *cycles, ff_error *error);
   /* Reads x, then all lines, then x again: the cycles of that load. */
   ff_status (*time_again)(void *context, uint64_t x, const uint64_t *lines, size_t count, double *cycles, ff_error *error);

@@ -121,10 +121,11 @@ static ff_status leave_out(search *s, uint64_t *lines, size_t *count) {
     size_t size = (*count + groups - 1) / groups, before = *count;
     for (size_t at = 0; at < *count && !status;) {
       size_t some = *count - at < size ? *count - at : size;
-      bool out;
+      bool out = false;
       memcpy(rest, lines, at * sizeof *rest);
       memcpy(rest + at, lines + at + some, (*count - at - some) * sizeof *rest);
-      status = pushes_out(s, s->x, rest, *count - some, size == 1 ? REPEATS : 1, &out);
+      status = pushes_out(s, s->x, rest, *count - some, 1, &out);
+      if (!status && out) status = pushes_out(s, s->x, rest, *count - some, REPEATS, &out); /* what was left out wrongly does not come back */
       if (status || !out) at += some;
       else memcpy(lines, rest, (*count -= some) * sizeof *rest);
     }
