@@ -21,6 +21,8 @@ enum {
   BATCH = 384,           /* random lines that are looked at together */
   MOST_BATCHES = 100000,
   PER_SET = 12,          /* pairs until the set is moved */
+  LEAST_WINDOW = 1 << 26,
+  BATCH_WINDOW = 1 << 24,
   SAMPLES = 33,          /* of a hit's and of a miss's time */
   REPEATS = 3,           /* of a test whose outcome becomes a pair */
 };
@@ -95,15 +97,25 @@ static ff_status find_threshold(search *s) {
 
 /* ---- the first set ---- */
 
-/* Random lines until they push x out. */
+/* Any line of the aligned window that has `a`. Pages of few windows have few page table entries: those go through the L2, too, and push lines out. */
+static uint64_t line_in_window(search *s, uint64_t a, uint64_t window) {
+  uint64_t line, base = a & ~(window - 1);
+  do line = base + probe_random_next(&s->random) % (window / PROBE_LINE) * PROBE_LINE;
+  while (!probe_in_range(s->m, line));
+  return line;
+}
+
+/* Random lines, of a window eight times as large as the L2, until they push x out. */
 static ff_status find_many(search *s, uint64_t **lines, size_t *count) {
   bool out = false;
+  uint64_t window = LEAST_WINDOW;
+  while (window < 8 * s->m->l2_bytes) window *= 2;
   *lines = ff_alloc(MOST_LINES * sizeof **lines);
   *count = 0;
   s->x = probe_random_line(&s->random, s->m);
   for (size_t wanted = FIRST_LINES; wanted <= MOST_LINES && !out; wanted *= 2) {
     while (*count < wanted) {
-      uint64_t line = probe_random_line(&s->random, s->m);
+      uint64_t line = line_in_window(s, s->x, window);
       if (line != s->x) (*lines)[(*count)++] = line;
     }
     TRY(pushes_out(s, s->x, *lines, *count, REPEATS, &out));
@@ -192,11 +204,12 @@ static void note(search *s, uint64_t line, bool conflict) {
 }
 
 static ff_status look_at_batch(search *s) {
-  uint64_t batch[BATCH], near = s->reference ? s->reference : s->x;
+  uint64_t batch[BATCH], near = probe_random_near(&s->random, s->m, s->reference ? s->reference : s->x);
+  uint64_t window = s->m->span && s->m->span < BATCH_WINDOW ? s->m->span : BATCH_WINDOW;
   size_t first = 0;
   bool has;
   for (size_t i = 0; i < BATCH; i++) {
-    do batch[i] = probe_random_near(&s->random, s->m, near);
+    do batch[i] = line_in_window(s, near, window);
     while (is_of_set(s, batch[i]) || batch[i] == s->reference || !probe_in_range(s->m, batch[i]));
   }
   TRY(batch_has(s, batch, BATCH, 1, &has));
