@@ -74,7 +74,9 @@ static bool ends_in(const char *text, const char *ending) {
 static void take_target(arguments *a, struct argp_state *state) {
   if (!a->target) cli_refuse(state, "--target is missing: sim:gtx1080, cuda:0, a machine file, or a .csv of pairs");
   if (!strncmp(a->target, "cuda:", 5)) {
-    a->options.driver = "cuda";
+    const char *driver = getenv("FARFAULT_DRIVER");
+    a->options.driver = driver && *driver ? driver : "cuda";
+    a->options.mapped = true;
     a->options.device = (int)read_number(a->target + 5, "--target cuda:N", 0, 1023, state);
     if (a->options.set) cli_refuse(state, "--set is for virtual GPUs");
   } else if (!strncmp(a->target, "sim:", 4)) {

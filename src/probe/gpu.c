@@ -312,7 +312,7 @@ static ff_status take_mapped(gpu *g, int device, ff_error *error) {
 
 static ff_status take_memory(gpu *g, int device, probe_result *result, ff_error *error) {
   bool contiguous = false;
-  if (g->cuda->physical) TRY(take_physical(g, &contiguous, error));
+  if (g->cuda->physical && !g->options->mapped) TRY(take_physical(g, &contiguous, error));
   if (!contiguous && g->memory) {
     g->cuda->MemFree(g->memory);
     g->memory = 0;

@@ -20,6 +20,7 @@ typedef struct probe_options {
   const char *machine;   /* of the virtual GPU; NULL: its default */
   const char *set;       /* changes of its values; NULL */
   int device;            /* number of the GPU */
+  bool mapped;           /* as on a real GPU: physical addresses are not asked for, even if the driver tells them */
   bool wanted[PROBE_KINDS];
   double noise;          /* share of the conflicts that become any pair, and that are missed: 0 to 0.5 */
   double jitter;         /* cycles: standard deviation of what is added to each measured time */
