@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child process that measures. What it finds lies in memory that parent and child share.
  *
- * What always holds: of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _DRIVER, _CHECK, _ISA and _THREADS of
+ * What always holds: of the FARFAULT_ variables the child has only those below and FARFAULT_MACHINES, _MACHINE, _DRIVER, _CHECK, _ISA and _THREADS of
  * the caller; the caller never loads a driver. */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct shared {
 } shared;
 
 static bool is_kept(const char *variable) {
-  static const char *const kept[] = {"FARFAULT_MACHINES=", "FARFAULT_DRIVER=", "FARFAULT_CHECK=", "FARFAULT_ISA=", "FARFAULT_THREADS="};
+  static const char *const kept[] = {"FARFAULT_MACHINES=", "FARFAULT_MACHINE=", "FARFAULT_DRIVER=", "FARFAULT_CHECK=", "FARFAULT_ISA=", "FARFAULT_THREADS="};
   if (strncmp(variable, "FARFAULT_", 9)) return true;
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (!strncmp(variable, kept[i], strlen(kept[i]))) return true;
