@@ -220,6 +220,7 @@ typedef struct ff_trace_launch {
   uint32_t parameter_bytes;     /* up to 65536 */
   const ff_trace_use *uses;     /* the allocations that it may touch, as far as its parameters say */
   uint32_t use_count;           /* up to FF_TRACE_USES_MAX */
+  uint32_t smids;               /* its code reads %smid: block b was told the (b % smids)-th of its stream's SMs; 0: it does not */
   /* When read; not looked at when written. A warp has 32 threads in the order of CUDA's (x, then y, then z). */
   uint64_t number;              /* launches from 0 */
   uint64_t blocks;              /* the grid's: block x + grid[0] * (y + grid[1] * z) */

@@ -163,6 +163,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->registers = info->kernel.registers;
     traced->kernel_index = launch->function->index - 1;
     traced->cooperative = launch->cooperative;
+    if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
     traced->module = launch->function->module->number;
     trace_launch_set_parameters(traced, params, info->kernel.param_bytes);
     engine_module_trace(launch->function->module);

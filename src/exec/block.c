@@ -107,6 +107,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
   block->at = block->idle_turns = block->busy_turns = 0;
   block->barriers_waiting = 0;
+  block->pulled = false;
   block->barrier_count = block->counted = 0;
   block->print.length = 0;
   memset(block->barriers, 0, sizeof block->barriers);
@@ -165,6 +166,14 @@ static void warp_done(core_block *block, core_warp *w) {
   if (w->trace) trace_put_exit(w->trace);
 }
 
+/* The block has taken a virtual block: what it has done so far says when its next turn is. */
+static block_result pulled(core_block *block) {
+  block->pulled = false;
+  block->work = 0;
+  for (uint32_t n = 0; n < block->warp_count; n++) block->work += block->warps[n].executed + block->warps[n].sectors;
+  return BLOCK_PULLED;
+}
+
 block_result core_block_run(core_block *block) {
   core_launch *launch = block->launch;
   block->idle_turns = block->busy_turns = 0;
@@ -186,6 +195,7 @@ block_result core_block_run(core_block *block) {
     } else {
       count_turn(block, w, before, 0);
       block->at = next_ready(block);
+      if (block->pulled) return pulled(block);
       if (first) continue;
       bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
       block->idle_turns = waits ? block->idle_turns + 1 : 0;

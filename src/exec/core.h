@@ -56,6 +56,7 @@ typedef enum exec_flow {
   EXEC_FLOW_CALL, EXEC_FLOW_CALL_INDIRECT, EXEC_FLOW_HOST_CALL, EXEC_FLOW_RET, EXEC_FLOW_EXIT,
   EXEC_FLOW_BARRIER, EXEC_FLOW_SYNC,
   EXEC_FLOW_YIELD,    /* nanosleep */
+  EXEC_FLOW_PULL,     /* behind the atomic by which a block takes a virtual block */
   EXEC_FLOW_TRAP, EXEC_FLOW_UNSUPPORTED,
 } exec_flow;
 
@@ -282,6 +283,8 @@ struct core_block {
   uint32_t idle_turns;             /* turns that ended waiting since the last barrier or exit */
   uint32_t busy_turns;             /* turns that ended computing since then */
   bool polled;                     /* when it gave way, all its warps had polled memory */
+  bool pulled;                     /* it has taken a virtual block and gives way */
+  uint64_t work, turn;             /* instructions and sectors when it last did, and how many had before: launch.c */
   trace_chunk *chunk;
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
@@ -309,6 +312,10 @@ struct core_worker {
   core_block *spare;               /* block contexts not in use */
   core_block *running, *running_tail;
   uint32_t running_count;
+  core_block **queued;             /* blocks that have taken a virtual block: a heap, least work first */
+  uint32_t queued_count, queued_room;
+  uint64_t queued_turns;           /* how often one was added */
+  bool queue_next;                 /* the next one to run is one of them */
   exec_stats stats;
   uint64_t seen_progress;          /* of the launch, when the stream last held a block back */
   uint32_t stuck_rounds;           /* how often in a row it did so without any progress */
@@ -414,7 +421,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i);
 void core_barrier_recheck(core_block *block); /* threads have exited */
 
 /* ---- blocks (block.c) ---- */
-typedef enum block_result { BLOCK_DONE, BLOCK_YIELD } block_result;
+typedef enum block_result { BLOCK_DONE, BLOCK_YIELD, BLOCK_PULLED } block_result;
 core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t index);
 block_result core_block_run(core_block *block);
 void core_block_end(core_block *block);  /* finished: statistics, chunk, context back to the pool */

@@ -270,6 +270,10 @@ warp_turn ISA(core_run)(core_warp *w) {
       core_count(w, i->index + 1);
       w->polls = EXEC_SPIN_POLLS;
       return yield(w, i + 1);
+    case EXEC_FLOW_PULL:
+      core_count(w, i->index + 1);
+      w->block->pulled = true;
+      return yield(w, i + 1);
     case EXEC_FLOW_TRAP:
       if (split_guard(w, &at))
         core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_TRAP, 0, "the kernel executed trap");

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "ptx/pending.h"
+#include "ptx/persistent.h"
 
 bool decode_fail(decoder *d, const char *format, ...) {
   va_list args;
@@ -290,7 +291,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_CALL: return decode_call(d);
   case PTX_OP_RET: case PTX_OP_EXIT: case PTX_OP_TRAP: return decode_return(d);
   case PTX_OP_LD: case PTX_OP_LDU: case PTX_OP_ST: return decode_memory(d);
-  case PTX_OP_ATOM: case PTX_OP_RED: return decode_atomic(d);
+  case PTX_OP_ATOM: case PTX_OP_RED: return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
   case PTX_OP_MOV: return decode_mov(d) || (d->error->status == FF_OK && decode_compute(d));

@@ -31,6 +31,7 @@ typedef struct exec_kernel_info {
   const uint64_t *variables;  /* addresses of the module's .global and .const variables that its code names */
   uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
+  bool reads_smid;            /* its code, or that of a function it may call */
 } exec_kernel_info;
 
 typedef struct exec_kernel exec_kernel;

@@ -6,6 +6,10 @@
  * another block) goes to the end of the worker's list, and a new one is started while the limit of resident blocks
  * allows. So blocks that wait for each other go on, with any number of workers.
  *
+ * Blocks that take virtual blocks from a queue (ptx/persistent.h) would not be what they are on a device if the first one took all
+ * of them: each gives way when it has taken one, and the one that has done least goes on. One worker runs such a launch, so that
+ * who takes what is the same on every run.
+ *
  * The access stream may hold back the start of a block, never a block that runs. When all blocks in progress only wait,
  * the next one starts regardless: it may be what they wait for.
  *
@@ -67,6 +71,35 @@ static core_block *take_first(core_worker *worker) {
   return block;
 }
 
+/* ---- blocks that take their work from a queue: as on a device, the one that has done least comes first ---- */
+
+static bool is_earlier(const core_block *a, const core_block *b) { return a->work != b->work ? a->work < b->work : a->turn < b->turn; }
+
+static void queue_block(core_worker *worker, core_block *block) {
+  if (worker->queued_count == worker->queued_room) {
+    worker->queued_room = worker->queued_room ? 2 * worker->queued_room : 64;
+    worker->queued = ff_realloc(worker->queued, worker->queued_room * sizeof *worker->queued);
+  }
+  block->turn = worker->queued_turns++;
+  uint32_t at = worker->queued_count++;
+  for (; at && is_earlier(block, worker->queued[(at - 1) / 2]); at = (at - 1) / 2) worker->queued[at] = worker->queued[(at - 1) / 2];
+  worker->queued[at] = block;
+}
+
+static core_block *take_queued(core_worker *worker) {
+  if (!worker->queued_count) return NULL;
+  core_block *first = worker->queued[0], *last = worker->queued[--worker->queued_count];
+  uint32_t at = 0, count = worker->queued_count;
+  for (uint32_t child = 1; child < count; child = 2 * at + 1) {
+    if (child + 1 < count && is_earlier(worker->queued[child + 1], worker->queued[child])) child++;
+    if (!is_earlier(worker->queued[child], last)) break;
+    worker->queued[at] = worker->queued[child];
+    at = child;
+  }
+  if (count) worker->queued[at] = last;
+  return first;
+}
+
 /* The next block of the launch, if one may start now. */
 static core_block *start_next(core_worker *worker, core_launch *launch) {
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
@@ -94,7 +127,7 @@ static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resid
 
 /* May the stream's next block start? Waits a little if the worker has nothing else to do. */
 static bool stream_ready(core_worker *worker, core_launch *launch) {
-  if (!launch->trace) return true;
+  if (!launch->trace || launch->kernel->pulls) return true; /* these are all in progress until the queue is empty */
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   if (index >= launch->blocks) return true;
   uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
@@ -108,13 +141,17 @@ static bool stream_ready(core_worker *worker, core_launch *launch) {
 
 /* A block to run: a new one if that is possible (the ones in progress have yielded), else the oldest in progress. */
 static core_block *choose(core_worker *worker, core_launch *launch) {
+  core_block *block;
   if (any_left(launch) && stream_ready(worker, launch) && take_place(launch)) {
     worker->stuck_rounds = 0;
-    core_block *block = start_next(worker, launch);
+    block = start_next(worker, launch);
     if (block) return block;
     leave_place(launch);
   }
-  return take_first(worker);
+  worker->queue_next = !worker->queue_next;
+  block = worker->queue_next ? take_queued(worker) : take_first(worker);
+  if (block) return block;
+  return worker->queue_next ? take_first(worker) : take_queued(worker);
 }
 
 static uint64_t milliseconds(void) {
@@ -153,6 +190,10 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
     leave_place(launch);
     core_block_abort(block);
   } else {
+    if (result == BLOCK_PULLED) {
+      queue_block(worker, block);
+      return;
+    }
     note_waiting(worker, launch, block);
     append(worker, block);
   }
@@ -381,7 +422,7 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   launch->isa = isa;
   launch->functions = code->functions;
   launch->shape = ++shape;
-  launch->threads = have_workers(worker_count(config, launch->blocks));
+  launch->threads = have_workers(request->kernel->pulls ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   if (request->kernel->prints) launch->output = core_output_create(config);

@@ -4,6 +4,7 @@
  * What always holds: a module variable has one allocation for the program's whole life; a kernel's shared memory holds
  * the variables of every function that it can reach, without overlap, in the order in which they are found. */
 #include "exec/program.h"
+#include "ptx/persistent.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,6 +148,8 @@ static void find_reach(exec_kernel *kernel) {
   for (uint32_t f = 0; f < kernel->reach_count; f++)
     for (uint32_t n = 0; n < kernel->reach[f]->instr_count; n++) {
       const ptx_instr *instr = &kernel->reach[f]->instrs[n];
+      kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
+      kernel->pulls |= ptx_persistent_pulls(kernel->reach[f], instr);
       if (instr->opcode != PTX_OP_CALL) continue;
       const ptx_operand *callee = ptx_call_parts(instr).callee;
       if (callee && callee->kind == PTX_OPERAND_SYMBOL) {
@@ -408,7 +411,7 @@ static void print_operand(ff_text *out, const char *name, uint32_t operand) {
 
 static void print_instr(ff_text *out, const exec_function *function, const exec_instr *i, uint32_t number) {
   static const char *const flows[] = {"", "guarded", "bra", "bra-if", "brx", "call", "call-indirect", "host-call", "ret",
-                                      "exit", "barrier", "sync", "yield", "trap", "unsupported"};
+                                      "exit", "barrier", "sync", "yield", "pull", "trap", "unsupported"};
   ff_text_add(out, "%5u %5u %c%c%c %-12s", number, i->rank, i->attention & EXEC_ATTEND_LEADER ? 'L' : '-',
               i->attention & EXEC_ATTEND_WAIT ? 'W' : '-', i->guard != EXEC_NO_GUARD ? '@' : '-', flows[i->flow]);
   print_operand(out, "d", i->dst);

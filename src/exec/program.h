@@ -24,6 +24,7 @@ struct exec_kernel {
   uint32_t reach_count;
   bool recursive;               /* or with indirect calls: the stack is not known beforehand */
   bool prints;                  /* calls vprintf */
+  bool pulls;                   /* its blocks take their work from a queue (ptx/persistent.h) */
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
   FF_VEC(exec_shared_var) shared;

@@ -4,6 +4,8 @@
  * kernels of different streams overlap: in what the first leaves free). A kernel that is bound to some SMs (a green
  * context's) leaves the others to those behind it: of each SM the first kernel in the queue that may run there has it.
  *
+ * A block whose code read %smid starts only on the SM that it was told: those behind it wait for it.
+ *
  *     a block fits if   threads + its <= max_threads,  blocks + 1 <= max_blocks,
  *                       registers + its <= registers,  shared + its <= shared_bytes   - or the SM is empty
  *
@@ -41,11 +43,55 @@ static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   return !owner || !has_work(owner);
 }
 
+/* Does the block only end? Then it does not matter where. */
+static bool is_idle(sim *s, const kernel *k, trace_chunk *chunk) {
+  bool idle = true;
+  for (uint32_t w = 0; w < k->warps_per_block && idle; w++) {
+    trace_cursor cursor;
+    trace_cursor_open(s->reader, chunk, w, &cursor);
+    trace_kind kind;
+    do kind = trace_word_kind(*trace_cursor_next(s->reader, &cursor));
+    while (kind == TRACE_ISSUE);
+    idle = kind == TRACE_EXIT;
+    trace_cursor_close(s->reader, &cursor);
+  }
+  return idle;
+}
+
+static bool is_own(const sim *s, const kernel *k, uint32_t sm) {
+  const device *d = s->d;
+  if (k->sms && !sm_set_has(k->sms, sm)) return false;
+  return !d->shared || d->isolation < SIM_ISOLATION_SM || sm_set_has(&d->tenants[s->tenant].sms, sm);
+}
+
+/* Block b was told that it is on the (b % smids)-th SM: of those that are the kernel's here. */
+static uint32_t told_sm(const sim *s, const kernel *k, uint64_t number) {
+  uint32_t own = 0;
+  for (uint32_t i = 0; i < s->spec->sm_count; i++) own += is_own(s, k, i);
+  if (!own) return UINT32_MAX;
+  uint32_t nth = (uint32_t)(number % k->launch->smids % own), sm = 0;
+  while (!is_own(s, k, sm) || nth--) sm++;
+  return sm;
+}
+
+/* A block that has read %smid runs where it was told that it does. */
+static bool smid_allows(sim *s, const sm *m, kernel *k) {
+  if (!k->launch->smids || k->next_block == k->blocks) return true;
+  if (!k->ahead) {
+    sim_unlock(s); /* waits until the block has been executed */
+    k->ahead = trace_reader_chunk(s->reader, k->launch, k->next_block);
+    sim_lock(s);
+    k->bound_to = is_idle(s, k, k->ahead) ? UINT32_MAX : told_sm(s, k, k->next_block);
+  }
+  return k->bound_to == UINT32_MAX || k->bound_to == m->index;
+}
+
 /* May a block of the kernel start on the SM? */
-static bool block_fits(const sim *s, const sm *m, const kernel *k) {
+static bool block_fits(sim *s, const sm *m, kernel *k) {
   const machine_spec *spec = s->spec;
   if (k->sms && !sm_set_has(k->sms, m->index)) return false;
   if (s->d->shared && !tenant_may(s, m, k)) return false;
+  if (!smid_allows(s, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
          m->registers + k->block_registers <= spec->registers && m->shared_bytes + k->block_shared <= spec->shared_bytes;
@@ -123,10 +169,14 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   block *b = s->free_blocks;
   if (b) s->free_blocks = b->next_free;
   else FF_PUSH(&s->blocks, b = ff_alloc(sizeof *b));
-  sim_unlock(s); /* waits until the block has been executed */
   uint64_t number = k->next_block++;
-  trace_chunk *chunk = trace_reader_chunk(s->reader, k->launch, number);
-  sim_lock(s);
+  trace_chunk *chunk = k->ahead;
+  k->ahead = NULL;
+  if (!chunk) {
+    sim_unlock(s); /* waits until the block has been executed */
+    chunk = trace_reader_chunk(s->reader, k->launch, number);
+    sim_lock(s);
+  }
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
@@ -190,7 +240,7 @@ static void dispatch_to(sim *s, sm *m, ps time) {
   kernel *k = first_for(s, m);
   if (!k) return;
   while (k->next_block < k->blocks && block_fits(s, m, k)) block_start(s, m, k, time);
-  if (k->next_block == k->blocks) dispatch(s, time);
+  if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time); /* the next block may be bound to an SM that has room */
 }
 
 /* The same for all tenants, block by block in turn. */
@@ -205,7 +255,7 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
     }
     refused = 0;
     block_start(s, m, k, time);
-    if (k->next_block == k->blocks) dispatch(s, time); /* its next kernel */
+    if (k->next_block == k->blocks || k->launch->smids) dispatch(s, time); /* its next kernel, or its next block elsewhere */
   }
 }
 

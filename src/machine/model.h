@@ -249,6 +249,8 @@ typedef struct kernel {
   sim_counters *counters;
   uint32_t node;
   uint64_t blocks, next_block, done_blocks;
+  trace_chunk *ahead;           /* of next_block, if that was looked at to find its SM */
+  uint32_t bound_to;            /* where it must start then; UINT32_MAX: anywhere */
   uint32_t warps_per_block, block_threads;
   uint64_t block_registers, block_shared;
   ps began, ended;

@@ -400,6 +400,12 @@ const ptx_persistent_kernel *ptx_persistent_find(const ptx_persistents *persiste
   return NULL;
 }
 
+bool ptx_persistent_pulls(const ptx_func *func, const ptx_instr *instr) {
+  if (instr->opcode != PTX_OP_ATOM || instr->operands[0].kind != PTX_OPERAND_REG) return false;
+  const char *name = extras[PULL].name;
+  return strncmp(func->regs[instr->operands[0].reg].name, name, strlen(name)) == 0; /* a number may stand behind it */
+}
+
 uint32_t ptx_persistent_blocks(uint32_t fitting, uint32_t sm_total, uint32_t sm_count, const uint32_t grid[3]) {
   uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2], needed;
   if (!sm_count || sm_count > sm_total) sm_count = sm_total ? sm_total : 1;

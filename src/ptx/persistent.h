@@ -65,6 +65,9 @@ void ptx_persistent_free(ptx_persistents *persistents);
 /* By the kernel's name; NULL: the module has no such kernel. */
 const ptx_persistent_kernel *ptx_persistent_find(const ptx_persistents *persistents, const char *name);
 
+/* Is it the instruction by which a rewritten kernel takes a virtual block? (An atomic whose result goes to %farfault_pull.) */
+bool ptx_persistent_pulls(const ptx_func *func, const ptx_instr *instr);
+
 /* How many blocks to launch: as many as the range can hold at once, but no more than there are virtual blocks, and the same again
  * for each SM outside of the range, since the device spreads a grid over all. `fitting`: blocks of NAME__persistent that fit on
  * one SM at once (cuOccupancyMaxActiveBlocksPerMultiprocessor with its dynamic shared memory); sm_total: SMs that the stream may

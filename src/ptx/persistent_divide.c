@@ -63,7 +63,7 @@ static bool is_agreed(const ptx_instr *instr) {
 }
 
 static bool writes_differ(const ptx_divide *d, uint32_t block, const ptx_instr *instr, const touched *t) {
-  if (d->divided[block]) return true;
+  if (d->parted[block]) return true;
   if (is_agreed(instr)) return false;
   for (uint32_t i = 0; i < t->reads; i++)
     if (d->differs[t->regs[i]]) return true;
@@ -106,6 +106,21 @@ static bool branches_apart(const ptx_divide *d, const ptx_block *block) {
   return ends && last->guard != PTX_NO_REG && d->differs[last->guard];
 }
 
+static bool only_leaves(const ptx_divide *d, uint32_t block) {
+  const ptx_instr *first = &d->func->instrs[d->cfg->blocks[block].first];
+  return (first->opcode == PTX_OP_EXIT || first->opcode == PTX_OP_RET) && first->guard == PTX_NO_REG;
+}
+
+/* Do all that go one way leave at once? Those that go the other way are then all that there are. */
+static bool is_way_out(const ptx_divide *d, const ptx_block *block) {
+  const ptx_instr *last = &d->func->instrs[block->end - 1];
+  if (last->opcode != PTX_OP_BRA && last->opcode != PTX_OP_EXIT && last->opcode != PTX_OP_RET) return false;
+  if (ptx_divide_leaves(d->func, last)) return true;
+  for (uint32_t i = 0; i < block->successor_count; i++)
+    if (only_leaves(d, block->successors[i])) return true;
+  return false;
+}
+
 /* Everything between the block's end and where its paths meet again. False: too much work. */
 static bool mark_region(ptx_divide *d, uint32_t from, bool *divided, uint32_t *seen, uint32_t mark) {
   FF_VEC(uint32_t) work = {0};
@@ -131,7 +146,8 @@ static bool pass_control(ptx_divide *d, uint32_t *seen, bool *news) {
   for (uint32_t b = 0; b < d->cfg->block_count; b++) {
     if (d->divides[b] || !d->cfg->blocks[b].reachable || !branches_apart(d, &d->cfg->blocks[b])) continue;
     d->divides[b] = *news = true;
-    if (!mark_region(d, b, d->divided, seen, b + 1)) return false;
+    if (!mark_region(d, b, d->divided, seen, 2 * b + 1)) return false;
+    if (!is_way_out(d, &d->cfg->blocks[b]) && !mark_region(d, b, d->parted, seen, 2 * b + 2)) return false;
   }
   return true;
 }
@@ -158,6 +174,7 @@ ptx_divide *ptx_divide_find(const ptx_func *func) {
   d->differs = ff_alloc(func->reg_count + (size_t)1);
   d->divides = ff_alloc(d->cfg->block_count + (size_t)1);
   d->divided = ff_alloc(d->cfg->block_count + (size_t)1);
+  d->parted = ff_alloc(d->cfg->block_count + (size_t)1);
   if (find(d)) return d;
   ptx_divide_free(d);
   return NULL;
@@ -183,5 +200,6 @@ void ptx_divide_free(ptx_divide *d) {
   free(d->differs);
   free(d->divides);
   free(d->divided);
+  free(d->parted);
   free(d);
 }

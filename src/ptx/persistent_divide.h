@@ -3,7 +3,7 @@
  * such a branch and the place where its paths meet again.
  *
  * What always holds: a register that is not `differs` has, whenever an instruction reads it, the same value in all threads of the
- * block; a block of instructions that is not `divided` is run by all threads or by none, equally often. (Both are approximate
+ * block that have not left; a block of instructions that is not `divided` is run by all threads or by none, equally often. (Both are approximate
  * on the safe side.) */
 #ifndef FF_PTX_PERSISTENT_DIVIDE_H
 #define FF_PTX_PERSISTENT_DIVIDE_H
@@ -16,6 +16,7 @@ typedef struct ptx_divide {
   bool *differs;  /* per register */
   bool *divides;  /* per block: it ends with a branch or an exit that only some threads may take */
   bool *divided;  /* per block: it lies between such a branch and where its paths meet */
+  bool *parted;   /* ... and those that took the other way are not simply gone: values may differ by the way that was taken */
   uint64_t work;  /* blocks that may still be looked at */
 } ptx_divide;
 

@@ -65,7 +65,8 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel);
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1));
+  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2));
+  if (launch->smids) pack_number(to, launch->smids);
   if (!named) {
     free(*name);
     *name = ff_strdup(launch->kernel);
@@ -243,8 +244,9 @@ static void take_shape(taker *t, trace_launch *launch) {
 
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 3);
+  uint8_t flags = take_flags(t, 7);
   launch->cooperative = flags & 1;
+  launch->smids = flags & 4 ? take32(t) : 0;
   if (!t->wrong) take_name(t, launch, names, flags & 2);
   take_shape(t, launch);
   launch->shared_bytes = take32(t);

@@ -235,7 +235,7 @@ static bool number_of(ff_trace_writer *w, const char *kernel, uint32_t *number) 
 }
 
 static const char *take_launch(trace_launch *launch, const ff_trace_launch *from) {
-  *launch = (trace_launch){.shared_bytes = from->shared_bytes, .registers = from->registers, .cooperative = from->cooperative, .module = from->module};
+  *launch = (trace_launch){.shared_bytes = from->shared_bytes, .registers = from->registers, .cooperative = from->cooperative, .smids = from->smids, .module = from->module};
   if (!from->kernel || strnlen(from->kernel, sizeof launch->kernel) == sizeof launch->kernel) return "no name, or one of more than 255 bytes";
   if (from->parameter_bytes > OPERATION_PARAMETERS_MAX || (from->parameter_bytes && !from->parameters)) return "more than 65536 bytes of parameters, or none";
   if (from->use_count > TRACE_USES_MAX || (from->use_count && !from->uses)) return "more than 64 uses, or none";
@@ -400,7 +400,7 @@ void ff_trace_rewind(ff_trace_reader *r) {
 static void give_launch(ff_trace_reader *r, const trace_launch *from) {
   memcpy(r->kernel, from->kernel, sizeof r->kernel);
   for (uint32_t i = 0; i < from->use_count; i++) r->uses[i] = (ff_trace_use){from->uses[i].address, from->uses[i].bytes};
-  r->launch = (ff_trace_launch){.kernel = r->kernel, .shared_bytes = from->shared_bytes, .registers = from->registers, .cooperative = from->cooperative,
+  r->launch = (ff_trace_launch){.kernel = r->kernel, .shared_bytes = from->shared_bytes, .registers = from->registers, .cooperative = from->cooperative, .smids = from->smids,
                                 .module = from->module, .parameters = from->parameters, .parameter_bytes = from->parameter_bytes, .uses = r->uses,
                                 .use_count = from->use_count, .number = from->id, .blocks = from->blocks, .warps_per_block = from->warps_per_block,
                                 .kernel_number = from->kernel_index};

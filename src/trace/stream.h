@@ -154,6 +154,7 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t registers;      /* per thread */
   uint32_t kernel_index;   /* the same number for the same kernel */
   bool cooperative;
+  uint32_t smids;          /* its code reads %smid, and block b was told the (b % smids)-th of the SMs that its stream may use; 0: it does not */
   uint32_t module;         /* the TRACE_OP_MODULE operations of this number have its code */
   uint32_t parameter_bytes;
   const void *parameters;  /* the kernel's parameters as the PTX lays them out; NULL: unknown. Set by trace_launch_set_parameters */

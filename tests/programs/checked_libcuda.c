@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A libcuda.so.1 between a workload and the virtual GPU's: every launch declares its uses, which are checked either by the virtual GPU
- * or by the kernel itself, instrumented. Environment:
+/* A libcuda.so.1 between a workload and the virtual GPU's that runs the workload's kernels in other forms: every launch declares its
+ * uses, which are checked either by the virtual GPU or by the kernel itself, instrumented; or kernels are bound to a range of SMs.
+ * Environment:
  *   REAL_LIBCUDA     the virtual GPU's
- *   CHECK_BY         virtual | code | windows (instrumented, then run in windows, one for each half of the grid)
+ *   CHECK_BY         virtual | code | windows (instrumented, then run in windows, one for each half of the grid) | persistent
+ *   SM_FIRST         persistent: the range of SMs; 0
+ *   SM_COUNT         how many of them; all
  *   CHECK_SHORT      bytes at the end of each use that are not declared; 0
  *   CHECK_READ_ONLY  set: nothing is declared for writing
  * Uses are the allocations that the parameters point into. On the first report: its words on stderr, exit status 3. */
@@ -13,6 +16,7 @@
 #include <string.h>
 
 #include "ptx/instrument.h"
+#include "ptx/persistent.h"
 #include "ptx/window.h"
 
 typedef unsigned long long address;
@@ -46,11 +50,13 @@ typedef struct kernel { /* the application's handle of one */
   const ptx_func *func;
   const ptx_checked_kernel *checked;
   const ptx_window_kernel *window;
+  const ptx_persistent_kernel *persistent;
 } kernel;
 
 static ptx_module *original, *instrumented;
 static ptx_checked *checked;
 static ptx_windows *windows;
+static ptx_persistents *persistents;
 static kernel kernels[MOST_KERNELS];
 static unsigned kernel_count;
 
@@ -88,6 +94,11 @@ int cuModuleLoadData(void **module, const void *image) {
     windows = ptx_windows_make(instrumented);
     text = windows->text.chars;
   }
+  if (by("persistent")) {
+    const ptx_persistent_options options = {.polling = true};
+    persistents = ptx_persistent_make(original, &options);
+    text = persistents->text.chars;
+  }
   return CALL("cuModuleLoadData", (void **, const void *), module, text);
 }
 
@@ -97,7 +108,11 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   kernel *k = &kernels[kernel_count++];
   k->func = ptx_find_func(original, name);
   k->checked = ptx_checked_find(checked, name);
-  if (!by("virtual")) {
+  if (by("persistent")) {
+    k->persistent = ptx_persistent_find(persistents, name);
+    need(k->persistent && k->persistent->persistent_name, k->persistent ? k->persistent->reason : "no such kernel");
+    name = k->persistent->persistent_name;
+  } else if (!by("virtual")) {
     need(k->checked && k->checked->checked_name, k->checked ? k->checked->reason : "no such kernel");
     name = k->checked->checked_name;
   }
@@ -159,6 +174,24 @@ static int launch_windows(const kernel *k, const unsigned *shape, unsigned share
   return 0;
 }
 
+static unsigned number_of(const char *name, unsigned otherwise) { return getenv(name) ? (unsigned)strtoul(getenv(name), NULL, 10) : otherwise; }
+
+static int launch_persistent(const kernel *k, const unsigned *shape, unsigned shared, void *stream, unsigned char *block) {
+  static address queue;
+  static unsigned turn;
+  int sms, fitting;
+  if (!queue) need(!CALL("cuMemAlloc_v2", (address *, size_t), &queue, sizeof(ptx_persistent_queue)) &&
+                   !CALL("cuMemsetD32_v2", (address, unsigned, size_t), queue, 0, sizeof(ptx_persistent_queue) / 4), "no queue");
+  need(!CALL("cuDeviceGetAttribute", (int *, int, int), &sms, 16 /* MULTIPROCESSOR_COUNT */, 0), "the SMs cannot be counted");
+  need(!CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, void *, int, size_t), &fitting, k->function, (int)(shape[3] * shape[4] * shape[5]), shared) && fitting,
+       "no block fits");
+  ptx_persistent_params own = {.queue = queue, .sm_first = number_of("SM_FIRST", 0), .sm_count = number_of("SM_COUNT", (unsigned)sms),
+                               .grid = {shape[0], shape[1], shape[2]}, .turn = turn++ % 2};
+  unsigned launched[6] = {ptx_persistent_blocks((uint32_t)fitting, (uint32_t)sms, own.sm_count, own.grid), 1, 1, shape[3], shape[4], shape[5]};
+  memcpy(block + k->persistent->offset, &own, sizeof own);
+  return launch(k, launched, shared, stream, block, k->persistent->bytes);
+}
+
 static void look_at_report(const kernel *k, address table, const ff_virtual_use *uses, uint32_t count) {
   ptx_check_report report;
   ff_text text = {0};
@@ -195,8 +228,10 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
   uint32_t count = 0;
   int error;
   need(!extra, "a launch with extra arguments");
-  unsigned char *block = pack(k->func, arguments, k->checked->bytes, uses, &count);
-  if (by("virtual")) {
+  unsigned char *block = pack(k->func, arguments, k->persistent ? k->persistent->bytes : k->checked->bytes, uses, &count);
+  if (k->persistent) {
+    error = launch_persistent(k, shape, shared, stream, block);
+  } else if (by("virtual")) {
     need(!CALL("farfaultDeclareUses", (const ff_virtual_use *, uint32_t), uses, count), "the uses cannot be declared");
     error = launch(k, shape, shared, stream, block, ptx_param_layout(k->func, NULL));
   } else {

@@ -56,7 +56,7 @@ includes() { # includes EXPECTED -- WORD...
   if grep -qxF -- "$wanted" offered; then pass; else wrong "$*: no $wanted among $(tr '\n' ' ' <offered)"; fi
 }
 
-offers record report reproduce results -- farfault re
+offers record report reproduce results rewrite -- farfault re
 offers reproduce -- farfault help repr
 offers --memory= -- farfault run --mem
 offers --machine= --memory= -- farfault sim --m

@@ -46,7 +46,7 @@ static void make_launch(const shape *s, uint64_t op, uint64_t id, trace_launch *
   static const unsigned char parameters[16] = "parameters";
   *launch = (trace_launch){.id = id, .grid = {(uint32_t)launch_blocks(s, op), 1, 1}, .block = {32 * launch_warps(s, op) - (uint32_t)(op % 31), 1, 1},
                            .blocks = launch_blocks(s, op), .warps_per_block = launch_warps(s, op), .shared_bytes = (uint32_t)op * 16,
-                           .registers = 20 + (uint32_t)op % 100, .kernel_index = (uint32_t)(op % 3), .cooperative = op % 2, .module = 7, .use_count = 2,
+                           .registers = 20 + (uint32_t)op % 100, .kernel_index = (uint32_t)(op % 3), .cooperative = op % 2, .smids = op % 3 ? 0 : 80, .module = 7, .use_count = 2,
                            .uses = {{op << 21, 4096}, {op << 22, 1}}, .parameters = parameters, .parameter_bytes = sizeof parameters};
   snprintf(launch->kernel, sizeof launch->kernel, "kernel%u(float*, int)", launch->kernel_index);
 }

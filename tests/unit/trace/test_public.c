@@ -62,7 +62,7 @@ static const ff_trace_launch small = {.kernel = "k", .grid = {2, 1, 1}, .block =
 /* ---- what is put in comes out ---- */
 
 static const ff_trace_use uses[2] = {{4096, 100}, {8192, 1}};
-static const ff_trace_launch full = {.kernel = "void f<int>(int*)", .grid = {3, 2, 1}, .block = {8, 4, 2}, .shared_bytes = 99, .registers = 40, .cooperative = true,
+static const ff_trace_launch full = {.kernel = "void f<int>(int*)", .grid = {3, 2, 1}, .block = {8, 4, 2}, .shared_bytes = 99, .registers = 40, .cooperative = true, .smids = 5,
                                      .module = 7, .parameters = "abcd", .parameter_bytes = 4, .uses = uses, .use_count = 2};
 static const ff_trace_operation operations[] = {
     {.kind = FF_TRACE_MODULE, .as.module = {7, ".version 7.0", 12}},
@@ -153,7 +153,7 @@ static void test_operations(void **state) {
     assert_string_equal(l->kernel, full.kernel);
     assert_memory_equal(l->grid, full.grid, sizeof l->grid);
     assert_memory_equal(l->block, full.block, sizeof l->block);
-    assert_true(l->shared_bytes == 99 && l->registers == 40 && l->cooperative && l->module == 7 && l->blocks == 6 && l->warps_per_block == 2);
+    assert_true(l->shared_bytes == 99 && l->registers == 40 && l->cooperative && l->smids == 5 && l->module == 7 && l->blocks == 6 && l->warps_per_block == 2);
     assert_memory_equal(l->parameters, "abcd", 4);
     assert_memory_equal(l->uses, uses, sizeof uses);
     for (int i = 0; i < 12; i++) { /* warps that got nothing only end */

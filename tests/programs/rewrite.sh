@@ -1,0 +1,86 @@
+#!/bin/bash
+# `farfault rewrite --sm-affinity`: what it writes and refuses; and the bundled workloads compute with kernels bound to SMs, all of them
+# or a few, what they compute with their own.
+. "$(dirname "$0")/common.sh"
+workloads=$3
+library=$4
+export FARFAULT_THREADS=1 REAL_LIBCUDA=$5/libcuda.so.1
+plain=$5
+
+cat >some.ptx <<'END'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry saxpy(.param .u64 y, .param .u32 n)
+{
+  .reg .pred %p; .reg .b32 %r<5>; .reg .b64 %rd<3>;
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, %r3;
+  setp.ge.u32 %p, %r4, %r0; @%p ret;
+  ld.param.u64 %rd0, [y]; mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %rd0, %rd1; st.global.u32 [%rd2], %r4;
+  ret;
+}
+END
+run "$farfault" rewrite --sm-affinity some.ptx -o bound.ptx
+expect_status 0
+expect_no_err
+expect_out "saxpy: saxpy__persistent, the queue's parameters at byte 16 of 48"
+expect grep -q '\.entry saxpy(' bound.ptx
+expect grep -q '\.entry saxpy__persistent(' bound.ptx
+run "$farfault" disasm bound.ptx saxpy__persistent
+expect_status 0
+expect_out "mov.u32 %persistent_x, %smid;"
+run "$farfault" rewrite --sm-affinity --replace some.ptx
+expect_status 0
+expect_out ".entry saxpy("
+expect_out ".entry saxpy__original("
+expect test "$(grep -c saxpy__persistent out)" -eq 0
+# The same through an executable; twice the same bytes.
+run "$farfault" rewrite --sm-affinity some.ptx -o again.ptx
+expect cmp bound.ptx again.ptx
+
+cat >more.ptx <<'END'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry spins(.param .u64 y)
+{
+  .reg .pred %p; .reg .b32 %r; .reg .b64 %rd;
+  ld.param.u64 %rd, [y];
+WAIT: ld.volatile.global.u32 %r, [%rd]; setp.eq.u32 %p, %r, 0; @%p bra WAIT;
+  ret;
+}
+.visible .entry plain() { ret; }
+END
+run "$farfault" rewrite --sm-affinity more.ptx -o part.ptx
+expect_status 1
+expect_err "more.ptx: spins is not rewritten: spins polls memory in a loop at line 8: it may wait for a block that does not run yet"
+expect_out "plain: plain__persistent"
+expect grep -q 'plain__persistent' part.ptx
+run "$farfault" rewrite --sm-affinity --polling more.ptx -o part.ptx
+expect_status 0
+run "$farfault" rewrite more.ptx
+expect_status 64
+expect_err "rewrite for what? (--sm-affinity)"
+run "$farfault" rewrite --sm-affinity
+expect_status 64
+run "$farfault" rewrite --sm-affinity no/such.ptx
+expect_status 2
+echo '.version 7.0' >none.ptx
+run "$farfault" rewrite --sm-affinity none.ptx
+expect_status 2
+
+while IFS=$'\t' read -r name _ _ small _; do
+  [[ $name == name || $name == hosttouch ]] && continue
+  read -ra arguments <<<"$small"
+  run env LD_LIBRARY_PATH="$plain" "$workloads/$name" "${arguments[@]}"
+  expect_status 0
+  cp out expected
+  for range in "0 80" "3 5"; do
+    run env LD_LIBRARY_PATH="$library:$plain" CHECK_BY=persistent SM_FIRST="${range% *}" SM_COUNT="${range#* }" FARFAULT_MACHINE=v100 "$workloads/$name" "${arguments[@]}"
+    expect_status 0
+    if cmp -s out expected; then pass; else wrong "$name on SMs $range: $(diff out expected | head -5)"; fi
+    expect_no_err
+  done
+done <"$source/workloads/workloads.tsv"
+finish
