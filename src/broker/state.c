@@ -144,8 +144,10 @@ static void describe(const broker_state *state, ff_text *text) {
 
 static void refuse_unserved(broker_state *state, state_client *client, const char *why) {
   ff_text text = {0};
+  char colours[32] = "";
+  if (client->ask.colours) snprintf(colours, sizeof colours, " and %u colours", (unsigned)client->ask.colours);
   describe(state, &text);
-  refuse(state, client, FF_LIMIT, "%s: %s", why, text.chars);
+  refuse(state, client, FF_LIMIT, "%u SMs%s are not to be had %s: %s", (unsigned)client->ask.sms, colours, why, text.chars);
   free(text.chars);
 }
 
@@ -210,7 +212,7 @@ static void ask(broker_state *state, state_client *client, const wire_message *m
   if (client->phase != STATE_WAITS) return;
   if (!message->timeout_ms && has_orphans(state)) client->deadline_ms = now_ms + ORPHAN_PATIENCE_MS;
   else if (!message->timeout_ms) {
-    refuse_unserved(state, client, "it is not to be had now");
+    refuse_unserved(state, client, "now");
     return;
   }
   state->world.send(state->world.context, id, &(wire_message){.kind = WIRE_WAITING, .ahead = state->queue.count - 1});
@@ -300,7 +302,7 @@ void state_time(broker_state *state, int64_t now_ms) {
   for (size_t i = 0; i < state->queue.count;) {
     state_client *client = find(state, state->queue.items[i]);
     bool over = client->deadline_ms >= 0 && client->deadline_ms <= now_ms;
-    if (over) refuse_unserved(state, client, client->ask.timeout_ms ? "it was not to be had within the time" : "it is not to be had now");
+    if (over) refuse_unserved(state, client, client->ask.timeout_ms ? "within the time" : "now");
     i += !over;
   }
   serve(state, now_ms); /* those behind one that has given up */

@@ -139,6 +139,9 @@ static void mark(device *d, const ff_partition *p, bool taken) {
   }
 }
 
+/* What it has to have: whole steps. */
+static uint32_t rounded_sms(const wish *w) { return (w->sms + w->step - 1) / w->step * w->step; }
+
 /* SMs that the way can have. */
 static uint32_t usable_sms(const device *d, const wish *w) { return w->way == WAY_GREEN ? d->group_count * d->group_sms : d->sm_count; }
 
@@ -151,7 +154,7 @@ static ff_result too_many(const device *d, const wish *w, uint32_t count) {
 
 static ff_result take_sms(ff_gpu *gpu, const wish *w, ff_partition *p) {
   device *d = &gpu->devices[w->device];
-  uint32_t count = (w->sms + w->step - 1) / w->step * w->step, first = 0, usable = usable_sms(d, w);
+  uint32_t count = rounded_sms(w), first = 0, usable = usable_sms(d, w);
   if (p->share) {
     const broker_grant *granted = broker_granted(p->share);
     first = granted->sm_first;
@@ -178,10 +181,11 @@ static void text_of_uuid(ff_gpu *gpu, uint32_t device, char *text, size_t length
   for (int i = 0; i < 16; i++) at += snprintf(text + at, length - (size_t)at, "%02x", uuid.bytes[i]);
 }
 
-/* Without the lock: it may wait for other processes. */
+/* Without the lock: it may wait for other processes. It asks for whole steps: for less the broker would also give what is left over at the GPU's end. */
 static ff_result ask_broker(const char *gpu, const device *d, const wish *w, double timeout, ff_partition *p) {
   ff_error error;
-  broker_request request = {.gpu = gpu, .gpu_sms = d->sm_count, .sms = w->sms, .sm_step = w->step, .name = w->name, .timeout_s = timeout};
+  if (rounded_sms(w) > usable_sms(d, w)) return too_many(d, w, rounded_sms(w));
+  broker_request request = {.gpu = gpu, .gpu_sms = d->sm_count, .sms = rounded_sms(w), .sm_step = w->step, .name = w->name, .timeout_s = timeout};
   ff_status status = broker_take(&request, &p->share, &error);
   if (!status) return FF_SUCCESS;
   ff_result result = status == FF_LIMIT ? FF_ERROR_BUSY : status == FF_INVALID ? FF_ERROR_INVALID : status == FF_NOT_FOUND ? FF_ERROR_NOT_FOUND : FF_ERROR_IO;

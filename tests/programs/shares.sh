@@ -48,10 +48,10 @@ expect_out "\"process\": $first"
 expect_out '"first_sm": 0'
 run "$holder" gpu0 16 0 0
 expect_status 17
-expect_err "no share of gpu0: it is not to be had now: of 20 SMs 15 are free, of 8 colours 6: share_holder 'first' (process $first) has 5 SMs and 2 colours"
+expect_err "no share of gpu0: 16 SMs are not to be had now: of 20 SMs 15 are free, of 8 colours 6: share_holder 'first' (process $first) has 5 SMs and 2 colours"
 run "$holder" gpu0 16 0 0.2
 expect_status 17
-expect_err "it was not to be had within the time"
+expect_err "16 SMs are not to be had within the time"
 run "$holder" gpu0 21 0 0
 expect_status 12
 expect_err "21 SMs cannot be had of a GPU with 20"

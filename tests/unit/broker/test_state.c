@@ -83,7 +83,7 @@ static void disjoint_and_given_back(void **unused) {
   ask(&w, 2, want(10, 3, 0), 0);
   granted(&w, 2, 5, 10, 0x1c);
   ask(&w, 3, want(6, 1, 0), 0);
-  refused(&w, 3, FF_LIMIT, "of 20 SMs 5 are free, of 8 colours 3: program (process 1001) has 5 SMs and 2 colours, program (process 1002)");
+  refused(&w, 3, FF_LIMIT, "6 SMs and 1 colours are not to be had now: of 20 SMs 5 are free, of 8 colours 3: program (process 1001) has 5 SMs and 2 colours, program (process 1002)");
   ask(&w, 4, want(5, 4, 0), 0);
   refused(&w, 4, FF_LIMIT, "not to be had now");
   state_leave(&w.state, 1, 1);
