@@ -30,7 +30,7 @@ typedef struct broker_request { /* zero a whole one, then set what is wanted */
   uint32_t sms, colours;        /* how many are wanted */
   double sm_share, colour_share; /* where the count is 0: of the whole, above 0 to 1; rounded down, but at least one. 0: none
                                   * (not of SMs: there must be one) */
-  uint32_t sm_step;             /* the range begins at a multiple of it and its length is one, rounded up; 0: 1 */
+  uint32_t sm_step;             /* the range begins at a multiple of it, and ends at one or with the GPU; 0: 1 */
   const char *name;             /* for people, in lists and messages; NULL: the program's name alone */
   double timeout_s;             /* how long to wait for a share; 0: not at all; BROKER_FOREVER */
 } broker_request;
