@@ -113,7 +113,7 @@ static ff_status check_tenants(const sim_device_options *o, ff_error *error) {
   uint32_t end = 0;
   for (uint32_t i = 0; i < o->count && o->isolation >= SIM_ISOLATION_SM; i++) {
     const sim_tenant *t = &o->tenants[i];
-    if (!t->sm_count || t->sm_first < end || t->sm_first + t->sm_count > o->spec->sm_count)
+    if (!t->sm_count || t->sm_first < end || (uint64_t)t->sm_first + t->sm_count > o->spec->sm_count)
       return ff_fail(error, FF_INVALID, "SMs %u to %u: the sets must follow each other, and there are %u SMs", t->sm_first, t->sm_first + t->sm_count - 1, (uint32_t)o->spec->sm_count);
     end = t->sm_first + t->sm_count;
   }
@@ -200,7 +200,8 @@ static uint32_t next_tenant(device *d) {
     d->heap.horizon = first;
     event e = event_pop(&d->heap);
     if (d->now < event_time(e)) d->now = event_time(e);
-    queue_run_event(device_owner(d, e), e);
+    if (event_kind_of(e) == EVENT_SLICE) dispatch_slice(d, event_time(e));
+    else queue_run_event(device_owner(d, e), e);
   }
 }
 

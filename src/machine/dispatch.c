@@ -259,12 +259,25 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
   }
 }
 
+/* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for others. */
+static void lend_all(sim *s, ps time) {
+  const tenant *own = &s->d->tenants[s->tenant];
+  for (uint32_t i = 0; i < s->spec->sm_count && !has_work(own); i++)
+    if (sm_set_has(&own->sms, i)) dispatch_all_to(s->d, &s->sms[i], time);
+}
+
 /* ---- time slices ---- */
+
+/* Its end is no tenant's event: nobody waits for it. */
+static void slice_renew(device *d, ps time) {
+  d->slice_until = time + SLICE;
+  event_push(&d->heap, d->slice_until, EVENT_SLICE, 0);
+}
 
 static void slice_begin(device *d, uint32_t owner, ps time) {
   d->slice_owner = owner;
   d->slice_over = false;
-  sim_event(d->tenants[owner].sim, time + SLICE, EVENT_SLICE, 0);
+  slice_renew(d, time);
   dispatch(d->tenants[owner].sim, time);
 }
 
@@ -287,21 +300,23 @@ static bool others_wait(const device *d) {
   return false;
 }
 
-/* The time of `s`, or of a slice of it before, is up. */
-void dispatch_slice(sim *s, ps time) {
-  device *d = s->d;
-  if (d->slice_owner != s->tenant) return;
-  if (!others_wait(d) && s->running_count) {
-    sim_event(s, time + SLICE, EVENT_SLICE, 0);
+/* The time of a slice is up: of this one, or of one before that ended early. */
+void dispatch_slice(device *d, ps time) {
+  if (d->slice_owner == TENANTS || time < d->slice_until) return;
+  const sim *s = d->tenants[d->slice_owner].sim; /* NULL: between two rounds */
+  if (s && s->running_count && !others_wait(d)) {
+    slice_renew(d, time);
     return;
   }
   d->slice_over = true;
-  if (!s->running_blocks) slice_end(d, time);
+  if (!s || !s->running_blocks) slice_end(d, time);
 }
 
+/* A kernel need not wait for the end of a slice whose owner has nothing to run. */
 static void slice_kernel(sim *s, ps time) {
   device *d = s->d;
-  if (d->slice_owner == TENANTS) slice_begin(d, s->tenant, time);
+  const sim *owner = d->slice_owner < TENANTS ? d->tenants[d->slice_owner].sim : NULL;
+  if (owner != s && (!owner || (!owner->queue_first && !owner->running_blocks))) slice_begin(d, s->tenant, time);
 }
 
 /* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
@@ -379,5 +394,6 @@ void block_end(sim *s, block *b) {
   }
   if (s->d->isolation == SIM_ISOLATION_NONE) slice_block_over(s, time);
   dispatch_all_to(s->d, m, time);
+  if (last && s->d->borrow) lend_all(s, time);
   if (s->thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
 }

@@ -362,7 +362,8 @@ typedef struct device {
   tenant tenants[TENANTS];
   /* SIM_ISOLATION_NONE: time slices */
   uint32_t slice_owner;         /* its blocks may start; TENANTS: nobody's */
-  bool slice_over;              /* its time is up: nothing of its starts any more */
+  ps slice_until;               /* when its time is up; */
+  bool slice_over;              /* it is: nothing of its starts any more */
 } device;
 
 struct sim {
@@ -524,7 +525,7 @@ bool access_continue(sim *s, warp *w, ps *time);
 /* dispatch.c */
 void kernel_begin(sim *s, kernel *k, ps time);
 void block_end(sim *s, block *b);
-void dispatch_slice(sim *s, ps time); /* a time slice of its is over */
+void dispatch_slice(device *d, ps time); /* a time slice is over */
 #define SLICE UINT64_C(2000000000) /* 2 ms: NVIDIA's driver reports time slices of this order */
 
 /* device.c: who is on the device, and whose turn it is. */
