@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several programs on one device: one of them is as alone, threads make no difference, shares of SMs, threads and time give the times that they must.
+ *
+ * Blocks of the kernel `busy` keep an SM of the rig's 15 occupied for 100 us (a `round`); they touch no memory. */
+#include "tenants.h"
+
+enum { SMS = 15 };
+#define ROUND (100 * US)
+
+static void busy(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 25,000 instructions of 4 ns */
+  for (int n = 0; n < 5; n++) rig_issue(w, 5000);
+}
+/* One block fills an SM. */
+#define BUSY(n) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy}}
+#define BUSY_TIMES(n, times) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = busy}, .repeat = (times)}
+#define SYNC {.kind = PLAN_SYNC}
+#define END {.kind = PLAN_END}
+
+static void set_sms(bench *b, uint32_t lane, uint32_t first, uint32_t count) {
+  b->lanes[lane].given.sm_first = first;
+  b->lanes[lane].given.sm_count = count;
+}
+
+static ps time_of(const bench *b, uint32_t lane) { return b->lanes[lane].r.result.counters.time_ps; }
+
+/* ---- memory's hash: modules by bits 12 to 18, pages of 4 KiB in one module each ---- */
+
+static void masks(machine_mask_table *t, uint32_t count, const uint64_t *m) {
+  t->count = count;
+  memcpy(t->masks, m, count * sizeof *m);
+}
+#define BIT(n) (UINT64_C(1) << (n))
+
+static void hashed(machine_spec *s) {
+  s->l2_slices = s->channels = 8;
+  s->l2_bytes = 1 << 20;
+  snprintf(s->address_map, sizeof s->address_map, "xor");
+  uint64_t m[] = {BIT(12) | BIT(16), BIT(13) | BIT(17), BIT(14) | BIT(18), BIT(19), BIT(20), BIT(21), BIT(22)};
+  uint64_t sets[] = {m[0], m[1], m[2], BIT(7), BIT(8), BIT(9), BIT(10), BIT(11), BIT(15), BIT(23)};
+  masks(&s->module_masks, 3, m);
+  masks(&s->bank_masks, 7, m);
+  masks(&s->set_masks, 10, sets);
+}
+
+/* ---- one tenant is as alone ---- */
+
+static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t n = 0; n < 12; n++) {
+    uint64_t line = RIG_BASE + ((b * 7919 + i * 131 + n * 37) * 128) % (6 << 20);
+    if (n % 5 == 4) rig_store(w, line);
+    else if (n % 7 == 6) rig_access(w, TRACE_ATOMIC, TRACE_RETURNS, line, 3);
+    else rig_load(w, line);
+    rig_issue(w, 3 + (uint32_t)(b % 5));
+    if (n % 3 == 2) trace_put_wait(w, 1);
+  }
+}
+
+static const plan_step mixture[] = {
+    {.kind = PLAN_STREAM, .kernel = {.stream = 1}},
+    {.kind = PLAN_ALLOC, .bytes = 6 << 20},
+    {.kind = PLAN_ALLOC, .at = 8 << 20, .bytes = 100000},
+    {.kind = PLAN_H2D, .bytes = 3 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 3, .warp = mixed}},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 40, .warps = 8, .registers = 64, .warp = mixed, .stream = 1, .name = "beside"}},
+    {.kind = PLAN_HOST, .repeat = 3},
+    SYNC,
+    {.kind = PLAN_D2H, .at = 8 << 20, .bytes = 100000},
+    {.kind = PLAN_FREE, .at = 8 << 20},
+    {.kind = PLAN_KERNEL, .kernel = {.blocks = 31, .warps = 1, .warp = mixed}, .repeat = 3},
+    END};
+
+static void host_costs(machine_spec *s) {
+  s->api_us = 1.25;
+  s->launch_us = 3;
+  s->sync_us = 5;
+  s->malloc_us = 10;
+  s->launch_latency_us = 2;
+}
+
+static void test_one_tenant_is_as_alone(void **state) {
+  static const char *const managers[] = {"copy", "ideal", "demand"};
+  for (int hash = 0; hash < 2; hash++)
+    for (int m = 0; m < 3; m++)
+      for (int i = SIM_ISOLATION_NONE; i <= SIM_ISOLATION_SM_MEMORY - !hash; i++) {
+        bench b;
+        bench_open(&b, (sim_isolation)i, 1);
+        b.manager = managers[m];
+        host_costs(&b.spec);
+        if (hash) hashed(&b.spec);
+        b.lanes[0].plan = mixture;
+        sim_counters alone = bench_alone(&b);
+        bench_run(&b);
+        sim_counters shared = b.lanes[0].r.result.counters;
+        if (i < SIM_ISOLATION_SM_MEMORY) { /* there an allocation is in single frames, and lies elsewhere */
+          counters_equal(&alone, &shared);
+        } else {
+          assert_int_equal(alone.sectors, shared.sectors);
+          assert_int_equal(alone.warp_instructions, shared.warp_instructions);
+          assert_int_equal(alone.h2d_bytes, shared.h2d_bytes);
+        }
+        bench_close(&b);
+      }
+}
+
+/* ---- threads make no difference ---- */
+
+static const plan_step small[] = {{.kind = PLAN_ALLOC, .bytes = 1 << 20}, {.kind = PLAN_KERNEL, .kernel = {.blocks = 9, .warps = 2, .warp = mixed}, .repeat = 2}, SYNC, END};
+static const plan_step longer[] = {{.kind = PLAN_ALLOC, .bytes = 6 << 20}, {.kind = PLAN_KERNEL, .kernel = {.blocks = 40, .warps = 4, .warp = mixed}, .repeat = 3}, SYNC,
+                                   {.kind = PLAN_KERNEL, .kernel = {.blocks = 20, .warps = 1, .warp = mixed}, .repeat = 2}, END};
+
+static void four(bench *b, int isolation, bool jitter) {
+  bench_open(b, (sim_isolation)isolation, 4);
+  host_costs(&b->spec);
+  hashed(&b->spec);
+  b->jitter = jitter;
+  b->borrow = isolation == SIM_ISOLATION_SM;
+  static const uint32_t first[] = {0, 4, 8, 12}, count[] = {4, 4, 4, 3};
+  for (uint32_t i = 0; i < 4; i++) {
+    set_sms(b, i, first[i], count[i]);
+    b->lanes[i].given.colours = 3ull << 2 * i;
+    b->lanes[i].given.thread_share = 0.25;
+    b->lanes[i].given.loops = i >= 2;
+    b->lanes[i].plan = i == 1 || i == 2 ? small : longer;
+  }
+  if (isolation >= SIM_ISOLATION_SM) b->page = "4K";
+  bench_run(b);
+}
+
+static void test_threads_make_no_difference(void **state) {
+  for (int i = SIM_ISOLATION_NONE; i <= SIM_ISOLATION_SM_MEMORY; i++) {
+    bench once, again;
+    four(&once, i, false);
+    four(&again, i, true);
+    for (uint32_t n = 0; n < 4; n++) {
+      const lane *a = &once.lanes[n], *b = &again.lanes[n];
+      assert_int_equal(a->passes, b->passes);
+      counters_equal(&a->r.result.counters, &b->r.result.counters);
+      assert_int_equal(a->history->kernels.count, b->history->kernels.count);
+      assert_memory_equal(a->history->kernels.items, b->history->kernels.items, a->history->kernels.count * sizeof *a->history->kernels.items);
+      assert_memory_equal(&a->tenant, &b->tenant, sizeof a->tenant);
+    }
+    bench_close(&once);
+    bench_close(&again);
+  }
+}
+
+/* ---- SMs ---- */
+
+static const plan_step thirty[] = {BUSY(30), SYNC, END};
+static const plan_step sixty[] = {BUSY(60), SYNC, END};
+
+static void test_time_goes_by_the_share_of_sms(void **state) {
+  for (uint32_t sms = 1; sms <= SMS; sms += 2) {
+    bench b;
+    bench_open(&b, SIM_ISOLATION_SM, 1);
+    set_sms(&b, 0, SMS - sms, sms);
+    b.lanes[0].plan = thirty;
+    bench_run(&b);
+    assert_int_equal(time_of(&b, 0), (30 + sms - 1) / sms * ROUND);
+    bench_close(&b);
+  }
+}
+
+static void test_neighbours_on_other_sms_are_not_noticed(void **state) {
+  ps beside[2][2];
+  for (int neighbour = 0; neighbour < 2; neighbour++) {
+    bench b;
+    bench_open(&b, SIM_ISOLATION_SM, 2);
+    set_sms(&b, 0, 0, 5);
+    set_sms(&b, 1, 5, 10);
+    b.lanes[0].plan = thirty;
+    b.lanes[1].plan = sixty;
+    b.lanes[1].given.idle = !neighbour;
+    bench_run(&b);
+    beside[neighbour][0] = time_of(&b, 0);
+    if (neighbour) assert_int_equal(time_of(&b, 1), 6 * ROUND);
+    bench_close(&b);
+  }
+  assert_int_equal(beside[0][0], 6 * ROUND);
+  assert_int_equal(beside[1][0], 6 * ROUND);
+}
+
+/* ---- lending ---- */
+
+static const plan_step late[] = {{.kind = PLAN_HOST}, BUSY(20), SYNC, END}; /* after 250 us */
+static const plan_step many[] = {BUSY(150), SYNC, END};
+static const plan_step five[] = {BUSY(5), SYNC, END};
+
+static void lending(bench *b, const plan_step *owner, const plan_step *borrower) {
+  bench_open(b, SIM_ISOLATION_SM, 2);
+  b->borrow = true;
+  b->spec.api_us = 250;
+  set_sms(b, 0, 0, 5);
+  set_sms(b, 1, 5, 10);
+  b->lanes[0].plan = owner;
+  b->lanes[1].plan = borrower;
+  b->lanes[0].given.idle = !owner;
+  bench_run(b);
+}
+
+static void test_idle_sms_are_lent(void **state) {
+  bench b;
+  lending(&b, NULL, many);
+  assert_int_equal(time_of(&b, 1), 10 * ROUND); /* on 15 instead of 10 */
+  assert_int_equal(b.lanes[1].tenant.borrowed_ps, 10 * ROUND);
+  bench_close(&b);
+}
+
+static void test_lent_sms_are_taken_back(void **state) {
+  bench b;
+  lending(&b, late, many);
+  /* The owner's kernel begins at 250 us and has its five SMs at 300: four rounds, until 700. The other had 15 for three rounds, 10 for four, 15 again. */
+  assert_int_equal(time_of(&b, 0), 700 * US);
+  assert_int_equal(b.lanes[0].tenant.take_back_ps, 50 * US);
+  assert_int_equal(time_of(&b, 1), 7 * ROUND + (150 - 45 - 40 + 14) / 15 * ROUND);
+  bench_close(&b);
+}
+
+static void test_sms_are_lent_when_their_owner_is_over(void **state) {
+  bench b;
+  lending(&b, five, many);
+  assert_int_equal(time_of(&b, 0), ROUND);
+  assert_int_equal(time_of(&b, 1), ROUND + (150 - 10 + 14) / 15 * ROUND);
+  bench_close(&b);
+}
+
+/* ---- shares of threads ---- */
+
+static void busy_warps(trace_writer *w, uint64_t b, uint32_t i, const void *c) { /* 32 warps on 2 schedulers: 6250 * 16 cycles */
+  for (int n = 0; n < 5; n++) rig_issue(w, 1250);
+}
+static const plan_step thousands[] = {{.kind = PLAN_KERNEL, .kernel = {.blocks = 66, .warps = 32, .warp = busy_warps}}, SYNC, END}; /* 1024 of an SM's 1536 threads */
+
+static void test_shares_of_threads(void **state) {
+  static const double shares[] = {0.04, 0.1, 0.25, 0.5, 0.75, 1};
+  for (int i = 0; i < 6; i++) {
+    bench b;
+    bench_open(&b, SIM_ISOLATION_MPS, 2);
+    b.lanes[0].given.thread_share = shares[i];
+    b.lanes[0].plan = thousands;
+    b.lanes[1].given.idle = true;
+    bench_run(&b);
+    uint64_t at_once = (uint64_t)(shares[i] * SMS * 1536) / 1024; /* on as many SMs */
+    if (!at_once) at_once = 1; /* a block that is larger than the share */
+    if (at_once > SMS) at_once = SMS;
+    assert_int_equal(time_of(&b, 0), (66 + at_once - 1) / at_once * ROUND);
+    bench_close(&b);
+  }
+}
+
+static void test_shares_of_threads_side_by_side(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_MPS, 2);
+  for (int i = 0; i < 2; i++) {
+    b.lanes[i].plan = thousands;
+    b.lanes[i].given.thread_share = i ? 0.3 : 0.5; /* 11 and 6 blocks: more than the 15 SMs have room for */
+  }
+  bench_run(&b);
+  /* Both at once on 15 SMs: 132 blocks take nine rounds at least; none is faster than its share allows. */
+  ps first = time_of(&b, 0), second = time_of(&b, 1);
+  assert_true(first >= 6 * ROUND && second >= 11 * ROUND);
+  assert_true((first > second ? first : second) <= 12 * ROUND);
+  bench_close(&b);
+}
+
+/* ---- time slices ---- */
+
+static ps busy_until(const lane *l) { return l->history->kernels.items[l->history->kernels.count - 1].end; }
+
+#define SLICE_ROUND (150 * US) /* 14 of them and a slice of 2 ms is over */
+
+static void slices(bench *b, const plan_step *first, const plan_step *second) {
+  bench_open(b, SIM_ISOLATION_NONE, 2);
+  b->spec.issue_interval = 6;
+  b->lanes[0].plan = first;
+  b->lanes[1].plan = second;
+  bench_run(b);
+}
+
+static const plan_step short_ones[] = {BUSY_TIMES(15, 20), SYNC, END};
+static const plan_step long_one[] = {BUSY(15 * 100), SYNC, END};
+static const plan_step ping_pong[] = {BUSY(15), SYNC, BUSY(15), SYNC, BUSY(15), SYNC, BUSY(15), SYNC, END};
+
+static void test_one_tenant_at_a_time(void **state) {
+  bench b;
+  slices(&b, short_ones, short_ones);
+  /* 40 rounds of all SMs: whoever runs, runs on all, and no round is lost. */
+  ps end0 = busy_until(&b.lanes[0]), end1 = busy_until(&b.lanes[1]);
+  assert_int_equal(end0 > end1 ? end0 : end1, 40 * SLICE_ROUND);
+  assert_true((end0 < end1 ? end0 : end1) >= 20 * SLICE_ROUND);
+  bench_close(&b);
+}
+
+static void test_time_slices_share_fairly(void **state) {
+  bench b;
+  slices(&b, long_one, long_one); /* each 100 rounds: seven slices of 14, and two */
+  assert_int_equal(busy_until(&b.lanes[0]), 198 * SLICE_ROUND);
+  assert_int_equal(busy_until(&b.lanes[1]), 200 * SLICE_ROUND);
+  bench_close(&b);
+}
+
+/* Who synchronises between kernels goes on at once, and not when a slice is over. */
+static void test_who_synchronises_goes_on_in_time(void **state) {
+  bench b;
+  slices(&b, ping_pong, ping_pong);
+  const history_kernel *x = b.lanes[0].history->kernels.items, *y = b.lanes[1].history->kernels.items;
+  for (int i = 0; i < 4; i++) { /* by turns: the one's kernel queues while the other's runs */
+    assert_int_equal(x[i].end, (2 * i + 1) * SLICE_ROUND);
+    assert_int_equal(y[i].end, (2 * i + 2) * SLICE_ROUND);
+  }
+  bench_close(&b);
+}
+
+static const plan_step sixty_rounds[] = {BUSY(15 * 60), SYNC, END};
+static void test_a_slice_is_not_cut_by_one_before(void **state) {
+  bench b;
+  slices(&b, sixty_rounds, ping_pong);
+  /* 14 rounds of the first, one of the other, and so on: the slice of its kernel, which was over early, ends none of the first. */
+  const history_kernel *y = b.lanes[1].history->kernels.items;
+  for (int i = 0; i < 4; i++) assert_int_equal(y[i].end, 15 * (i + 1) * SLICE_ROUND);
+  assert_int_equal(busy_until(&b.lanes[0]), 64 * SLICE_ROUND);
+  bench_close(&b);
+}
+
+static const plan_step late_one[] = {{.kind = PLAN_HOST}, BUSY(15), SYNC, END};
+static void test_an_idle_owner_keeps_nobody_waiting(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_NONE, 2);
+  b.spec.api_us = 250;
+  static const plan_step early[] = {BUSY(15), SYNC, END};
+  b.lanes[0].plan = early;
+  b.lanes[1].plan = late_one;
+  bench_run(&b);
+  assert_int_equal(busy_until(&b.lanes[1]), 350 * US); /* though the first one's slice would go on until 2 ms */
+  bench_close(&b);
+}
+
+/* ---- programs that loop ---- */
+
+static void test_loops_until_the_others_are_over(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_SM, 3);
+  for (uint32_t i = 0; i < 3; i++) {
+    set_sms(&b, i, 5 * i, 5);
+    b.lanes[i].plan = i ? five : sixty;
+    b.lanes[i].given.loops = i;
+  }
+  bench_run(&b);
+  assert_int_equal(time_of(&b, 0), 12 * ROUND);
+  for (uint32_t i = 1; i < 3; i++) assert_between(b.lanes[i].passes, 11, 12);
+  bench_close(&b);
+}
+
+static void test_loops_under_time_slices(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_NONE, 2);
+  static const plan_step fifteen[] = {BUSY(15), SYNC, END};
+  b.lanes[0].plan = short_ones;
+  b.lanes[1].plan = fifteen;
+  b.lanes[1].given.loops = true;
+  bench_run(&b);
+  assert_between(b.lanes[1].passes, 19, 20); /* by turns: the other is there again as soon as it is over */
+  assert_int_equal(busy_until(&b.lanes[0]), (20 + b.lanes[1].passes) * ROUND);
+  bench_close(&b);
+}
+
+static const plan_step nothing[] = {{.kind = PLAN_HOST}, END};
+static void test_a_loop_without_kernels_does_not_stand_in_the_way(void **state) {
+  bench b;
+  bench_open(&b, SIM_ISOLATION_SM, 2);
+  set_sms(&b, 0, 0, 5);
+  set_sms(&b, 1, 5, 10);
+  b.lanes[0].plan = nothing;
+  b.spec.api_us = 3;
+  b.lanes[1].plan = five;
+  b.lanes[1].given.loops = true;
+  bench_run(&b);
+  assert_int_equal(time_of(&b, 0), 3 * US);
+  assert_int_equal(b.lanes[1].passes, 0);
+  bench_close(&b);
+}
+
+/* ---- what cannot be ---- */
+
+static void refused(sim_device_options o, ff_status expected, const char *message) {
+  ff_error error = {0};
+  sim_device *d = NULL;
+  assert_int_equal(sim_device_create(&o, &d, &error), expected);
+  if (!strstr(error.message, message)) fail_msg("\"%s\" is not in \"%s\"", message, error.message);
+}
+
+static void test_errors(void **state) {
+  machine_spec spec = rig_spec();
+  sim_tenant t[9] = {{.sm_count = 5}, {.sm_first = 4, .sm_count = 5}};
+  refused((sim_device_options){.spec = &spec, .tenants = t}, FF_LIMIT, "1 to 8");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 9}, FF_LIMIT, "not 9");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "SMs 4 to 8");
+  t[1] = (sim_tenant){.sm_first = 10, .sm_count = 6};
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "there are 15 SMs");
+  t[1] = (sim_tenant){.sm_first = UINT32_MAX, .sm_count = 2};
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 2, .isolation = SIM_ISOLATION_SM}, FF_INVALID, "SMs");
+  refused((sim_device_options){.spec = &spec, .tenants = t, .count = 1, .isolation = SIM_ISOLATION_SM_MEMORY}, FF_UNSUPPORTED, "address_map");
+  refused((sim_device_options){.spec = &spec, .set = "no_such=1", .tenants = t, .count = 1}, FF_NOT_FOUND, "no_such");
+  sim_device *d;
+  sim *s;
+  assert_int_equal(sim_device_create(&(sim_device_options){.spec = &spec, .tenants = t, .count = 1}, &d, NULL), FF_OK);
+  trace_program *p = trace_program_create(0);
+  assert_int_equal(sim_create(p, &(sim_options){.spec = &spec, .manager = "copy", .device = d, .tenant = 1}, &s, NULL), FF_INVALID);
+  trace_program_free(p);
+  sim_device_free(d);
+  sim_device_free(NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_tenant_is_as_alone),
+      cmocka_unit_test(test_threads_make_no_difference),
+      cmocka_unit_test(test_time_goes_by_the_share_of_sms),
+      cmocka_unit_test(test_neighbours_on_other_sms_are_not_noticed),
+      cmocka_unit_test(test_idle_sms_are_lent),
+      cmocka_unit_test(test_lent_sms_are_taken_back),
+      cmocka_unit_test(test_sms_are_lent_when_their_owner_is_over),
+      cmocka_unit_test(test_shares_of_threads),
+      cmocka_unit_test(test_shares_of_threads_side_by_side),
+      cmocka_unit_test(test_one_tenant_at_a_time),
+      cmocka_unit_test(test_time_slices_share_fairly),
+      cmocka_unit_test(test_who_synchronises_goes_on_in_time),
+      cmocka_unit_test(test_a_slice_is_not_cut_by_one_before),
+      cmocka_unit_test(test_an_idle_owner_keeps_nobody_waiting),
+      cmocka_unit_test(test_loops_until_the_others_are_over),
+      cmocka_unit_test(test_loops_under_time_slices),
+      cmocka_unit_test(test_a_loop_without_kernels_does_not_stand_in_the_way),
+      cmocka_unit_test(test_errors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
