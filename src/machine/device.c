@@ -151,7 +151,7 @@ bool sim_device_stopped(const sim_device *d) { return d->stop; }
 
 void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *out) {
   const tenant *t = &d->tenants[number];
-  *out = (sim_tenant_result){.take_back_ps = t->take_back, .borrowed_ps = t->borrowed};
+  *out = (sim_tenant_result){.take_back_ps = t->take_back, .borrowed_ps = t->borrowed, .lent_bytes = t->lent_bytes};
 }
 
 /* ---- events ---- */

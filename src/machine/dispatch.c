@@ -20,15 +20,6 @@
 
 #include "machine/model.h"
 
-/* Whose SM it is; NULL: nobody's. */
-static tenant *owner_of(device *d, uint32_t sm) {
-  for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (sm_set_has(&d->tenants[i].sms, sm)) return &d->tenants[i];
-  return NULL;
-}
-
-static bool has_work(const tenant *t) { return t->sim && t->sim->running_count; }
-
 /* May a block of the tenant start there now, as far as the others are concerned? */
 static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   device *d = s->d;
@@ -38,9 +29,7 @@ static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   default: break;
   }
   if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
-  if (!d->borrow) return false;
-  const tenant *owner = owner_of(d, m->index);
-  return !owner || !has_work(owner);
+  return d->borrow && lending_may(s, m, k);
 }
 
 /* Does the block only end? Then it does not matter where. */
@@ -137,32 +126,6 @@ static void position_end(sim *s, const block *b) {
   s->pager->position = first;
 }
 
-/* ---- lending: SMs of a tenant that has nothing to run ---- */
-
-static void lend(sim *s, const sm *m, ps time) {
-  device *d = s->d;
-  tenant *owner = owner_of(d, m->index), *own = &d->tenants[s->tenant];
-  if (!owner || owner == own) return;
-  owner->foreign_blocks++;
-  if (!own->lent_blocks++) own->borrowed_from = time;
-}
-
-static void give_back(sim *s, const sm *m, ps time) {
-  device *d = s->d;
-  tenant *owner = owner_of(d, m->index), *own = &d->tenants[s->tenant];
-  if (!owner || owner == own) return;
-  if (!--own->lent_blocks) own->borrowed += time - own->borrowed_from;
-  if (--owner->foreign_blocks || !owner->wants_back) return;
-  if (owner->take_back < time - owner->wants_back) owner->take_back = time - owner->wants_back;
-  owner->wants_back = 0;
-}
-
-/* The tenant has work again: from now on nothing of others starts on its SMs. */
-static void take_back(sim *s, ps time) {
-  tenant *own = &s->d->tenants[s->tenant];
-  if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
-}
-
 /* ---- blocks ---- */
 
 static void block_start(sim *s, sm *m, kernel *k, ps time) {
@@ -180,7 +143,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
-  if (s->d->borrow) lend(s, m, time);
+  if (s->d->borrow) lending_block_start(s, m, time);
   ps start = m->next_block > time ? m->next_block : time;
   b->began = start;
   m->next_block = start + s->t.block_launch;
@@ -347,7 +310,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
     s->running_since = time;
   }
   s->running_count++;
-  if (s->d->borrow) take_back(s, time);
+  if (s->d->borrow) lending_kernel_begin(s, time);
   clear_caches(s, k);
   k->next = NULL;
   if (s->queue_last) s->queue_last->next = k;
@@ -366,6 +329,7 @@ static void kernel_end(sim *s, kernel *k) {
     s->counters.kernel_ps += k->ended - s->running_since;
     history_spread(s->history, HISTORY_kernel_ps, s->running_since, k->ended, k->ended - s->running_since);
   }
+  if (s->d->borrow) lending_kernel_end(s, k->ended);
   if (s->history) record_kernel(s, k);
   if (k->ended > s->running_until) s->running_until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
@@ -379,9 +343,11 @@ void block_end(sim *s, block *b) {
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
-  if (s->d->borrow) give_back(s, m, time);
+  if (s->d->borrow) lending_block_end(s, m, time);
   if (over > b->began) history_spread(s->history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
+  if (k->longest_block < over - b->began) k->longest_block = over - b->began;
+  if (s->d->borrow) lending_look(s, time);
   if (k->ended < over) k->ended = over;
   trace_reader_release(s->reader, b->chunk);
   position_end(s, b);

@@ -40,6 +40,7 @@ static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps a
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
+  if (__builtin_expect(s->d->borrow, 0)) lending_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
   ps column = at > bank->ready ? at : bank->ready;
@@ -147,7 +148,25 @@ void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
   for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) discard_line(s, physical_address(s, a));
 }
 
+ps channel_take(sim *s, uint64_t physical, ps at) {
+  place p = l2_place(s, physical);
+  return server_take(&p.slice->channel->bus, at, at, s->t.dram_burst[4]) + s->t.dram_burst[4];
+}
+
+/* A range that is larger than the L2 is looked for by its lines. */
+static void discard_large(sim *s, uint64_t physical, uint64_t bytes) {
+  for (uint64_t i = 0; i < s->spec->l2_slices; i++) {
+    cache *c = &s->slices[i].cache;
+    for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
+      if (c->tags[l] && ((c->tags[l] - 1) << 7) - physical < bytes) cache_retag(c, &c->lines[l], 0);
+  }
+}
+
 void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes) {
+  if (bytes > s->spec->l2_bytes) {
+    discard_large(s, physical, bytes);
+    return;
+  }
   for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) discard_line(s, a);
 }
 

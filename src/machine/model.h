@@ -253,7 +253,7 @@ typedef struct kernel {
   uint32_t bound_to;            /* where it must start then; UINT32_MAX: anywhere */
   uint32_t warps_per_block, block_threads;
   uint64_t block_registers, block_shared;
-  ps began, ended;
+  ps began, ended, longest_block; /* longest_block: of those that are over */
   struct kernel *next;          /* in the dispatcher's queue, or among the running ones */
 } kernel;
 
@@ -306,6 +306,7 @@ typedef struct reserved_range { uint64_t address, bytes; uint32_t id, owner; } r
 /* ---- the device: device.c. Several simulations (tenants) may be on one: each has its program, its host, its streams and its pager; SMs,
  * caches, TLBs, DRAM and the link are the device's. ---- */
 
+typedef struct moved_page { uint64_t address, home; } moved_page; /* virtual; physical: where it goes back to */
 typedef struct placed_block placed_block;
 typedef struct placed_run { uint64_t address, bytes, physical; } placed_run; /* an allocation in one piece of physical memory */
 typedef struct placing {        /* placing.c: virtual blocks of 2 MiB, by hash */
@@ -328,8 +329,10 @@ typedef struct tenant {
   pthread_cond_t turn;
   uint32_t foreign_blocks;      /* of others, on its SMs */
   uint32_t lent_blocks;         /* its own, on SMs of others */
+  ps idle_since;                /* no kernel of its runs: since when */
   ps wants_back;                /* since when it waits for them to be over; 0: it does not */
   ps take_back, borrowed_from, borrowed;
+  uint64_t lent_bytes;          /* that it read and wrote in modules of others */
 } tenant;
 
 typedef struct device {
@@ -376,6 +379,8 @@ struct sim {
   uint32_t running_blocks;
   uint32_t unfinished, own_events; /* operations that are not over; events of its own in the heap, warps' apart */
   placing placing;
+  FF_VEC(moved_page) moved;     /* lending.c: pages in memory that others lend */
+  ps look_again;                /* for such memory, no earlier than that */
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
   const manager *manager;       /* &own_manager */
@@ -490,6 +495,7 @@ void memory_prefetch_near(sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
+ps channel_take(sim *s, uint64_t physical, ps at);                /* a line's transfer on the bus of its channel: when it is over */
 void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes); /* the same for physical addresses */
 
 /* tlb.c: translation and page walks. */
@@ -543,6 +549,20 @@ uint64_t placing_find(sim *s, uint64_t address);
 void placing_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
 void placing_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
 void placing_free(sim *s);
+void placing_move(sim *s, uint64_t address, uint64_t physical);         /* the page lies there from now on; whose the frames are is the caller's to know */
+typedef void placing_visit(void *context, uint64_t address);
+void placing_pages(sim *s, placing_visit *visit, void *context);        /* all pages of data that have a frame, in the same order each time */
+
+/* lending.c: only with `borrow`. */
+tenant *lending_owner(device *d, uint32_t sm);                          /* whose SM it is; NULL: nobody's */
+bool lending_may(const sim *s, const sm *m, const kernel *k);           /* may a block start on this SM of another tenant? */
+void lending_block_start(sim *s, const sm *m, ps time);
+void lending_block_end(sim *s, const sm *m, ps time);
+void lending_kernel_begin(sim *s, ps time);                             /* it has work: takes back what is its own */
+void lending_kernel_end(sim *s, ps time);
+void lending_look(sim *s, ps time);                                     /* is there memory to be had? */
+void lending_count(sim *s, uint32_t module, uint64_t bytes);             /* that it reads or writes there */
+void lending_forget(sim *s);                                            /* all its pages are where they belong */
 static inline uint64_t physical_address(sim *s, uint64_t address) {
   return __builtin_expect(s->d->hash != NULL, 0) ? placing_find(s, address) : address | s->space;
 }

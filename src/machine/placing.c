@@ -93,6 +93,23 @@ uint64_t placing_find(sim *s, uint64_t address) {
   return *frame == NO_MEMORY ? address | s->space : (uint64_t)*frame * FRAME_BYTES + address % FRAME_BYTES;
 }
 
+void placing_move(sim *s, uint64_t address, uint64_t physical) {
+  placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
+  l2_discard(s, address, FRAME_BYTES);
+  tlb_forget_range(s, address, FRAME_BYTES);
+  b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] = (uint32_t)(physical / FRAME_BYTES);
+}
+
+void placing_pages(sim *s, placing_visit *visit, void *context) {
+  const placing *p = &s->placing;
+  for (uint32_t i = 0; i < p->capacity; i++) {
+    const placed_block *b = p->blocks[i];
+    if (!b || b->number * FF_BLOCK_BYTES >> SPACE_SHIFT) continue; /* page tables lie above all data */
+    for (uint32_t f = 0; f < BLOCK_FRAMES; f++)
+      if (b->frames[f] < NO_MEMORY) visit(context, b->number * FF_BLOCK_BYTES + (uint64_t)f * FRAME_BYTES);
+  }
+}
+
 /* ---- allocations ---- */
 
 void placing_allocated(sim *s, uint64_t address, uint64_t bytes) {
@@ -135,6 +152,7 @@ static void give_pages(sim *s, uint64_t begin, uint64_t end, bool in_run) {
 
 void placing_give(sim *s, uint64_t address, uint64_t bytes) {
   if (!s->d->hash) return;
+  if (s->moved.count) lending_forget(s);
   placing *p = &s->placing;
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
@@ -150,6 +168,7 @@ void placing_give(sim *s, uint64_t address, uint64_t bytes) {
 
 void placing_free(sim *s) {
   placing *p = &s->placing;
+  if (s->moved.count) lending_forget(s);
   while (p->runs.count) placing_give(s, p->runs.items[0].address, p->runs.items[0].bytes);
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;

@@ -242,7 +242,7 @@ void sim_free(sim *s) {
   for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
   void *arrays[] = {s->nodes.items, s->free_nodes.items,
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->sm_sets.items};
+                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->sm_sets.items, s->moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);

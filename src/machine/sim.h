@@ -50,6 +50,7 @@ typedef struct sim_device_options {
 typedef struct sim_tenant_result {
   uint64_t take_back_ps;       /* the longest from its wish until it had all of its own again */
   uint64_t borrowed_ps;        /* how long it had what others lent */
+  uint64_t lent_bytes;         /* that it read and wrote in memory modules of others */
 } sim_tenant_result;
 
 /* A device for simulations that are made with sim_options.device; each is to be run by a thread of its own, and none goes on before all that

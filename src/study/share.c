@@ -203,6 +203,8 @@ static void outcome(const lane *l, const share_scenario *s, const machine_spec *
   out->dram_share = out->dram_gbs / (module_gbs(spec) * d->modules[i]);
   for (uint32_t n = 0; n < s->count && s->isolation == SHARE_SM_MEMORY; n++)
     if (!s->programs[n].trace) out->dram_unused_gbs += module_gbs(spec) * d->modules[n];
+  double lent = l->kernel_us > 0 ? (double)tenant.lent_bytes / l->kernel_us / 1e3 : 0;
+  out->dram_unused_gbs = out->dram_unused_gbs > lent ? out->dram_unused_gbs - lent : 0;
   if (l->status) snprintf(out->error, sizeof out->error, "%s", l->error.message);
 }
 

@@ -201,7 +201,7 @@ share_summary share_summarise(const share_matrix *m, uint32_t isolation) {
     add(&none, share_normalised(m, isolation, a, 0));
     if (worst) add(&worst_time, share_normalised(m, isolation, a, worst));
     if (idle) add(&unused, idle->dram_unused_gbs);
-    if (idle) add(&borrowed, idle->borrowed_us / kernel_time(idle));
+    if (idle) add(&borrowed, idle->total_us > 0 ? idle->borrowed_us / idle->total_us : 0);
     if (isnan(of_a) || of_a <= s.variation_most) continue;
     s.variation_most = of_a;
     s.most_a = a;

@@ -83,7 +83,7 @@ typedef struct share_summary {     /* of an isolation, over the measured program
   uint32_t most_a, most_column;    /* where variation_most is */
   double normalised_none, normalised_worst; /* mean; beside none, beside each program's worst */
   double unused_gbs;               /* mean of what idle neighbours leave */
-  double borrowed;                 /* mean share of A's kernel time, beside none, in which it had what was lent */
+  double borrowed;                 /* mean share of A's time, beside none, in which it had what was lent */
   double take_back_us;             /* the longest of all programs in all cells */
 } share_summary;
 share_summary share_summarise(const share_matrix *m, uint32_t isolation);

@@ -117,7 +117,7 @@ static void write_times(const share_matrix *m, uint32_t isolation, ff_text *out)
       for (uint32_t i = 0; o && i < m->part_count; i++) longest = fmax(longest, o[i].take_back_us);
     }
     share_number_cell(&t, idle ? idle->dram_unused_gbs : NAN, "%.1f GB/s");
-    if (m->borrow) share_number_cell(&t, idle && idle->kernel_us > 0 ? 100 * idle->borrowed_us / idle->kernel_us : NAN, "%.1f %%"), share_time_cell(&t, longest);
+    if (m->borrow) share_number_cell(&t, idle && idle->total_us > 0 ? 100 * idle->borrowed_us / idle->total_us : NAN, "%.1f %%"), share_time_cell(&t, longest);
   }
   finish(&t, out);
 }
