@@ -225,7 +225,7 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
 /* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for others. */
 static void lend_all(sim *s, ps time) {
   const tenant *own = &s->d->tenants[s->tenant];
-  for (uint32_t i = 0; i < s->spec->sm_count && !has_work(own); i++)
+  for (uint32_t i = 0; i < s->spec->sm_count && !s->running_count; i++)
     if (sm_set_has(&own->sms, i)) dispatch_all_to(s->d, &s->sms[i], time);
 }
 
