@@ -15,7 +15,7 @@
  *
  * What always holds: the module's kernels, functions and variables are there under their own names too (but see `replace`). For
  * any range that has one of the launched blocks on it, the rewritten form does what NAME does with that grid: each virtual block
- * runs exactly once, on an SM of the range; a block whose index is lower never begins later. Where that cannot be shown, there is
+ * runs exactly once, on an SM of the range, and the lowest one that is not done is being run. Where that cannot be shown, there is
  * no NAME__persistent, but a reason. A launch waits for nothing, and nothing has to be reset between two launches. */
 #ifndef FF_PTX_PERSISTENT_H
 #define FF_PTX_PERSISTENT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as PTX: parsing must end with a module or a message. A module must survive everything that is done with
- * one: printing (which must parse back to the same text), linking, instrumenting, control flow, liveness, outstanding loads. */
+ * one: printing (which must parse back to the same text), linking, instrumenting, binding to SMs, control flow, liveness, outstanding loads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "ptx/cfg.h"
 #include "ptx/instrument.h"
+#include "ptx/persistent.h"
 #include "ptx/pending.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -81,6 +82,26 @@ static void check_instrumented(const ptx_module *module) {
   ptx_checked_free(checked);
 }
 
+/* The same of kernels bound to SMs, whatever is assumed of them. */
+static void check_persistent(const ptx_module *module, const ptx_persistent_options *options) {
+  ff_error error;
+  ptx_persistents *made = ptx_persistent_make(module, options);
+  ptx_module *again;
+  if (ptx_module_parse("rewritten", made->text.chars, made->text.length, &again, &error) != FF_OK) {
+    fprintf(stderr, "%s\n%s\n", made->text.chars, error.message);
+    abort();
+  }
+  for (uint32_t i = 0; i < made->kernel_count; i++) {
+    const ptx_persistent_kernel *kernel = &made->kernels[i];
+    FF_ASSERT(!kernel->persistent_name == !!kernel->reason);
+    const ptx_func *func = kernel->persistent_name ? ptx_find_func(again, kernel->persistent_name) : NULL;
+    FF_ASSERT(!kernel->persistent_name || (func && func->entry && func->has_body));
+    if (func) check_func(func);
+  }
+  ptx_module_free(again);
+  ptx_persistent_free(made);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   ff_error error = {0};
   ptx_module *module, *linked;
@@ -93,6 +114,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   for (uint32_t i = 0; i < module->func_count; i++) check_func(module->funcs[i]);
   check_printed(module);
   check_instrumented(module);
+  check_persistent(module, &(ptx_persistent_options){0});
+  check_persistent(module, &(ptx_persistent_options){.replace = true, .polling = true, .whole_warps = true});
   ptx_module *twice[2] = {module, module};
   if (ptx_link(twice, 1, &linked, &error) == FF_OK) {
     for (uint32_t i = 0; i < linked->func_count; i++) check_func(linked->funcs[i]);
