@@ -10,10 +10,10 @@
 #include "probe/meter.h"
 
 enum {
-  CHUNK = 2048,          /* pairs that are timed between looks at the histogram */
+  CHUNK = 8192,          /* pairs that are timed between looks at the histogram */
   REPEATS = 3,           /* of a pair that looks slow: the median counts */
-  MOST_CHUNKS = 400,
-  MOST_WITHOUT = 16,     /* until the histogram must have two modes */
+  MOST_CHUNKS = 100,
+  MOST_WITHOUT = 4,      /* until the histogram must have two modes */
   MOVED = 64,            /* conflicts that are tried again elsewhere */
 };
 
