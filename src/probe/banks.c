@@ -13,7 +13,7 @@ enum {
   CHUNK = 8192,          /* pairs that are timed between looks at the histogram */
   REPEATS = 3,           /* of a pair that looks slow: the median counts */
   MOST_CHUNKS = 100,
-  MOST_WITHOUT = 4,      /* until the histogram must have two modes */
+  MOST_WITHOUT = 8,      /* until the histogram must have two modes */
   MOVED = 64,            /* conflicts that are tried again elsewhere */
 };
 

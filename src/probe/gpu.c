@@ -277,11 +277,14 @@ static ff_status take_physical(gpu *g, bool *contiguous, ff_error *error) {
     g->meter.bytes = bytes;
   }
   if (result) return cuda_fail(g->cuda, result, "cuMemAlloc", error);
-  TRY_CUDA(g, physical, g->memory, &first);
+  result = g->cuda->physical(g->memory, &first);
+  if (result == CUDA_NOT_SUPPORTED) return FF_OK; /* this machine's memory has no places */
+  if (result) return cuda_fail(g->cuda, result, "farfaultPhysical", error);
   *contiguous = true;
   step = g->meter.bytes / 4096 / PROBE_LINE * PROBE_LINE;
   for (uint64_t at = 0; at < g->meter.bytes && *contiguous; at += step) {
-    TRY_CUDA(g, physical, g->memory + at, &other);
+    result = g->cuda->physical(g->memory + at, &other);
+    if (result) return cuda_fail(g->cuda, result, "farfaultPhysical", error);
     *contiguous = other == first + at;
   }
   g->meter.base = first;
