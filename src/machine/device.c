@@ -11,7 +11,8 @@
  *
  *     device_enter --> works --device_wait--> waits --> works ... --device_leave--> WAIT_GONE
  *
- * What always holds: no event that was before a working tenant's clock is left; one thread works. */
+ * What always holds: no event that was before a working tenant's clock is left; one thread works. It works for all, so that there is one mutex (`work`)
+ * for what all their simulations guard; to begin to wait is to let it go. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ device *device_create(const machine_spec *spec, bool shared) {
   memory_make(d);
   physical_make(d);
   FF_PUSH(&d->warps, NULL);
+  pthread_mutex_init(&d->work, NULL);
   pthread_mutex_init(&d->mutex, NULL);
   for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_init(&d->tenants[i].turn, NULL);
   return d;
@@ -101,6 +103,7 @@ void device_release(device *d) {
   free(d->heap.items);
   free(d->warps.items);
   free(d->free_warps.items);
+  pthread_mutex_destroy(&d->work);
   pthread_mutex_destroy(&d->mutex);
   for (uint32_t i = 0; i < TENANTS; i++) pthread_cond_destroy(&d->tenants[i].turn);
   free(d);
@@ -205,15 +208,26 @@ static uint32_t next_tenant(device *d) {
   }
 }
 
-/* The mutex is held. */
-static void pass_on(device *d) {
-  d->running = next_tenant(d);
-  if (d->running < TENANTS) pthread_cond_signal(&d->tenants[d->running].turn);
+static void hand_over(device *d, uint32_t next) {
+  pthread_mutex_lock(&d->mutex);
+  d->running = next;
+  if (next < TENANTS) pthread_cond_signal(&d->tenants[next].turn);
+  pthread_mutex_unlock(&d->mutex);
 }
 
+/* Somebody else works meanwhile. */
 static void wait_for_turn(device *d, uint32_t number) {
+  pthread_mutex_lock(&d->mutex);
   while (d->running != number) pthread_cond_wait(&d->tenants[number].turn, &d->mutex);
+  pthread_mutex_unlock(&d->mutex);
   d->tenants[number].waits = WAIT_NOTHING;
+}
+
+static void pass_on(device *d) {
+  pthread_mutex_lock(&d->work);
+  uint32_t next = next_tenant(d);
+  pthread_mutex_unlock(&d->work);
+  hand_over(d, next);
 }
 
 void device_enter(sim *s) {
@@ -224,23 +238,22 @@ void device_enter(sim *s) {
   for (uint32_t i = 0; i < d->tenant_count; i++) wanted += !d->tenants[i].given.idle;
   d->tenants[s->tenant].waits = WAIT_TIME;
   d->tenants[s->tenant].until = s->host;
-  if (++d->registered == wanted) pass_on(d);
-  wait_for_turn(d, s->tenant);
+  bool last = ++d->registered == wanted;
   pthread_mutex_unlock(&d->mutex);
+  if (last) pass_on(d);
+  wait_for_turn(d, s->tenant);
 }
 
 static void note_end(device *d) {
   for (uint32_t i = 0; i < d->tenant_count; i++)
     if (d->tenants[i].waits != WAIT_GONE && !d->tenants[i].given.loops) return;
-  d->stop = true;
+  if (!d->stop) d->stop = true; /* those that have gone read it still */
 }
 
 void sim_device_leave(sim_device *d, uint32_t number) {
-  pthread_mutex_lock(&d->mutex);
   d->tenants[number].waits = WAIT_GONE;
   note_end(d);
   pass_on(d);
-  pthread_mutex_unlock(&d->mutex);
 }
 
 void device_leave(sim *s) {
@@ -248,17 +261,23 @@ void device_leave(sim *s) {
   if (d->shared && (!d->tenants[s->tenant].given.loops || d->stop)) sim_device_leave(d, s->tenant);
 }
 
+/* In the simulation's thread, which works: `work` is held. */
 void device_wait(sim *s, tenant_wait what, ps until, node *n) {
   device *d = s->d;
   tenant *t = &d->tenants[s->tenant];
   if (device_stopped(s)) return;
-  pthread_mutex_lock(&d->mutex);
   t->waits = what;
   t->until = until;
   t->node = n;
-  pass_on(d);
+  uint32_t next = next_tenant(d);
+  if (next == s->tenant) {
+    t->waits = WAIT_NOTHING;
+    return;
+  }
+  sim_unlock(s);
+  hand_over(d, next);
   wait_for_turn(d, s->tenant);
-  pthread_mutex_unlock(&d->mutex);
+  sim_lock(s);
 }
 
 bool device_stopped(const sim *s) { return s->d->stop && s->d->tenants[s->tenant].given.loops; }

@@ -361,7 +361,8 @@ typedef struct device {
   uint32_t turn;                /* who is asked first for a block */
   bool stop;                    /* all that do not loop are over: the others stop where they are */
   ps now;
-  pthread_mutex_t mutex;        /* of what the threads wait for */
+  pthread_mutex_t work;         /* of all its simulations: whoever's turn it is works for all of them */
+  pthread_mutex_t mutex;        /* of `registered` and `running`, for who waits for his turn */
   tenant tenants[TENANTS];
   /* SIM_ISOLATION_NONE: time slices */
   uint32_t slice_owner;         /* its blocks may start; TENANTS: nobody's */
@@ -462,7 +463,7 @@ struct sim {
   FF_VEC(sim_allocation_result *) allocations; /* [0]: accesses that belong to no allocation */
   char error[512];
   /* other threads */
-  pthread_mutex_t mutex;        /* held by the simulation's thread but while it waits */
+  pthread_mutex_t *mutex;       /* the device's `work`: held by the thread that simulates, but while it waits */
   pthread_cond_t progress;
   _Atomic uint32_t askers;      /* threads that want the mutex */
   question *questions;

@@ -110,6 +110,7 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   else d = device_create(s->spec, false);
   tenant *own = &d->tenants[options->tenant];
   s->d = d;
+  s->mutex = &d->work;
   own->sim = s;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
@@ -214,7 +215,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
   s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
-  pthread_mutex_init(&s->mutex, NULL);
   pthread_cond_init(&s->progress, NULL);
   status = pager_init(s, options, error);
   if (status) sim_free(s);
@@ -244,7 +244,6 @@ void sim_free(sim *s) {
                     s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
                     s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->sm_sets.items, s->moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-  pthread_mutex_destroy(&s->mutex);
   pthread_cond_destroy(&s->progress);
   if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
   device_release(s->d);
@@ -253,14 +252,14 @@ void sim_free(sim *s) {
 
 /* ---- running, and answering ---- */
 
-void sim_lock(sim *s) { pthread_mutex_lock(&s->mutex); }
-void sim_unlock(sim *s) { pthread_mutex_unlock(&s->mutex); }
+void sim_lock(sim *s) { pthread_mutex_lock(s->mutex); }
+void sim_unlock(sim *s) { pthread_mutex_unlock(s->mutex); }
 
 void sim_yield(sim *s) {
   while (s->askers) {
-    pthread_mutex_unlock(&s->mutex);
+    pthread_mutex_unlock(s->mutex);
     sched_yield();
-    pthread_mutex_lock(&s->mutex);
+    pthread_mutex_lock(s->mutex);
   }
 }
 
@@ -318,7 +317,7 @@ void sim_run(sim *s) {
 
 static void ask_lock(sim *s) {
   atomic_fetch_add(&s->askers, 1);
-  pthread_mutex_lock(&s->mutex);
+  pthread_mutex_lock(s->mutex);
   atomic_fetch_sub(&s->askers, 1);
 }
 
@@ -331,18 +330,18 @@ static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
 
 uint64_t sim_host_time(sim *s, uint64_t sequence) {
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
   uint64_t time = host_time_locked(s, sequence);
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
   return time;
 }
 
 bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
   if (!s->d->hash) return false;
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
   *physical = placing_find(s, address);
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
   return true;
 }
 
@@ -353,22 +352,22 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
   trace_reader_poke(s->reader);
   const event_record *record = NULL;
   while (!s->over && (s->processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
-    pthread_cond_wait(&s->progress, &s->mutex);
+    pthread_cond_wait(&s->progress, s->mutex);
   question **link = &s->questions;
   while (*link != &own) link = &(*link)->next;
   *link = own.next;
   record = sim_record(s, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
   return time;
 }
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
   ask_lock(s);
-  while ((s->processed <= by || s->processed <= sequence) && !s->over) pthread_cond_wait(&s->progress, &s->mutex);
+  while ((s->processed <= by || s->processed <= sequence) && !s->over) pthread_cond_wait(&s->progress, s->mutex);
   const event_record *record = sim_record(s, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
   return happened;
 }
 
@@ -394,13 +393,13 @@ void sim_snapshot(sim *s, sim_result *result) {
   result->allocations = ff_alloc(s->allocations.count * sizeof *result->allocations);
   for (size_t i = 0; i < s->allocations.count; i++)
     if (i || s->allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->allocations.items[i];
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
 }
 
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
   ps end = s->host > s->device_end ? s->host : s->device_end;
   sim_history *copy = s->history ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
-  pthread_mutex_unlock(&s->mutex);
+  pthread_mutex_unlock(s->mutex);
   return copy;
 }
