@@ -61,6 +61,27 @@ static inline void bench_open(bench *b, sim_isolation isolation, uint32_t count)
   for (uint32_t i = 0; i < SIM_TENANTS; i++) b->lanes[i].given = (sim_tenant){.sm_count = (uint32_t)b->spec.sm_count, .colours = UINT64_MAX, .thread_share = 1};
 }
 
+/* ---- an address hash ---- */
+
+#define BIT(n) (UINT64_C(1) << (n))
+
+static inline void bench_masks(machine_mask_table *t, uint32_t count, const uint64_t *m) {
+  t->count = count;
+  memcpy(t->masks, m, count * sizeof *m);
+}
+
+/* Eight modules by bits 12 to 18, so that a page of 4 KiB is in one of them. */
+static inline void bench_hashed(machine_spec *s) {
+  s->l2_slices = s->channels = 8;
+  s->l2_bytes = 1 << 20;
+  snprintf(s->address_map, sizeof s->address_map, "xor");
+  uint64_t m[] = {BIT(12) | BIT(16), BIT(13) | BIT(17), BIT(14) | BIT(18), BIT(19), BIT(20), BIT(21), BIT(22)};
+  uint64_t sets[] = {m[0], m[1], m[2], BIT(7), BIT(8), BIT(9), BIT(10), BIT(11), BIT(15), BIT(23)};
+  bench_masks(&s->module_masks, 3, m);
+  bench_masks(&s->bank_masks, 7, m);
+  bench_masks(&s->set_masks, 10, sets);
+}
+
 /* ---- a program, bit by bit ---- */
 
 static inline void lane_append(lane *l, const plan_step *p) {

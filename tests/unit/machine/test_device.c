@@ -23,25 +23,6 @@ static void set_sms(bench *b, uint32_t lane, uint32_t first, uint32_t count) {
 
 static ps time_of(const bench *b, uint32_t lane) { return b->lanes[lane].r.result.counters.time_ps; }
 
-/* ---- memory's hash: modules by bits 12 to 18, pages of 4 KiB in one module each ---- */
-
-static void masks(machine_mask_table *t, uint32_t count, const uint64_t *m) {
-  t->count = count;
-  memcpy(t->masks, m, count * sizeof *m);
-}
-#define BIT(n) (UINT64_C(1) << (n))
-
-static void hashed(machine_spec *s) {
-  s->l2_slices = s->channels = 8;
-  s->l2_bytes = 1 << 20;
-  snprintf(s->address_map, sizeof s->address_map, "xor");
-  uint64_t m[] = {BIT(12) | BIT(16), BIT(13) | BIT(17), BIT(14) | BIT(18), BIT(19), BIT(20), BIT(21), BIT(22)};
-  uint64_t sets[] = {m[0], m[1], m[2], BIT(7), BIT(8), BIT(9), BIT(10), BIT(11), BIT(15), BIT(23)};
-  masks(&s->module_masks, 3, m);
-  masks(&s->bank_masks, 7, m);
-  masks(&s->set_masks, 10, sets);
-}
-
 /* ---- one tenant is as alone ---- */
 
 static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
@@ -86,7 +67,7 @@ static void test_one_tenant_is_as_alone(void **state) {
         bench_open(&b, (sim_isolation)i, 1);
         b.manager = managers[m];
         host_costs(&b.spec);
-        if (hash) hashed(&b.spec);
+        if (hash) bench_hashed(&b.spec);
         b.lanes[0].plan = mixture;
         sim_counters alone = bench_alone(&b);
         bench_run(&b);
@@ -111,7 +92,7 @@ static const plan_step longer[] = {{.kind = PLAN_ALLOC, .bytes = 6 << 20}, {.kin
 static void four(bench *b, int isolation, bool jitter) {
   bench_open(b, (sim_isolation)isolation, 4);
   host_costs(&b->spec);
-  hashed(&b->spec);
+  bench_hashed(&b->spec);
   b->jitter = jitter;
   b->borrow = isolation == SIM_ISOLATION_SM;
   static const uint32_t first[] = {0, 4, 8, 12}, count[] = {4, 4, 4, 3};
