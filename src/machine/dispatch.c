@@ -361,5 +361,6 @@ void block_end(sim *s, block *b) {
   if (s->d->isolation == SIM_ISOLATION_NONE) slice_block_over(s, time);
   dispatch_all_to(s->d, m, time);
   if (last && s->d->borrow) lend_all(s, time);
+  else if (s->d->borrow && k->done_blocks == 1) dispatch(s, time); /* that its blocks are short is known now: on what is lent, too */
   if (s->thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
 }
