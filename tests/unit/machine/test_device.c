@@ -129,6 +129,7 @@ static void test_threads_make_no_difference(void **state) {
 
 static const plan_step thirty[] = {BUSY(30), SYNC, END};
 static const plan_step sixty[] = {BUSY(60), SYNC, END};
+static const plan_step five[] = {BUSY(5), SYNC, END};
 
 static void test_time_goes_by_the_share_of_sms(void **state) {
   for (uint32_t sms = 1; sms <= SMS; sms += 2) {
@@ -161,11 +162,16 @@ static void test_neighbours_on_other_sms_are_not_noticed(void **state) {
   assert_int_equal(beside[1][0], 6 * ROUND);
 }
 
-/* ---- lending ---- */
+/* ---- lending: to kernels whose blocks have been short, from when the first one of them is over ---- */
 
-static const plan_step late[] = {{.kind = PLAN_HOST}, BUSY(20), SYNC, END}; /* after 250 us */
-static const plan_step many[] = {BUSY(150), SYNC, END};
-static const plan_step five[] = {BUSY(5), SYNC, END};
+#define QUICK_ROUND (40 * US)
+static void quick(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (int n = 0; n < 5; n++) rig_issue(w, 2000);
+}
+#define QUICK(n) {.kind = PLAN_KERNEL, .kernel = {.blocks = (n), .warps = 1, .shared_bytes = 49152, .warp = quick}}
+static const plan_step late[] = {{.kind = PLAN_HOST}, QUICK(20), SYNC, END}; /* after 250 us */
+static const plan_step many[] = {QUICK(10 + 150), SYNC, END};
+static const plan_step few[] = {QUICK(5), SYNC, END};
 
 static void lending(bench *b, const plan_step *owner, const plan_step *borrower) {
   bench_open(b, SIM_ISOLATION_SM, 2);
@@ -182,26 +188,37 @@ static void lending(bench *b, const plan_step *owner, const plan_step *borrower)
 static void test_idle_sms_are_lent(void **state) {
   bench b;
   lending(&b, NULL, many);
-  assert_int_equal(time_of(&b, 1), 10 * ROUND); /* on 15 instead of 10 */
-  assert_int_equal(b.lanes[1].tenant.borrowed_ps, 10 * ROUND);
+  assert_int_equal(time_of(&b, 1), 11 * QUICK_ROUND); /* a round on 10, ten on 15 */
+  assert_int_equal(b.lanes[1].tenant.borrowed_ps, 10 * QUICK_ROUND);
+  bench_close(&b);
+}
+
+static void test_sms_are_not_lent_to_long_blocks(void **state) {
+  bench b;
+  static const plan_step slow[] = {BUSY(30), SYNC, END};
+  lending(&b, NULL, slow);
+  assert_int_equal(time_of(&b, 1), 3 * ROUND);
+  assert_int_equal(b.lanes[1].tenant.borrowed_ps, 0);
   bench_close(&b);
 }
 
 static void test_lent_sms_are_taken_back(void **state) {
   bench b;
-  lending(&b, late, many);
-  /* The owner's kernel begins at 250 us and has its five SMs at 300: four rounds, until 700. The other had 15 for three rounds, 10 for four, 15 again. */
-  assert_int_equal(time_of(&b, 0), 700 * US);
-  assert_int_equal(b.lanes[0].tenant.take_back_ps, 50 * US);
-  assert_int_equal(time_of(&b, 1), 7 * ROUND + (150 - 45 - 40 + 14) / 15 * ROUND);
+  static const plan_step borrower[] = {QUICK(10 + 6 * 15 + 4 * 10 + 3 * 15), SYNC, END};
+  lending(&b, late, borrower);
+  /* The owner's kernel begins at 250 us and has its five SMs at 280: four rounds, until 440. The other had 10, then 15 for six rounds, 10 for four, 15 again. */
+  assert_int_equal(time_of(&b, 0), 440 * US);
+  assert_int_equal(b.lanes[0].tenant.take_back_ps, 30 * US);
+  assert_int_equal(time_of(&b, 1), 14 * QUICK_ROUND);
+  assert_int_equal(b.lanes[1].tenant.borrowed_ps, 9 * QUICK_ROUND);
   bench_close(&b);
 }
 
 static void test_sms_are_lent_when_their_owner_is_over(void **state) {
   bench b;
-  lending(&b, five, many);
-  assert_int_equal(time_of(&b, 0), ROUND);
-  assert_int_equal(time_of(&b, 1), ROUND + (150 - 10 + 14) / 15 * ROUND);
+  lending(&b, few, many);
+  assert_int_equal(time_of(&b, 0), QUICK_ROUND);
+  assert_int_equal(time_of(&b, 1), 11 * QUICK_ROUND);
   bench_close(&b);
 }
 
@@ -399,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_time_goes_by_the_share_of_sms),
       cmocka_unit_test(test_neighbours_on_other_sms_are_not_noticed),
       cmocka_unit_test(test_idle_sms_are_lent),
+      cmocka_unit_test(test_sms_are_not_lent_to_long_blocks),
       cmocka_unit_test(test_lent_sms_are_taken_back),
       cmocka_unit_test(test_sms_are_lent_when_their_owner_is_over),
       cmocka_unit_test(test_shares_of_threads),
