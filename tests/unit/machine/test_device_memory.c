@@ -67,6 +67,50 @@ static void test_shared_memory_is_felt(void **state) {
   assert_true((double)both[0].kernel_ps > 1.2 * (double)first[0].kernel_ps);
 }
 
+/* ---- lent memory ---- */
+
+static const plan_step for_long[] = {{.kind = PLAN_ALLOC, .bytes = 4 << 20},
+                                     {.kind = PLAN_KERNEL, .kernel = {.blocks = 200, .warps = 4, .warp = stream_through}, .repeat = 8},
+                                     {.kind = PLAN_SYNC}, {.kind = PLAN_END}};
+static const plan_step later[] = {{.kind = PLAN_HOST}, /* after 600 us */
+                                  {.kind = PLAN_ALLOC, .bytes = 4 << 20},
+                                  {.kind = PLAN_KERNEL, .kernel = {.blocks = 100, .warps = 4, .warp = stream_through}},
+                                  {.kind = PLAN_SYNC}, {.kind = PLAN_END}};
+
+static void borrow(bench *b, bool lends, const plan_step *owner) {
+  bench_open(b, SIM_ISOLATION_SM_MEMORY, 2);
+  bench_hashed(&b->spec);
+  b->spec.dram_gbs = 50;
+  b->spec.api_us = 600;
+  b->page = "4K";
+  b->borrow = lends;
+  b->lanes[0].plan = for_long;
+  b->lanes[1].plan = owner;
+  for (uint32_t i = 0; i < 2; i++) b->lanes[i].given = (sim_tenant){.sm_first = i ? 7 : 0, .sm_count = i ? 8 : 7, .colours = i ? 0xf0 : 0x0f, .idle = i && !owner};
+  bench_run(b);
+}
+
+static void test_memory_of_an_idle_tenant_is_lent(void **state) {
+  bench without, with;
+  borrow(&without, false, NULL);
+  borrow(&with, true, NULL);
+  assert_int_equal(without.lanes[0].tenant.lent_bytes, 0);
+  assert_true(with.lanes[0].tenant.lent_bytes > 0);
+  assert_true(with.lanes[0].r.result.counters.kernel_ps < without.lanes[0].r.result.counters.kernel_ps);
+  bench_close(&without);
+  bench_close(&with); /* all frames go back: frames_check */
+}
+
+static void test_lent_memory_is_taken_back(void **state) {
+  bench b;
+  borrow(&b, true, later);
+  assert_true(b.lanes[0].tenant.lent_bytes > 0);
+  assert_between(b.lanes[1].tenant.take_back_ps, 1, 100 * US);
+  ps owner_began = b.lanes[1].history->kernels.items[0].begin;
+  assert_true(owner_began >= 600 * US && b.lanes[0].history->kernels.items[0].end < owner_began); /* it was idle for long enough, and is not alone then */
+  bench_close(&b);
+}
+
 /* ---- figure 8 ---- */
 
 enum { GRANULE = 1024, CHASES = 30, LONG = 60, SHORT = 20 };
@@ -195,6 +239,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_divided_memory_is_nobody_elses),
       cmocka_unit_test(test_shared_memory_is_felt),
+      cmocka_unit_test(test_memory_of_an_idle_tenant_is_lent),
+      cmocka_unit_test(test_lent_memory_is_taken_back),
       cmocka_unit_test(test_chases_in_one_bank),
       cmocka_unit_test(test_chases_in_another_bank_meet_at_the_mshrs),
       cmocka_unit_test(test_chases_in_another_module_are_not_noticed),
