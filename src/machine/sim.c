@@ -235,6 +235,7 @@ void sim_free(sim *s) {
     if (s->nodes.items[i]) {
       free(s->nodes.items[i]->dependents.items);
       free(s->nodes.items[i]->uses.items);
+      free(s->nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
       free(s->nodes.items[i]);
     }
   for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
