@@ -362,6 +362,22 @@ static void test_loops_under_time_slices(void **state) {
   bench_close(&b);
 }
 
+/* But for its kernels nothing takes a program that loops time: neither calls nor synchronisations. */
+static void test_who_loops_spends_no_time_on_calls(void **state) {
+  bench b;
+  static const plan_step calls[] = {{.kind = PLAN_HOST, .repeat = 50}, {.kind = PLAN_ALLOC, .bytes = 4096}, BUSY(5), SYNC, END};
+  bench_open(&b, SIM_ISOLATION_SM, 2);
+  set_sms(&b, 0, 0, 5);
+  set_sms(&b, 1, 5, 5);
+  b.spec.api_us = b.spec.sync_us = b.spec.malloc_us = 20;
+  b.lanes[0].plan = sixty;
+  b.lanes[1].plan = calls;
+  b.lanes[1].given.loops = true;
+  bench_run(&b);
+  assert_between(b.lanes[1].passes, 11, 12); /* of the 1.2 ms and more */
+  bench_close(&b);
+}
+
 static const plan_step nothing[] = {{.kind = PLAN_HOST}, END};
 static void test_a_loop_without_kernels_does_not_stand_in_the_way(void **state) {
   bench b;
@@ -428,6 +444,7 @@ int main(void) {
       cmocka_unit_test(test_an_idle_owner_keeps_nobody_waiting),
       cmocka_unit_test(test_loops_until_the_others_are_over),
       cmocka_unit_test(test_loops_under_time_slices),
+      cmocka_unit_test(test_who_loops_spends_no_time_on_calls),
       cmocka_unit_test(test_a_loop_without_kernels_does_not_stand_in_the_way),
       cmocka_unit_test(test_errors),
   };

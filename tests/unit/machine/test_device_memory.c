@@ -111,6 +111,55 @@ static void test_lent_memory_is_taken_back(void **state) {
   bench_close(&b);
 }
 
+/* ---- MSHRs of more than a line; sides of the L2 ---- */
+
+static void two_lines(trace_writer *w, uint64_t b, uint32_t i, const void *apart) {
+  rig_load_wait(w, RIG_BASE + (1 << 20)); /* translates */
+  for (uint64_t n = 0; n < 2; n++) rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, RIG_BASE + n * *(const uint32_t *)apart, 15);
+  for (uint32_t n = 0; n < 2; n++) trace_put_wait(w, n);
+}
+static uint64_t mshr_bytes;
+static void one_mshr(machine_spec *s) {
+  s->page_bytes = 2 << 20;
+  s->l2_mshrs = 1;
+  s->l2_mshr_bytes = mshr_bytes;
+}
+static ps pair(uint64_t bytes, uint32_t apart) {
+  mshr_bytes = bytes;
+  return rig_run(one_mshr, (rig_kernel){.blocks = 1, .warps = 1, .warp = two_lines, .context = &apart}).kernel_ps;
+}
+
+static void test_an_mshr_may_hold_a_piece(void **state) {
+  enum { SAME_SLICE = 256 * 12 };
+  ps one_after_the_other = pair(0, 128);
+  assert_int_equal(pair(128, 128), one_after_the_other);
+  assert_true(pair(256, 128) + 100 * NS < one_after_the_other); /* the second line's row is open, too: only the wait is saved */
+  assert_true(pair(256, SAME_SLICE) > pair(256, 128) + 100 * NS); /* another piece waits still */
+  assert_int_equal(pair(256, SAME_SLICE), pair(0, SAME_SLICE));
+}
+
+static void two_sides(machine_spec *s) {
+  s->page_bytes = 2 << 20;
+  bench_masks(&s->side_masks, 1, (uint64_t[]){BIT(8) | BIT(12)});
+  s->side_latency = 37;
+}
+static void one_line(trace_writer *w, uint64_t b, uint32_t i, const void *at) {
+  rig_load_wait(w, RIG_BASE + (1 << 20));
+  if (b == *(const uint32_t *)at % 2) rig_load_wait(w, RIG_BASE + (*(const uint32_t *)at & ~1u)); /* by SM 0 or 1 */
+}
+static ps side_time(rig_tweak tweak, uint32_t at, uint32_t sm) {
+  uint32_t which = at | sm;
+  return rig_run(tweak, (rig_kernel){.blocks = 2, .warps = 1, .warp = one_line, .context = &which}).kernel_ps;
+}
+
+static void test_the_other_side_is_further(void **state) {
+  static const uint32_t near[] = {0, 4096 + 256}, far[] = {256, 4096};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(side_time(two_sides, far[i], 0) - side_time(two_sides, near[i], 0), 37 * NS);
+    assert_int_equal(side_time(two_sides, near[i], 1) - side_time(two_sides, far[i], 1), 37 * NS);
+  }
+}
+
 /* ---- figure 8 ---- */
 
 enum { GRANULE = 1024, CHASES = 30, LONG = 60, SHORT = 20 };
@@ -241,6 +290,8 @@ int main(void) {
       cmocka_unit_test(test_shared_memory_is_felt),
       cmocka_unit_test(test_memory_of_an_idle_tenant_is_lent),
       cmocka_unit_test(test_lent_memory_is_taken_back),
+      cmocka_unit_test(test_an_mshr_may_hold_a_piece),
+      cmocka_unit_test(test_the_other_side_is_further),
       cmocka_unit_test(test_chases_in_one_bank),
       cmocka_unit_test(test_chases_in_another_bank_meet_at_the_mshrs),
       cmocka_unit_test(test_chases_in_another_module_are_not_noticed),
