@@ -2,6 +2,7 @@
 /* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers beside ours.
  *
  *   tables of study/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows, picture
+ *   shares of a GPU:    a `farfault record` per program, then this command with --cells per program and group of settings
  *
  * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the same
  * command gives the same bytes; files are written only when all runs were made; a run that failed is named, with what it said. */
@@ -16,8 +17,9 @@
 #include "cli/jobs.h"
 #include "cli/run.h"
 #include "study/reproduce.h"
+#include "trace/file.h"
 
-enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, SETTINGS_PER_RUN = 16, LOG_LIMIT = 1 << 20 };
+enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, KEY_JSON, KEY_CELLS, KEY_RECORDINGS, SETTINGS_PER_RUN = 16, LOG_LIMIT = 1 << 20 };
 
 typedef struct arguments {
   const repro_paper *paper;
@@ -26,6 +28,8 @@ typedef struct arguments {
   const char *csv, *keep;
   char *svg;        /* owned: a folder is completed by the picture's name */
   bool json, verbose;
+  uint32_t program, first, count; /* --cells: of one process of many; count 0: not such a one */
+  const char *recordings, *cells; /* its input's folder, its output */
 } arguments;
 
 /* Which cells of the measurements a job fills: settings [first, first + count) of one program. */
@@ -49,7 +53,9 @@ static const struct argp_option options[] = {
     {"size", KEY_SIZE, "small|normal|full", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
     {"keep", KEY_KEEP, "FOLDER", 0, "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
-    {"json", KEY_KEEP + 1, NULL, 0, "print JSON instead of the table: the rows, and every program's counters", 0},
+    {"json", KEY_JSON, NULL, 0, "print JSON instead of the table: the rows, and every program's counters", 0},
+    {"cells", KEY_CELLS, "PROGRAM:FIRST:COUNT:FILE", OPTION_HIDDEN, "simulate these shares only, into a file", 0},
+    {"recordings", KEY_RECORDINGS, "FOLDER", OPTION_HIDDEN, "where the programs' recordings are", 0},
     {"verbose", 'v', NULL, 0, "add the values of each program", 0},
     {0}};
 
@@ -77,6 +83,20 @@ static void parse_paper(arguments *a, const char *value, struct argp_state *stat
   free(known.chars);
 }
 
+/* Checked against the paper when that is known. */
+static void parse_cells(arguments *a, const char *value, struct argp_state *state) {
+  int length = 0;
+  if (sscanf(value, "%u:%u:%u:%n", &a->program, &a->first, &a->count, &length) < 3 || !length || !a->count || !value[length])
+    cli_refuse(state, "--cells: '%s' is not PROGRAM:FIRST:COUNT:FILE", value);
+  a->cells = value + length;
+}
+
+static void check_cells(const arguments *a, struct argp_state *state) {
+  const repro_paper *p = a->paper;
+  bool fits = p->shares && a->program < p->program_count && a->first < p->setting_count && a->count <= p->setting_count - a->first;
+  if (!fits || !a->recordings) cli_refuse(state, "--cells: %s has no such shares, or --recordings is missing", p->name);
+}
+
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   char *end;
@@ -92,11 +112,14 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->jobs = (uint32_t)strtoul(value, &end, 10);
     if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
     return 0;
-  case KEY_KEEP + 1: a->json = true; return 0;
+  case KEY_JSON: a->json = true; return 0;
   case 'v': a->verbose = true; return 0;
+  case KEY_CELLS: parse_cells(a, value, state); return 0;
+  case KEY_RECORDINGS: a->recordings = value; return 0;
   case ARGP_KEY_ARG: parse_paper(a, value, state); return 0;
   case ARGP_KEY_END:
     if (!a->paper) cli_refuse(state, "which paper? (farfault reproduce --help lists them)");
+    if (a->count) check_cells(a, state);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -130,51 +153,129 @@ static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
   return count;
 }
 
+static char *workload_path(const work *w, const repro_program *program) {
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", w->workloads, program->workload);
+  return path.chars;
+}
+
+static void add_program(const work *w, const repro_program *program, char ***argv, size_t *count) {
+  char *path = workload_path(w, program), *words = ff_strdup(program->arguments[w->arguments->size]), *rest = NULL;
+  add_word(argv, count, "--");
+  add_word(argv, count, path);
+  for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) add_word(argv, count, word);
+  free(words);
+  free(path);
+}
+
 /* The command line of one run: all words are the child's own copies. */
-static char **command(const work *w, const part *part) {
+static char **run_command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
   const repro_program *program = &paper->programs[part->program];
-  ff_text memory = {0}, path = {0};
+  ff_text memory = {0};
   for (uint32_t i = 0; i < part->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", paper->settings[part->first + i].memory);
-  ff_text_add(&path, "%s/%s", w->workloads, program->workload);
   const char *head[] = {w->self, "run", "--threads", "1", "--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
-  char **argv = NULL, *words = ff_strdup(program->arguments[w->arguments->size]), *rest = NULL;
+  char **argv = NULL;
   size_t count = 0;
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
   if (paper->set) add_word(&argv, &count, "--set"), add_word(&argv, &count, paper->set);
-  add_word(&argv, &count, "--");
-  add_word(&argv, &count, path.chars);
-  for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) add_word(&argv, &count, word);
-  free(words);
+  add_program(w, program, &argv, &count);
   free(memory.chars);
-  free(path.chars);
   return argv;
 }
 
-static void plan(work *w) {
+/* The same for shares: this program again, for these cells only. */
+static char **share_command(const work *w, const part *part) {
+  const arguments *a = w->arguments;
+  ff_text cells = {0};
+  ff_text_add(&cells, "%u:%u:%u:%s", part->program, part->first, part->count, part->file);
+  const char *head[] = {w->self, "reproduce", a->paper->name, "--size", repro_size_names[a->size], "--recordings", a->keep ? a->keep : w->folder, "--cells", cells.chars};
+  char **argv = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
+  free(cells.chars);
+  return argv;
+}
+
+static char **record_command(const work *w, const part *part) {
+  const repro_paper *paper = w->data.paper;
+  const char *head[] = {w->self, "record", "--threads", "1", "--machine", paper->machine, "-o", part->file};
+  char **argv = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
+  add_program(w, &paper->programs[part->program], &argv, &count);
+  return argv;
+}
+
+static void add_part(work *w, part part, const char *name, double seconds) {
+  const repro_program *of = &w->data.paper->programs[part.program];
+  char **argv = !part.count ? record_command(w, &part) : w->data.paper->shares ? share_command(w, &part) : run_command(w, &part);
+  job job = {.argv = argv, .log = file_in(w->folder, "%s-%u.log", name, part.count ? part.first + 1 : 0), .label = of->label, .seconds = seconds};
+  FF_PUSH(&w->parts, part);
+  FF_PUSH(&w->jobs.list, job);
+}
+
+static bool any_applies(const repro_paper *paper, uint32_t program, uint32_t first, uint32_t count) {
+  for (uint32_t i = first; i < first + count; i++)
+    if (repro_applies(paper, program, i)) return true;
+  return false;
+}
+
+static void plan_program(work *w, uint32_t program) {
   const arguments *a = w->arguments;
   const repro_paper *paper = a->paper;
-  for (uint32_t program = 0; program < paper->program_count; program++)
-    for (uint32_t first = 0, count; first < paper->setting_count; first += count) {
-      const repro_program *of = &paper->programs[program];
-      count = settings_together(paper, first);
-      part part = {program, first, count, NULL};
-      ff_text name = {0};
-      ff_text_add(&name, "%s-%s-%s", paper->name, repro_size_names[a->size], of->label);
-      part.file = file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first + 1);
-      job job = {.argv = command(w, &part), .log = file_in(w->folder, "%s-%u.log", name.chars, first + 1), .label = of->label,
-                 .seconds = of->seconds[a->size] * count / paper->setting_count};
-      FF_PUSH(&w->parts, part);
-      FF_PUSH(&w->jobs.list, job);
-      free(name.chars);
-    }
+  const repro_program *of = &paper->programs[program];
+  ff_text name = {0};
+  ff_text_add(&name, "%s-%s-%s", paper->name, repro_size_names[a->size], of->label);
+  for (uint32_t first = 0, count; first < paper->setting_count; first += count) {
+    count = settings_together(paper, first);
+    if (!any_applies(paper, program, first, count)) continue;
+    part part = {program, first, count, file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first + 1)};
+    add_part(w, part, name.chars, of->seconds[a->size] * count / paper->setting_count);
+  }
+  free(name.chars);
+}
+
+static void plan(work *w) {
+  for (uint32_t program = 0; program < w->data.paper->program_count; program++) plan_program(w, program);
+}
+
+/* Of the programs whose recordings the shares will take. */
+static void plan_recordings(work *w) {
+  const arguments *a = w->arguments;
+  for (uint32_t program = 0; program < a->paper->program_count; program++) {
+    if (!a->paper->programs[program].workload) continue;
+    part part = {program, 0, 0, repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder)};
+    add_part(w, part, a->paper->programs[program].label, 1);
+  }
 }
 
 /* ---- what they found ---- */
 
+/* A recording that is whole, or cells of shares. */
+static bool take_share(work *w, const part *part, bool quiet) {
+  ff_error error = {0};
+  if (part->count) {
+    bool good = !repro_cells_read(&w->data, part->program, part->first, part->count, part->file, &error);
+    if (!good && !quiet) cli_fail(0, "%s", error.message);
+    return good;
+  }
+  trace_file *file;
+  if (trace_file_open(part->file, &file, &error)) {
+    if (!quiet) cli_fail(0, "%s", error.message);
+    return false;
+  }
+  const trace_file_info *info = trace_file_information(file);
+  bool good = info->whole && info->about.complete;
+  if (!good && !quiet) cli_fail(0, "%s: the recording is not complete", part->file);
+  trace_file_close(file);
+  return good;
+}
+
 /* Takes over the results of one part. `quiet`: a file that is not what is wanted is no mistake. */
 static bool take(work *w, const part *part, bool quiet) {
   const repro_paper *paper = w->data.paper;
+  if (paper->shares) return take_share(w, part, quiet);
   report_run run;
   ff_error error;
   if (report_file_read(part->file, &run, &error)) {
@@ -212,24 +313,35 @@ static void job_ended(void *context, job *job) {
   const repro_program *program = &w->data.paper->programs[part->program];
   bool good = !job->status && take(w, part, false);
   if (job->status) {
-    cli_fail(0, "%s %s: failed with status %d:", program->workload, program->arguments[w->arguments->size], job->status);
+    cli_fail(0, "%s %s: failed with status %d:", program->workload ? program->workload : "chains", program->arguments[w->arguments->size], job->status);
     show_log(job->log);
   }
   if (!good) w->failed++;
-  if (!w->arguments->keep) unlink(part->file);
+  if (!w->arguments->keep && part->count) unlink(part->file); /* recordings: with the folder */
 }
 
-/* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. */
-static bool is_fresh(const work *w, const char *file, const char *workload) {
-  ff_text library = {0}, program = {0};
-  struct stat kept, info;
+static bool is_older(const char *path, const struct stat *than) {
+  struct stat info;
+  if (stat(path, &info)) return false;
+  return info.st_mtim.tv_sec != than->st_mtim.tv_sec ? info.st_mtim.tv_sec < than->st_mtim.tv_sec : info.st_mtim.tv_nsec < than->st_mtim.tv_nsec;
+}
+
+/* Newer than everything that it was made by, so that a run of an older build is not taken for one of this. Cells of shares: newer than any of
+ * the recordings. */
+static bool is_fresh(const work *w, const part *part) {
+  const repro_paper *paper = w->data.paper;
+  ff_text library = {0};
+  struct stat kept;
   ff_text_add(&library, "%.*s/../lib/farfault/libfarfault-gpu.so", (int)(strrchr(w->self, '/') - w->self), w->self);
-  ff_text_add(&program, "%s/%s", w->workloads, workload);
-  const char *makers[] = {w->self, library.chars, program.chars};
-  bool fresh = stat(file, &kept) == 0;
-  for (int i = 0; i < 3 && fresh; i++) fresh = stat(makers[i], &info) == 0 && info.st_mtime < kept.st_mtime;
+  bool fresh = stat(part->file, &kept) == 0 && is_older(w->self, &kept) && is_older(library.chars, &kept);
+  for (uint32_t i = 0; i < paper->program_count && fresh; i++) {
+    bool shares = paper->shares && part->count;
+    if (!paper->programs[i].workload || (!shares && i != part->program)) continue;
+    char *maker = shares ? repro_recording(paper, w->arguments->size, i, w->arguments->keep) : workload_path(w, &paper->programs[i]);
+    fresh = is_older(maker, &kept);
+    free(maker);
+  }
   free(library.chars);
-  free(program.chars);
   return fresh;
 }
 
@@ -250,7 +362,7 @@ static void take_kept(work *w) {
     char *path = kept_command(part, job, &wanted), *text = NULL;
     size_t size;
     bool same = !ff_file_read(path, LOG_LIMIT, &text, &size, NULL) && !strcmp(text, wanted.chars);
-    if (same && is_fresh(w, part->file, w->data.paper->programs[part->program].workload) && take(w, part, true)) {
+    if (same && is_fresh(w, part) && take(w, part, true)) {
       job->started = job->ended = true;
       count++;
     } else ff_file_write(path, wanted.chars, wanted.length, NULL);
@@ -258,7 +370,8 @@ static void take_kept(work *w) {
     free(path);
     free(wanted.chars);
   }
-  if (count) cli_fail(0, "%zu of %zu runs are in %s already", count, w->jobs.list.count, w->arguments->keep);
+  const char *what = w->parts.count && !w->parts.items[0].count ? "recordings" : "runs";
+  if (count) cli_fail(0, "%zu of %zu %s are in %s already", count, w->jobs.list.count, what, w->arguments->keep);
 }
 
 /* ---- the command ---- */
@@ -281,7 +394,7 @@ static uint32_t whole_programs(const work *w) {
   uint32_t whole = 0;
   for (uint32_t i = 0; i < paper->program_count; i++) {
     bool all = true;
-    for (uint32_t j = 0; j < paper->setting_count; j++) all = all && w->data.cells[i * paper->setting_count + j].known;
+    for (uint32_t j = 0; j < paper->setting_count; j++) all = all && (w->data.cells[i * paper->setting_count + j].known || !repro_applies(paper, i, j));
     whole += all;
   }
   return whole;
@@ -303,18 +416,57 @@ static int conclude(const work *w, int signal) {
   return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
 }
 
-static int reproduce_in(work *w) {
-  plan(w);
+/* What was planned; returns the signal that stopped it, or 0. */
+static int run_planned(work *w) {
   if (w->arguments->keep) take_kept(w);
   w->jobs.title = w->arguments->paper->name;
   w->jobs.at_once = w->arguments->jobs;
   w->jobs.ended = job_ended;
   w->jobs.context = w;
-  int status = conclude(w, jobs_run(&w->jobs));
+  int signal = jobs_run(&w->jobs);
   for (size_t i = 0; i < w->parts.count; i++) free(w->parts.items[i].file);
   free(w->parts.items);
   jobs_free(&w->jobs);
-  return status;
+  memset(&w->parts, 0, sizeof w->parts);
+  memset(&w->jobs, 0, sizeof w->jobs);
+  return signal;
+}
+
+static int reproduce_in(work *w) {
+  int signal = 0;
+  if (w->arguments->paper->shares) {
+    plan_recordings(w);
+    signal = run_planned(w);
+  }
+  if (!signal && !w->failed) {
+    plan(w);
+    signal = run_planned(w);
+  }
+  return conclude(w, signal);
+}
+
+/* --cells: in one of many processes. */
+static int simulate_cells(const arguments *a) {
+  repro_data data;
+  ff_text out = {0};
+  ff_error error = {0};
+  ff_status status = FF_OK;
+  repro_data_start(&data, a->paper);
+  for (uint32_t i = a->first; i < a->first + a->count && !status; i++) {
+    sim_counters counters;
+    if (!repro_applies(a->paper, a->program, i)) continue;
+    status = repro_share_run(a->paper, a->size, a->program, i, a->recordings, &counters, &error);
+    if (status) cli_fail(0, "%s under %s: %s", a->paper->programs[a->program].label, a->paper->settings[i].key, error.message);
+    else repro_put(&data, a->program, i, &counters);
+  }
+  if (!status) {
+    repro_cells_json(&data, a->program, a->first, a->count, &out);
+    status = ff_file_write(a->cells, out.chars, out.length, &error);
+    if (status) cli_fail(0, "%s", error.message);
+  }
+  free(out.chars);
+  repro_data_free(&data);
+  return status ? CLI_FAILED : CLI_DONE;
 }
 
 /* Refuses what cannot be written before anything runs. */
@@ -341,6 +493,7 @@ static char *own_path(void) {
 }
 
 static int reproduce_with(arguments *a) {
+  if (a->count) return simulate_cells(a);
   int status = check_outputs(a);
   if (status) return status;
   work w = {.arguments = a, .workloads = cli_workload_folder()};

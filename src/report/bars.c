@@ -107,6 +107,29 @@ static void add_group(const bars_panel *p, const axis *a, uint32_t group, double
   svg_text_turned(out, x + width / 2 + 4, a->top + PLOT + 16, -30, "text-anchor=\"end\" font-size=\"12\"", p->groups[group]);
 }
 
+/* ---- too many groups for bars: a curve per series ---- */
+
+static double middle_of(uint32_t group, double width) { return LEFT + width * (group + 0.5); }
+
+static void add_curve(const bars_panel *p, const axis *a, uint32_t series, double width, ff_text *out) {
+  bool open = false;
+  for (uint32_t group = 0; group < p->group_count; group++) {
+    double value = p->ours[group * p->series_count + series];
+    if (drawable(a, value)) ff_text_add(out, "%s%.1f,%.1f", open ? " " : "<polyline points=\"", middle_of(group, width), position(a, value));
+    open = open || drawable(a, value);
+  }
+  if (open) ff_text_add(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", svg_colours[series % BARS_SERIES]);
+  for (uint32_t group = 0; group < p->group_count; group++)
+    add_bar(a, NAN, p->paper[group * p->series_count + series], "", middle_of(group, width) - 5, 10, out);
+}
+
+static void add_curves(const bars_panel *p, const axis *a, double width, ff_text *out) {
+  uint32_t step = (p->group_count + 9) / 10;
+  for (uint32_t i = 0; i < p->series_count; i++) add_curve(p, a, i, width, out);
+  for (uint32_t group = step - 1; group < p->group_count; group += step)
+    svg_text(out, middle_of(group, width), a->top + PLOT + 16, "text-anchor=\"middle\" font-size=\"12\"", p->groups[group]);
+}
+
 /* The line on which everything that is equal lies. */
 static void add_line(const bars_panel *p, const axis *a, ff_text *out) {
   double y = position(a, p->line);
@@ -135,7 +158,8 @@ static double add_panel(const bars_panel *p, double y, ff_text *out) {
   axis a = choose_axis(p, add_legend(p, y + TOP - 8, out) + SVG_LEGEND_LINE);
   add_axis(&a, p->axis, out);
   double width = (double)(WIDTH - LEFT - RIGHT) / (p->group_count ? p->group_count : 1);
-  for (uint32_t i = 0; i < p->group_count; i++) add_group(p, &a, i, LEFT + width * i, width, out);
+  for (uint32_t i = 0; i < p->group_count && p->group_count <= BARS_GROUPS; i++) add_group(p, &a, i, LEFT + width * i, width, out);
+  if (p->group_count > BARS_GROUPS) add_curves(p, &a, width, out);
   if (!isnan(p->line)) add_line(p, &a, out);
   return a.top + PLOT + NAMES + 12;
 }

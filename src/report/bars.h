@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grouped bars as SVG: ours as bars, a published value as a black mark across its bar's place.
+/* Grouped bars as SVG: ours as bars, a published value as a black mark across its bar's place. More groups than can stand beside each other are
+ * points of curves.
  *
  * Plain SVG 1.1 without scripts, styles from outside or fonts of our own; a light background of its own; the same numbers give
  * the same bytes. Texts are escaped. */
@@ -11,7 +12,7 @@
 
 #include "base/text.h"
 
-enum { BARS_SERIES = 8 }; /* as many colours as there are */
+enum { BARS_SERIES = 8, BARS_GROUPS = 32 }; /* as many colours as there are; with more groups a panel has curves */
 
 typedef struct bars_panel {   /* pointers are the caller's */
   const char *title, *axis;   /* above it; what the vertical axis is */

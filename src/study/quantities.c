@@ -8,6 +8,7 @@ double repro_time_ratio(const sim_counters *a, const sim_counters *b) { return o
 double repro_speedup(const sim_counters *a, const sim_counters *b) { return over((double)b->time_ps, (double)a->time_ps); }
 double repro_time_lost(const sim_counters *a, const sim_counters *b) { return 1 - repro_speedup(a, b); }
 double repro_time_saved(const sim_counters *a, const sim_counters *b) { return 1 - repro_time_ratio(a, b); }
+double repro_kernel_time_ratio(const sim_counters *a, const sim_counters *b) { return over((double)a->kernel_ps, (double)b->kernel_ps); }
 double repro_kernel_speedup(const sim_counters *a, const sim_counters *b) { return over((double)b->kernel_ps, (double)a->kernel_ps); }
 double repro_kernel_saved(const sim_counters *a, const sim_counters *b) { return 1 - over((double)a->kernel_ps, (double)b->kernel_ps); }
 double repro_footprint(const sim_counters *a, const sim_counters *b) { return (double)a->footprint_bytes / 1e6; }

@@ -68,7 +68,7 @@ static json_t *programs_value(const repro_data *data, repro_size size) {
   for (uint32_t i = 0; i < paper->program_count; i++) {
     json_t *program = json_object(), *runs = json_array();
     json_object_set_new(program, "program", json_string(paper->programs[i].label));
-    json_object_set_new(program, "workload", json_string(paper->programs[i].workload));
+    json_object_set_new(program, "workload", paper->programs[i].workload ? json_string(paper->programs[i].workload) : json_null());
     json_object_set_new(program, "arguments", json_string(paper->programs[i].arguments[size]));
     for (uint32_t j = 0; j < paper->setting_count; j++)
       if (data->cells[i * paper->setting_count + j].known) json_array_append_new(runs, cell_value(data, i, j));
@@ -115,9 +115,14 @@ static void write_panel(const repro_data *data, const repro_panel *panel, ff_tex
   table_cell(&t, "program");
   for (uint32_t i = 0; i < panel->series_count; i++) table_cell(&t, "%s", panel->series[i].label);
   for (uint32_t p = 0; p < data->paper->program_count; p++) {
-    table_cell(&t, "%s", data->paper->programs[p].label);
-    for (uint32_t i = 0; i < panel->series_count; i++)
-      table_cell(&t, "%s", rounded(repro_program_value(data, p, panel->quantity, panel->series[i].a, panel->series[i].b), text, sizeof text));
+    double values[REPRO_PANEL_SERIES];
+    bool any = !data->paper->applies;
+    for (uint32_t i = 0; i < panel->series_count; i++) {
+      values[i] = repro_program_value(data, p, panel->quantity, panel->series[i].a, panel->series[i].b);
+      any = any || !isnan(values[i]);
+    }
+    if (any) table_cell(&t, "%s", data->paper->programs[p].label);
+    for (uint32_t i = 0; i < panel->series_count && any; i++) table_cell(&t, "%s", rounded(values[i], text, sizeof text));
   }
   ff_text_add(out, "\n%s (%s)\n", panel->title, panel->axis);
   table_write(&t, 2, out);

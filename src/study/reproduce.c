@@ -13,14 +13,16 @@
 
 const char *const repro_size_names[REPRO_SIZES] = {"small", "normal", "full"};
 
-extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017;
-const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, NULL};
+extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019;
+const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, NULL};
 
 const repro_paper *repro_find(const char *name) {
   for (const repro_paper *const *paper = repro_papers; *paper; paper++)
     if (!strcmp((*paper)->name, name)) return *paper;
   return NULL;
 }
+
+bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting) { return !paper->applies || paper->applies(program, setting); }
 
 void repro_data_start(repro_data *data, const repro_paper *paper) {
   FF_ASSERT(paper->program_count <= REPRO_PROGRAMS && paper->setting_count <= REPRO_SETTINGS);
@@ -56,9 +58,20 @@ static const sim_counters *cell(const repro_data *data, uint32_t program, const 
   return found && found->known ? &found->counters : NULL;
 }
 
+enum { KEYS = 256 }; /* longest list of settings */
+
 double repro_program_value(const repro_data *data, uint32_t program, repro_quantity quantity, const char *a, const char *b) {
-  const sim_counters *first = cell(data, program, a), *second = b ? cell(data, program, b) : NULL;
-  return !first || (b && !second) ? REPRO_NONE : quantity(first, second);
+  char keys[KEYS], *rest = NULL;
+  double highest = REPRO_NONE;
+  FF_ASSERT(strlen(a) < sizeof keys);
+  strcpy(keys, a);
+  for (char *key = strtok_r(keys, "+", &rest); key; key = strtok_r(NULL, "+", &rest)) {
+    const sim_counters *first = cell(data, program, key), *second = b ? cell(data, program, b) : NULL;
+    if (!first || (b && !second)) return REPRO_NONE;
+    double value = quantity(first, second);
+    if (isnan(highest) || value > highest) highest = value;
+  }
+  return highest;
 }
 
 /* One step of a mean, and its end. */
@@ -97,7 +110,7 @@ static double value_with(const repro_data *data, const repro_row *row, const cha
 }
 
 double repro_value(const repro_data *data, const repro_row *row, uint32_t *programs) {
-  char keys[256], *rest = NULL;
+  char keys[KEYS], *rest = NULL;
   double best = REPRO_NONE;
   uint32_t counted = 0;
   FF_ASSERT(strlen(row->a) < sizeof keys);

@@ -3,7 +3,8 @@
  *
  * A paper is one file with one table (zheng2016.c ...): programs, settings, rows, pictures.
  *   program   a bundled workload with its arguments, one text per size
- *   setting   what one simulation is: a manager and what is changed about it, as `farfault run --memory` takes it
+ *   setting   what one simulation is: a manager and what is changed about it, as `farfault run --memory` takes it; or a share
+ *             of a GPU beside other programs, of which it takes recordings
  *   row       one number of the paper, and the formula over the measured counters that gives ours
  *   quantity  what such a formula takes from the two settings that it compares, for one program
  *
@@ -19,8 +20,9 @@
 
 #include "base/text.h"
 #include "machine/result.h"
+#include "study/share.h"
 
-enum { REPRO_SETTINGS = 96, REPRO_PROGRAMS = 48, REPRO_PANEL_SERIES = 8 };
+enum { REPRO_SETTINGS = 96, REPRO_PROGRAMS = 64, REPRO_PANEL_SERIES = 8 };
 
 #define REPRO_NONE NAN /* no number: of the paper's, or of ours */
 
@@ -29,8 +31,8 @@ extern const char *const repro_size_names[REPRO_SIZES]; /* "small", "normal", "f
 
 typedef struct repro_program {
   const char *label;                  /* unique in the paper; what rows and pictures call it */
-  const char *workload;               /* of workloads/ */
-  const char *arguments[REPRO_SIZES]; /* words separated by spaces */
+  const char *workload;               /* of workloads/; NULL: n chains of loads (repro_chain.c), shares only */
+  const char *arguments[REPRO_SIZES]; /* words separated by spaces; of chains: n */
   double seconds[REPRO_SIZES];        /* about how long it takes on two cores, for the estimate of the time left */
 } repro_program;
 
@@ -39,6 +41,14 @@ typedef struct repro_setting {
   const char *memory; /* for `farfault run --memory` */
   const char *machine; /* instead of the paper's; NULL: the paper's */
 } repro_setting;
+
+/* The program has the first of so many equal partitions of the GPU. */
+typedef struct repro_share {
+  share_isolation isolation;
+  uint32_t partitions;
+  const char *beside;      /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the
+                            * other chains, of whose place the setting's key is the name */
+} repro_share;
 
 /* What one program gives: `a` and `b` are its counters under two settings (`b` NULL where the row names one only).
  * REPRO_NONE: there is none (a denominator is zero). */
@@ -58,7 +68,8 @@ typedef struct repro_row {
   double paper;            /* REPRO_NONE: it prints none */
   repro_mean mean;
   repro_quantity quantity;
-  const char *a, *b;       /* keys of settings. In `a`, "x|y|z": the one of them that gives the lowest value */
+  const char *a, *b;       /* keys of settings. In `a`, "x|y|z": the one of them that gives the lowest value; "x+y+z": for each program the
+                            * highest of its values */
   const char *program;     /* REPRO_ONE: its label */
   double bound;            /* REPRO_SHARE */
   bool highest;            /* of several settings in `a` the one with the highest value counts */
@@ -86,6 +97,8 @@ typedef struct repro_paper {
   const char *set;           /* "NAME=VALUE,...": changed for all settings; NULL: nothing */
   const repro_program *programs;
   const repro_setting *settings;
+  const repro_share *shares; /* one per setting; NULL: none is a share */
+  bool (*applies)(uint32_t program, uint32_t setting); /* which programs are run under which settings; NULL: all */
   const repro_row *rows;
   const repro_panel *panels;
   uint32_t program_count, setting_count, row_count, panel_count;
@@ -93,6 +106,8 @@ typedef struct repro_paper {
 
 extern const repro_paper *const repro_papers[]; /* NULL-ended */
 const repro_paper *repro_find(const char *name); /* NULL: there is none of that name */
+
+bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting);
 
 /* What was measured: a cell per program and setting. */
 typedef struct repro_cell { bool known; sim_counters counters; } repro_cell;
@@ -122,11 +137,26 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out);
 /* The paper's pictures, in one SVG. */
 void repro_svg(const repro_data *data, repro_size size, ff_text *out);
 
+/* ---- shares ---- */
+
+/* Where the recording of a program is, in that folder. The caller frees it. */
+char *repro_recording(const repro_paper *paper, repro_size size, uint32_t program, const char *folder);
+/* Simulates one cell of a paper of shares. Of the counters, these are of the program: kernel_ps (its kernels' times, added), time_ps (from its
+ * first operation to its last), launches; of chains: accesses (of the first chain), blocks (the chains). The errors of share_run. */
+ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
+                          ff_error *error);
+
+/* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is left out. FF_PARSE: it is
+ * not such a file, or cells are missing; then nothing was taken. */
+void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, uint32_t count, ff_text *out);
+ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path, ff_error *error);
+
 /* ---- quantities ---- */
 double repro_time_ratio(const sim_counters *a, const sim_counters *b);      /* a's time over b's */
 double repro_speedup(const sim_counters *a, const sim_counters *b);         /* b's time over a's */
 double repro_time_lost(const sim_counters *a, const sim_counters *b);       /* the share of the speed that a loses against b */
 double repro_time_saved(const sim_counters *a, const sim_counters *b);      /* the share of b's time that a saves */
+double repro_kernel_time_ratio(const sim_counters *a, const sim_counters *b); /* a's kernel time over b's */
 double repro_kernel_speedup(const sim_counters *a, const sim_counters *b);  /* b's kernel time, waits for pages included, over a's */
 double repro_kernel_saved(const sim_counters *a, const sim_counters *b);    /* the share of b's kernel time that a saves */
 double repro_link_used(const sim_counters *a, const sim_counters *b);       /* share of a's kernel time that its link to the GPU is busy */

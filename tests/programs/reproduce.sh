@@ -28,7 +28,7 @@ expect_status 64
 expect_no_out
 
 mkdir pictures
-for paper in zheng2016 zhang2019 ganguly2019 wilt2017; do
+for paper in zheng2016 zhang2019 ganguly2019 jain2019 wilt2017; do
   run "$farfault" reproduce $paper --size small --jobs 2 --csv $paper.csv --svg pictures
   expect_status 0
   expect_no_err
@@ -44,6 +44,26 @@ for paper in zheng2016 zhang2019 ganguly2019 wilt2017; do
   expect test "$(grep -o '<[a-z]*' pictures/$paper.svg | sort | uniq -c | awk '$2 == "<g" { print $1 }')" = "$(grep -o '</g>' pictures/$paper.svg | wc -l)"
 done
 cp out table
+
+# Shares: what the chains of figure 8 show is where they lie, so they lie there. Nobody disturbs a chain in another module.
+number() { grep "$1" jain2019.csv | head -1 | awk -F, '{ print $(NF - 1) }'; }
+expect awk -v one="$(number '"DM, n = 1:')" -v fifty="$(number '"DM, n = 50:')" 'BEGIN { exit !(one > 0 && fifty > 0.95 * one && fifty < 1.05 * one) }'
+expect awk -v same="$(number '"SCSB, n = 50:')" -v bank="$(number '"DCSB, n = 50:')" -v set="$(number '"SCDB, n = 50:')" -v none="$(number '"DM, n = 50:')" \
+  'BEGIN { exit !(same >= bank && bank > 1.2 * set && set > 5 * none) }'
+run "$farfault" reproduce jain2019 --size small --cells 0:0 --recordings .
+expect_status 64
+expect_err "'0:0' is not PROGRAM:FIRST:COUNT:FILE"
+for cells in 57:0:1:x 0:50:1:x 0:49:2:x; do
+  run "$farfault" reproduce jain2019 --size small --cells $cells --recordings .
+  expect_status 64
+  expect_err "has no such shares"
+done
+run "$farfault" reproduce wilt2017 --size small --cells 0:0:1:x --recordings .
+expect_status 64
+run "$farfault" reproduce jain2019 --size small --cells 0:0:1:x --recordings nowhere
+expect_status 1
+expect_err "MM under 1080 alone: "
+expect test ! -e x
 
 # Once more, by one process at a time, and with the finished runs kept: the same bytes.
 run "$farfault" reproduce wilt2017 --size small --csv again.csv --svg again.svg --keep kept

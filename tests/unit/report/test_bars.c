@@ -55,6 +55,28 @@ static void test_logarithmic(void **state) {
   free(svg);
 }
 
+/* Forty groups of 25.25 pixels: two curves instead of bars, one of them with a gap; a name below every fourth. */
+static void test_curves(void **state) {
+  enum { GROUPS = 40 };
+  static const char *names[GROUPS];
+  double ours[2 * GROUPS], paper[2 * GROUPS];
+  for (uint32_t i = 0; i < GROUPS; i++) {
+    names[i] = i == 3 ? "fourth" : "other";
+    ours[2 * i] = 10, ours[2 * i + 1] = i == 0 ? NAN : 5;
+    paper[2 * i] = paper[2 * i + 1] = NAN;
+  }
+  paper[2 * 39] = 7.5;
+  char *svg = draw((bars_panel){.title = "t", .axis = "a", .groups = names, .series = series, .group_count = GROUPS, .series_count = 2, .ours = ours,
+                                .paper = paper, .line = NAN});
+  assert_non_null(strstr(svg, "<polyline points=\"82.6,92.0 107.9,92.0 "));
+  assert_non_null(strstr(svg, "<polyline points=\"107.9,242.0 133.1,242.0 "));
+  assert_int_equal(count(svg, "/>\n"), count(svg, "<line") - 1 + count(svg, "<rect") + 2); /* the mark has a title */
+  assert_non_null(strstr(svg, "x1=\"1060.4\" y1=\"167.0\" x2=\"1074.4\" y2=\"167.0\" stroke=\"#000\" stroke-width=\"3\"><title>paper: 7.5</title>"));
+  assert_int_equal(count(svg, ">fourth<"), 1);
+  assert_int_equal(count(svg, ">other<"), 9);
+  free(svg);
+}
+
 /* A legend that is wider than the picture goes on in the next line, and the plot begins below that. */
 static void test_long_legend(void **state) {
   static const char *long_series[] = {"a name of more than half of the picture, which is a thousand and one hundred pixels wide, as everybody knows",
@@ -81,6 +103,6 @@ static void test_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_logarithmic), cmocka_unit_test(test_long_legend), cmocka_unit_test(test_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_linear), cmocka_unit_test(test_logarithmic), cmocka_unit_test(test_curves), cmocka_unit_test(test_long_legend), cmocka_unit_test(test_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "study/reproduce.h"
+#include "farfault/trace.h"
+#include "study/repro_private.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -31,6 +33,7 @@ static const repro_row rows[] = {
     {"one", 1, REPRO_ONE, repro_speedup, "quick", "copy", "one", 0, false},
     {"best", 1, REPRO_GEOMETRIC, repro_time_ratio, "slow|quick", "copy", NULL, 0, false},
     {"best, the other way", 1, REPRO_ARITHMETIC, repro_time_ratio, "slow|quick", "copy", NULL, 0, true},
+    {"worst of each", 1, REPRO_ARITHMETIC, repro_speedup, "slow+quick", "copy", NULL, 0, false},
 };
 static const repro_panel panels[] = {
     {"Title", "axis", "geometric mean", repro_time_ratio, REPRO_GEOMETRIC, true, 1, "equal", {{"slow & <steady>", "slow", "copy"}}, 1}};
@@ -71,6 +74,7 @@ static void test_means(void **state) {
   assert_float_equal(value(&data, "one"), 2, 0);
   assert_float_equal(value(&data, "best"), cbrt(2), 1e-12);
   assert_float_equal(value(&data, "best, the other way"), 14.0 / 3, 1e-12);
+  assert_float_equal(value(&data, "worst of each"), (2 + 0.25 + 1) / 3.0, 1e-12); /* each program's higher one */
   repro_data_free(&data);
 }
 
@@ -138,7 +142,8 @@ static void test_csv(void **state) {
                                  "share,1,0.666667,0.666667\n"
                                  "one,1,2,2\n"
                                  "best,1,1.25992,1.25992\n"
-                                 "\"best, the other way\",1,4.66667,4.66667\n");
+                                 "\"best, the other way\",1,4.66667,4.66667\n"
+                                 "worst of each,1,1.08333,1.08333\n");
   free(out.chars);
   repro_data_free(&data);
 }
@@ -175,7 +180,7 @@ static void check_key(const repro_paper *p, const char *keys) {
   char copy[256], *rest = NULL;
   assert_true(strlen(keys) < sizeof copy);
   strcpy(copy, keys);
-  for (char *key = strtok_r(copy, "|", &rest); key; key = strtok_r(NULL, "|", &rest))
+  for (char *key = strtok_r(copy, "|+", &rest); key; key = strtok_r(NULL, "|+", &rest))
     if (repro_setting_index(p, key) < 0) fail_msg("%s: no setting '%s'", p->name, key);
 }
 
@@ -195,14 +200,130 @@ static void check_rows(const repro_paper *p) {
 static void check_programs(const repro_paper *p, const char *workloads) {
   for (uint32_t i = 0; i < p->program_count; i++) {
     char start[64];
-    snprintf(start, sizeof start, "\n%s\t", p->programs[i].workload);
-    if (!strstr(workloads, start)) fail_msg("%s: no workload '%s'", p->name, p->programs[i].workload);
+    snprintf(start, sizeof start, "\n%s\t", p->programs[i].workload ? p->programs[i].workload : "");
+    if (!p->programs[i].workload) assert_non_null(p->shares);
+    else if (!strstr(workloads, start)) fail_msg("%s: no workload '%s'", p->name, p->programs[i].workload);
     assert_int_equal(repro_program_index(p, p->programs[i].label), i);
     for (int size = 0; size < REPRO_SIZES; size++) {
       assert_non_null(p->programs[i].arguments[size]);
       assert_true(p->programs[i].seconds[size] > 0);
     }
   }
+}
+
+/* Every share has a place for all its programs, and every program settings. */
+static void check_shares(const repro_paper *p) {
+  for (uint32_t i = 0; i < p->setting_count && p->shares; i++) {
+    const repro_share *share = &p->shares[i];
+    assert_in_range(share->partitions, 1, SHARE_PROGRAMS);
+    if (share->beside && strcmp(share->beside, "chain") && repro_program_index(p, share->beside) < 0) fail_msg("%s: no program '%s'", p->name, share->beside);
+    if (strpbrk(p->settings[i].key, "|+")) fail_msg("%s: '%s' cannot stand in a list", p->name, p->settings[i].key);
+  }
+  for (uint32_t i = 0; i < p->program_count; i++) {
+    bool any = false;
+    for (uint32_t j = 0; j < p->setting_count; j++) any = any || repro_applies(p, i, j);
+    assert_true(any);
+  }
+}
+
+/* Figure 8's cycles are those of the machine's clock. */
+static void test_clock(void **state) {
+  machine_spec spec;
+  setenv("FARFAULT_MACHINES", FF_SOURCE_DIR "/machines", 1);
+  assert_int_equal(machine_spec_load("gtx1080", &spec, NULL), FF_OK);
+  assert_float_equal(spec.clock_mhz, REPRO_GTX1080_MHZ, 0);
+}
+
+/* Cells to a file's text and back; what is broken or lacks a cell gives nothing. */
+static void test_cells(void **state) {
+  char path[] = "/tmp/test_reproduce-XXXXXX";
+  int file = mkstemp(path);
+  repro_data data, back;
+  ff_text text = {0};
+  ff_error error;
+  assert_true(file >= 0);
+  close(file);
+  fill(&data);
+  repro_data_start(&back, &paper);
+  repro_cells_json(&data, 2, 1, 2, &text);
+  assert_int_equal(ff_file_write(path, text.chars, text.length, NULL), FF_OK);
+  assert_int_equal(repro_cells_read(&back, 2, 1, 2, path, &error), FF_OK);
+  assert_float_equal(repro_program_value(&back, 2, repro_time_ratio, "slow", "quick"), 8, 1e-12);
+  assert_true(isnan(repro_program_value(&back, 2, repro_time_ratio, "slow", "copy")));
+  repro_data_free(&back);
+  repro_data_start(&back, &paper);
+  assert_int_equal(repro_cells_read(&back, 2, 0, 3, path, &error), FF_PARSE); /* copy is not in it */
+  assert_non_null(strstr(error.message, "no numbers for 'copy'"));
+  for (size_t length = 0; length < text.length - 2; length += 7) {
+    assert_int_equal(ff_file_write(path, text.chars, length, NULL), FF_OK);
+    assert_int_equal(repro_cells_read(&back, 2, 1, 2, path, &error), FF_PARSE);
+  }
+  for (uint32_t i = 0; i < 9; i++) assert_false(back.cells[i].known);
+  unlink(path);
+  assert_int_equal(repro_cells_read(&back, 2, 1, 2, path, &error), FF_IO);
+  free(text.chars);
+  repro_data_free(&data);
+  repro_data_free(&back);
+}
+
+/* ---- chains ---- */
+
+typedef struct seen { uint32_t lines, loads[4]; uint64_t bytes, line[128]; hash_place place[128]; } seen;
+
+/* What a recording of chains has: each chain's lines, with their places. */
+static void read_chains(const char *path, const address_hash *hash, uint64_t physical, seen *out) {
+  ff_trace_reader *reader;
+  ff_trace_item item;
+  uint64_t begin = 0;
+  memset(out, 0, sizeof *out);
+  assert_int_equal(ff_trace_open(path, &reader, NULL), FF_TRACE_OK);
+  for (;;) {
+    assert_int_equal(ff_trace_next(reader, &item, NULL), FF_TRACE_OK);
+    if (item.kind == FF_TRACE_END) break;
+    if (item.kind == FF_TRACE_OPERATION && item.operation->kind == FF_TRACE_ALLOCATE) begin = item.operation->as.allocation.address, out->bytes = item.operation->as.allocation.bytes;
+    if (item.kind != FF_TRACE_RECORD || ff_trace_kind(item.record[0]) != FF_TRACE_ACCESS) continue;
+    uint64_t at = physical + ff_trace_line_address(item.record[2]) - begin;
+    uint32_t i = 0;
+    out->loads[item.block]++;
+    while (i < out->lines && out->line[i] != at) i++;
+    if (i == out->lines) out->line[out->lines] = at, out->place[out->lines++] = hash_of(hash, at);
+    else assert_true(i / 20 == item.block); /* a line of its own */
+  }
+  ff_trace_close(reader);
+}
+
+static void test_chains(void **state) {
+  char path[] = "/tmp/test_reproduce-XXXXXX";
+  int file = mkstemp(path);
+  machine_spec spec;
+  hash_spec described;
+  address_hash *hash;
+  seen found;
+  const chain_request request = {.chains = 3, .loads = 50, .physical = UINT64_C(208) << 20, .place = {1, 3, 5}};
+  assert_true(file >= 0);
+  close(file);
+  setenv("FARFAULT_MACHINES", FF_SOURCE_DIR "/machines", 1);
+  assert_int_equal(machine_spec_load("gtx1080", &spec, NULL), FF_OK);
+  assert_int_equal(machine_spec_hash(&spec, &described, NULL), FF_OK);
+  assert_int_equal(hash_create(&described, &hash, NULL), FF_OK);
+  assert_int_equal(chain_write(hash, &request, path, NULL), FF_OK);
+  read_chains(path, hash, request.physical, &found);
+  assert_int_equal(found.lines, 60);
+  for (uint32_t i = 0; i < 60; i++) {
+    assert_true(found.line[i] - request.physical < found.bytes);
+    assert_int_equal(found.place[i].module, 1);
+    assert_int_equal(found.place[i].bank, 3);
+    assert_int_equal(found.place[i].set, 5);
+    for (uint32_t j = i / 20 * 20; j < i; j++) assert_true(found.place[j].row != found.place[i].row);
+  }
+  for (uint32_t i = 0; i < 3; i++) assert_int_equal(found.loads[i], 50);
+  assert_int_equal(found.bytes, chain_bytes(&request));
+  ff_error error;
+  const chain_request nowhere = {.chains = 1, .loads = 1, .place = {8, 0, 0}}; /* there are modules 0 to 7 */
+  assert_int_equal(chain_write(hash, &nowhere, path, &error), FF_LIMIT);
+  assert_non_null(strstr(error.message, "only 0 of 20 lines"));
+  hash_free(hash);
+  unlink(path);
 }
 
 static void test_papers(void **state) {
@@ -215,6 +336,7 @@ static void test_papers(void **state) {
     assert_true(p->program_count <= REPRO_PROGRAMS && p->setting_count <= REPRO_SETTINGS);
     check_rows(p);
     check_programs(p, workloads);
+    check_shares(p);
     for (uint32_t j = 0; j < p->setting_count; j++) assert_int_equal(repro_setting_index(p, p->settings[j].key), j);
     for (uint32_t j = 0; j < p->panel_count; j++)
       for (uint32_t k = 0; k < p->panels[j].series_count; k++) {
@@ -256,7 +378,7 @@ static void test_committed_results(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_means), cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities), cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_texts), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_texts), cmocka_unit_test(test_clock), cmocka_unit_test(test_cells), cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
