@@ -48,6 +48,7 @@ typedef struct repro_share {
   uint32_t partitions;
   const char *beside;      /* label of the program that runs again and again in each of the others; NULL: they are idle; "chain": the
                             * other chains, of whose place the setting's key is the name */
+  bool kernels_only;       /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
 } repro_share;
 
 /* What one program gives: `a` and `b` are its counters under two settings (`b` NULL where the row names one only).
