@@ -32,12 +32,28 @@ typedef struct wish {
   uint32_t step;          /* its SMs come in such groups */
 } wish;
 
+/* A plain decimal number, whatever locale the program has set; *end behind it. */
+static double read_decimal(const char *text, const char **end) {
+  double number = 0, digit = 1;
+  bool behind = false;
+  for (; (*text >= '0' && *text <= '9') || (*text == '.' && !behind); text++) {
+    if (*text == '.') {
+      behind = true;
+      continue;
+    }
+    digit = behind ? digit / 10 : 1;
+    number = behind ? number + (*text - '0') * digit : number * 10 + (*text - '0');
+  }
+  *end = text;
+  return number;
+}
+
 /* "25%" or "8" of `whole`. */
 static ff_result read_sms(const char *text, uint32_t whole, uint32_t *sms) {
-  char *end;
-  double number = strtod(text, &end);
+  const char *end;
+  double number = read_decimal(text, &end);
   bool share = *end == '%';
-  bool good = end != text && !end[share] && text[0] != ' ' && number > 0 && number <= (share ? 100 : (double)whole) && (share || number == (uint32_t)number);
+  bool good = !end[share] && number > 0 && number <= (share ? 100 : (double)whole) && (share || number == (uint32_t)number);
   if (!good) return runtime_fail(FF_ERROR_INVALID, "the share of SMs '%s' is neither a number of 1 to %u nor a percentage of 0%% to 100%%", text, whole);
   *sms = (uint32_t)(share ? number / 100 * whole + 1e-9 : number);
   if (!*sms) *sms = 1;
@@ -139,11 +155,14 @@ static void mark(device *d, const ff_partition *p, bool taken) {
   }
 }
 
-/* What it has to have: whole steps. */
-static uint32_t rounded_sms(const wish *w) { return (w->sms + w->step - 1) / w->step * w->step; }
-
 /* SMs that the way can have. */
 static uint32_t usable_sms(const device *d, const wish *w) { return w->way == WAY_GREEN ? d->group_count * d->group_sms : d->sm_count; }
+
+/* In whole groups. The last SMs of a GPU whose number is no multiple of the group belong to none: who wants them all gets all groups. */
+static uint32_t rounded_sms(const device *d, const wish *w) {
+  uint32_t rounded = (w->sms + w->step - 1) / w->step * w->step, usable = usable_sms(d, w);
+  return rounded > usable && w->sms >= d->sm_count ? usable : rounded;
+}
 
 static ff_result too_many(const device *d, const wish *w, uint32_t count) {
   uint32_t taken = 0;
@@ -154,7 +173,7 @@ static ff_result too_many(const device *d, const wish *w, uint32_t count) {
 
 static ff_result take_sms(ff_gpu *gpu, const wish *w, ff_partition *p) {
   device *d = &gpu->devices[w->device];
-  uint32_t count = rounded_sms(w), first = 0, usable = usable_sms(d, w);
+  uint32_t count = rounded_sms(d, w), first = 0, usable = usable_sms(d, w);
   if (p->share) {
     const broker_grant *granted = broker_granted(p->share);
     first = granted->sm_first;
@@ -184,8 +203,8 @@ static void text_of_uuid(ff_gpu *gpu, uint32_t device, char *text, size_t length
 /* Without the lock: it may wait for other processes. It asks for whole steps: for less the broker would also give what is left over at the GPU's end. */
 static ff_result ask_broker(const char *gpu, const device *d, const wish *w, double timeout, ff_partition *p) {
   ff_error error;
-  if (rounded_sms(w) > usable_sms(d, w)) return too_many(d, w, rounded_sms(w));
-  broker_request request = {.gpu = gpu, .gpu_sms = d->sm_count, .sms = rounded_sms(w), .sm_step = w->step, .name = w->name, .timeout_s = timeout};
+  if (rounded_sms(d, w) > usable_sms(d, w)) return too_many(d, w, rounded_sms(d, w));
+  broker_request request = {.gpu = gpu, .gpu_sms = d->sm_count, .sms = rounded_sms(d, w), .sm_step = w->step, .name = w->name, .timeout_s = timeout};
   ff_status status = broker_take(&request, &p->share, &error);
   if (!status) return FF_SUCCESS;
   ff_result result = status == FF_LIMIT ? FF_ERROR_BUSY : status == FF_INVALID ? FF_ERROR_INVALID : status == FF_NOT_FOUND ? FF_ERROR_NOT_FOUND : FF_ERROR_IO;

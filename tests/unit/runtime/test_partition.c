@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions on the virtual GPU: both ways give what the whole GPU gives, kernels stay on their SMs, launches are asynchronous, memory has its own
  * budget, and every refusal has its message. On the model driver, which has no green contexts: what is missing is said, auto goes on. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,6 +174,18 @@ static void below_a_group_kernels_are_rewritten(void **state) {
   assert_string_equal(describe(forced).way, "rewrite");
   unsetenv("FF_PARTITION");
   OK(ff_close(f.gpu)); /* with all that is in it */
+}
+
+/* Percentages with a point, also where the program's numbers have a comma; all of the GPU. */
+static void shares_in_percent(void **state) {
+  fixture f = start(0);
+  bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL; /* not on every system */
+  assert_int_equal(describe(partition(&f, "sm=12.5%", NULL)).sm_count, 4); /* 3.5 SMs: two groups */
+  if (comma) setlocale(LC_NUMERIC, "C");
+  OK(ff_close(f.gpu));
+  f = start(0);
+  assert_int_equal(describe(partition(&f, "sm=100%", "green")).sm_count, GPU_SMS);
+  OK(ff_close(f.gpu));
 }
 
 /* Windows of a kernel that is bound to SMs: more data than the partition's memory. */
@@ -352,7 +365,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(both_ways_give_the_same),
       cmocka_unit_test(below_a_group_kernels_are_rewritten),
-      cmocka_unit_test(windows_are_rewritten_too),
+      cmocka_unit_test(shares_in_percent), cmocka_unit_test(windows_are_rewritten_too),
       cmocka_unit_test(budgets_are_apart),
       cmocka_unit_test(a_launch_returns_at_once),
       cmocka_unit_test(refusals_have_messages),
