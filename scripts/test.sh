@@ -37,7 +37,8 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" >"$check/build.log" 2>&1 &&
   cmake --build "$check" -j "$jobs" >>"$check/build.log" 2>&1; then
   count 0
-  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+  # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
+  export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1
   export FARFAULT_PROGRAMS=2000 # random programs for libfarfault: a third of those above
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
   rm -rf "$check/profiles"
