@@ -84,7 +84,7 @@ static void start_warp(core_block *block, core_warp *w) {
   w->active = 0;
   w->live = w->present;
   w->other_count = w->ready_count = 0;
-  w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = 0;
+  w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
   w->loads = w->waited = 0;
   w->clock = 0;
   w->x.carry = 0;
@@ -102,6 +102,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->ctaid[0] = (uint32_t)(index % launch->grid[0]);
   block->ctaid[1] = (uint32_t)(index / launch->grid[0] % launch->grid[1]);
   block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
+  block->work = 0;
   core_uses_start(block);
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
@@ -166,11 +167,17 @@ static void warp_done(core_block *block, core_warp *w) {
   if (w->trace) trace_put_exit(w->trace);
 }
 
-/* The block has taken a virtual block: what it has done so far says when its next turn is. */
+/* The block has taken a virtual block: what it has done so far says when its next turn is. The last one took as long as its slowest warp. */
 static block_result pulled(core_block *block) {
   block->pulled = false;
-  block->work = 0;
-  for (uint32_t n = 0; n < block->warp_count; n++) block->work += block->warps[n].executed + block->warps[n].sectors;
+  uint64_t longest = 0;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    uint64_t all = w->executed + w->sectors;
+    if (longest < all - w->mark) longest = all - w->mark;
+    w->mark = all;
+  }
+  block->work += longest;
   return BLOCK_PULLED;
 }
 

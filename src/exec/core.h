@@ -254,6 +254,7 @@ struct core_warp {
   uint32_t clock;                  /* counts rotations: exec_split.last */
   uint32_t present;                /* lanes that exist */
   uint64_t executed, thread_executed, accesses, sectors, diverged;
+  uint64_t mark;                   /* of a block that takes virtual ones: what it had executed and touched at the last */
   uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
   bool started;                    /* it has a frame */
   bool starting;                   /* its first turn is not over */
@@ -284,7 +285,7 @@ struct core_block {
   uint32_t busy_turns;             /* turns that ended computing since then */
   bool polled;                     /* when it gave way, all its warps had polled memory */
   bool pulled;                     /* it has taken a virtual block and gives way */
-  uint64_t work, turn;             /* instructions and sectors when it last did, and how many had before: launch.c */
+  uint64_t work, turn;             /* instructions and sectors of its virtual blocks so far, of the slowest warp of each; how many had turns before: launch.c */
   trace_chunk *chunk;
   unsigned char *shared;
   uint32_t shared_bytes, shared_room;
