@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One loop of poll(2): the listening socket, the signals, and for each client its socket and its process (a pidfd: a forked child may keep the
- * socket open when the process that holds the share is long dead). */
+ * socket open when the process that holds the share is long dead).
+ *
+ * Who comes is let in a round later: by then a poll has told of all who had gone before he came, and he is told that there are too many only if there
+ * are. One descriptor is kept spare, for telling those whom there are no descriptors for. */
 #define _GNU_SOURCE
 #include "broker/server.h"
 
@@ -11,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,7 +26,8 @@
 
 typedef struct connection {
   uint32_t id;
-  int fd, process;      /* process: pidfd, -1: its end is not told */
+  int fd, pid, process; /* process: pidfd, -1: its end is not told */
+  bool let_in;          /* a client; else it is not yet decided, or it is refused (ending) */
   int64_t heard_ms;     /* since when the patience runs: it came, or took some of `out` */
   bool ending;          /* to be closed when `out` has gone */
   bool gone;            /* to be closed now */
@@ -36,13 +41,15 @@ typedef struct server {
   const broker_place *place;
   char socket_name[PLACE_NAME], lock_name[PLACE_NAME];
   int listener, lock, signals;
-  bool full;            /* no descriptors left: nobody is let in until one has gone */
+  int spare;            /* a descriptor to give up for telling one more that there are none left; -1: even it is gone */
+  bool full;            /* no descriptors left, not even the spare one: nobody is heard until one has gone */
   uint32_t last_id;
   FF_VEC(connection *) connections;
   broker_state state;
 } server;
 
 enum { SERVER_CONNECTIONS = SERVER_CLIENTS + 16 }; /* the last ones are told that there are too many */
+enum { SERVER_FILES = 2 * SERVER_CONNECTIONS + 32 }; /* a socket and a process each */
 enum { POLL_LISTENER, POLL_SIGNALS, POLL_CLIENTS };
 
 static int64_t now_ms(void) {
@@ -98,33 +105,78 @@ static void read_program(int32_t pid, char *program, size_t room) {
   program[strcspn(program, "\n")] = '\0';
 }
 
+/* Said at once, without a connection of its own; what does not fit into an empty socket is not said. */
+static void turn_away(int fd) {
+  uint8_t frame[WIRE_FRAME];
+  wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
+  snprintf(message.text, sizeof message.text, "the broker has no file descriptors left (ulimit -n): processes that hold or want shares take two each");
+  ssize_t sent = send(fd, frame, wire_write(&message, frame), MSG_NOSIGNAL);
+  (void)sent;
+  close(fd);
+}
+
 /* One that is not of this user, or dead already, is turned away without a word. */
-static void let_in(server *s, int fd) {
+static void take_connection(server *s, int fd) {
   int32_t pid;
-  int process = -1;
-  char program[64];
-  if (place_peer(fd, &pid, NULL) || (pid > 0 && (process = (int)syscall(SYS_pidfd_open, pid, 0)) < 0 && errno == ESRCH)) {
+  if (place_peer(fd, &pid, NULL)) {
     close(fd);
     return;
   }
-  connection *c = ff_alloc(sizeof *c);
-  *c = (connection){.id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = process, .heard_ms = now_ms()};
-  FF_PUSH(&s->connections, c);
-  read_program(pid, program, sizeof program);
-  state_join(&s->state, c->id, pid, program);
-  if (s->connections.count <= SERVER_CLIENTS) return;
+  int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, cause = errno;
+  if (pid > 0 && process < 0 && cause == ESRCH) close(fd);
+  else if (pid > 0 && process < 0 && (cause == EMFILE || cause == ENFILE || cause == ENOMEM)) turn_away(fd);
+  else {
+    connection *c = ff_alloc(sizeof *c);
+    *c = (connection){.id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = process, .pid = pid, .heard_ms = now_ms()};
+    FF_PUSH(&s->connections, c);
+  }
+}
+
+static void decide(server *s, connection *c, size_t clients) {
+  char program[64];
+  if (clients < SERVER_CLIENTS) {
+    c->let_in = true;
+    read_program(c->pid, program, sizeof program);
+    state_join(&s->state, c->id, c->pid, program);
+    return;
+  }
   wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
   snprintf(message.text, sizeof message.text, "%d processes hold or want shares already", SERVER_CLIENTS);
   send_message(s, c->id, &message);
 }
 
+static bool is_undecided(const connection *c) { return !c->let_in && !c->ending && !c->gone; }
+
+/* Of the first `count` connections, those that the last poll asked about. */
+static void let_in(server *s, size_t count) {
+  size_t clients = 0;
+  for (size_t i = 0; i < s->connections.count; i++) clients += s->connections.items[i]->let_in && !s->connections.items[i]->gone;
+  for (size_t i = 0; i < count; i++) {
+    connection *c = s->connections.items[i];
+    if (!is_undecided(c)) continue;
+    decide(s, c, clients);
+    clients += c->let_in;
+  }
+}
+
+/* There are no descriptors left: the spare one is given up for one more connection, which is told so. False: there is nobody, or no spare one. */
+static bool accept_spare(server *s) {
+  if (s->spare < 0) return false;
+  close(s->spare);
+  int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) turn_away(fd);
+  s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return fd >= 0;
+}
+
 static void accept_all(server *s) {
   while (s->connections.count < SERVER_CONNECTIONS) {
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0) let_in(s, fd);
-    else if (errno == ECONNABORTED || errno == EINTR) continue;
-    else {
-      s->full = errno != EAGAIN && errno != EWOULDBLOCK;
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), cause = errno;
+    if (fd >= 0) take_connection(s, fd);
+    else if (cause == ECONNABORTED || cause == EINTR) continue;
+    else if (cause == EAGAIN || cause == EWOULDBLOCK) return;
+    else if (!accept_spare(s)) {
+      s->full = s->spare < 0;
       return;
     }
   }
@@ -178,7 +230,8 @@ static void remove_gone(server *s) {
     state_leave(&s->state, c->id, now_ms()); /* others may be served: `out` of theirs grows */
     free(c->out.chars);
     free(c);
-    s->full = false;
+    if (s->spare < 0) s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    s->full = s->spare < 0;
     i = 0;
   }
 }
@@ -197,6 +250,7 @@ static int wait_time(const server *s, int64_t idle_since, int64_t grace_ms) {
   for (size_t i = 0; i < s->connections.count; i++) {
     int64_t end = patience_ends(s, s->connections.items[i]);
     if (end >= 0 && (due < 0 || end < due)) due = end;
+    if (is_undecided(s->connections.items[i])) return 0;
   }
   if (due < 0) return -1;
   return due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
@@ -216,8 +270,8 @@ static size_t fill_polls(const server *s, struct pollfd *polls) {
 static void serve_clients(server *s, const struct pollfd *polls, size_t count) {
   for (size_t i = 0; i < count; i++) {
     connection *c = s->connections.items[i];
-    if (polls[POLL_CLIENTS + 2 * i + 1].revents) c->gone = true;
-    if (polls[POLL_CLIENTS + 2 * i].revents && !c->gone) receive(s, c);
+    if (polls[POLL_CLIENTS + 2 * i + 1].revents || (polls[POLL_CLIENTS + 2 * i].revents & (POLLHUP | POLLERR))) c->gone = true; /* whatever it said last */
+    if (polls[POLL_CLIENTS + 2 * i].revents && !c->gone && !is_undecided(c)) receive(s, c);
   }
   state_time(&s->state, now_ms());
   for (size_t i = 0; i < s->connections.count; i++) {
@@ -249,6 +303,7 @@ static void loop(server *s, int64_t grace_ms) {
     if (ready > 0 && polls[POLL_SIGNALS].revents) return;
     if (ready < 0) continue;
     serve_clients(s, polls, clients);
+    let_in(s, clients);
     if (polls[POLL_LISTENER].revents) accept_all(s);
     send_and_remove(s);
     if (s->connections.count || clients) idle_since = now_ms();
@@ -270,6 +325,16 @@ static ff_status take_signals(server *s, ff_error *error) {
   return s->signals < 0 ? ff_fail(error, FF_IO, "signalfd: %s", strerror(errno)) : FF_OK;
 }
 
+/* The starter's limit may be made for less (a soft limit that ulimit -n lowered, or a system's low default). */
+static void take_files(server *s) {
+  struct rlimit files;
+  if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < SERVER_FILES) {
+    files.rlim_cur = files.rlim_max < SERVER_FILES ? files.rlim_max : SERVER_FILES;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 /* The lock is ours from here on, so a socket of that name is one that nobody listens at any more. */
 static ff_status begin(server *s, ff_error *error) {
   ff_status status = lock_own(s->place, s->lock_name, &s->lock, error);
@@ -277,6 +342,7 @@ static ff_status begin(server *s, ff_error *error) {
   if (!status && unlinkat(s->place->folder, s->socket_name, 0) && errno != ENOENT)
     status = ff_fail(error, FF_IO, "%s/%s: cannot be removed: %s", s->place->path, s->socket_name, strerror(errno));
   if (!status) status = place_listen(s->place, s->socket_name, &s->listener, error);
+  if (!status) take_files(s);
   return status;
 }
 
@@ -296,12 +362,13 @@ static void end(server *s) {
   remove_gone(s);
   free(s->connections.items);
   state_free(&s->state);
+  if (s->spare >= 0) close(s->spare);
   if (s->signals >= 0) close(s->signals);
   if (s->lock >= 0) close(s->lock);
 }
 
 ff_status server_run(const broker_place *place, const char *gpu, const server_options *options, ff_error *error) {
-  server s = {.place = place, .listener = -1, .lock = -1, .signals = -1};
+  server s = {.place = place, .listener = -1, .lock = -1, .signals = -1, .spare = -1};
   place_file_name(gpu, ".sock", s.socket_name);
   place_file_name(gpu, ".lock", s.lock_name);
   state_start(&s.state, gpu, (state_world){.context = &s, .send = send_message, .locked = look_at_locks});

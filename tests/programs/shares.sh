@@ -153,9 +153,12 @@ touch "$(echo "$folder"/gpu0-*.lock | sed 's/lock$/sock/')"
 run "$holder" gpu0 20 8 2 0
 expect_status 0
 
-# Whatever bytes come, and whoever is silent: the others are served.
+# Whatever bytes come, and whoever is silent: the others are served. Who starts the broker may have a low limit of descriptors.
+files=$(ulimit -Sn)
+ulimit -Sn 64
 hold a gpu0 5 2 -1 60
 first=$pid
+ulimit -Sn "$files"
 expect until_so has a
 run python3 "$here/shares_hostile.py" "$(echo "$folder"/gpu0-*.sock)"
 expect_status 0
@@ -164,6 +167,19 @@ run "$holder" gpu0 15 6 0 0
 expect_status 0
 expect holds "$first"
 kill "$first"
+expect until_so no_broker
+
+# A broker that may not have as many descriptors as it would need.
+(ulimit -n 64 && exec "$holder" gpu0 5 2 -1 60) >a 2>a.err </dev/null &
+first=$!
+expect until_so has a
+run python3 "$here/shares_hostile.py" "$(echo "$folder"/gpu0-*.sock)" few
+expect_status 0
+expect_out "the broker refuses whom it has no descriptors for"
+run "$holder" gpu0 15 6 5 0
+expect_status 0
+kill "$first"
+expect until_so no_broker
 
 # Two GPUs are two brokers; names that could lead out of the folder, or are long, are names.
 hold a ../../gpu 5 2 -1 60

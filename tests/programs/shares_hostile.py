@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shares_hostile.py SOCKET: says to a broker what no client says, in pieces, in a mess, or not at all; ends with an error if it does not stand it."""
+"""shares_hostile.py SOCKET: says to a broker, one of whose shares is held, what no client says, in pieces, in a mess, or not at all; ends with an error if it
+does not stand it. shares_hostile.py SOCKET few: the same for a broker that has fewer descriptors than it would need, silent clients only."""
+import os
 import random
+import resource
+import select
+import signal
 import socket
 import struct
 import sys
+import time
 
 path = sys.argv[1]
 
@@ -43,6 +49,32 @@ def text(t):
 def ask(gpu=b"gpu0", gpu_sms=20, gpu_colours=8, sms=1, colours=1, step=1, timeout=0, name=b"x"):
     return text(gpu) + struct.pack("<6Q", gpu_sms, gpu_colours, sms, colours, step, timeout) + text(name)
 
+
+def broker_process():
+    """Who listens at the other end."""
+    s = connect()
+    return struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+# This script's own descriptors: as many as it may have.
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+if sys.argv[2:] == ["few"]:
+    # Whom it has no descriptors for is told so at once; those it let in stay, and when they have gone there is room again.
+    silent = [connect() for _ in range(100)]
+    refused = [s for s in silent if select.select([s], [], [], 0.05)[0]]
+    assert 60 < len(refused) < 100, len(refused)
+    for s in refused:
+        got = answer(s)
+        assert kind_of(got) == (1, 5) and b"no file descriptors left" in got, got
+    for s in silent:
+        s.close()
+    s = connect()
+    s.sendall(frame(1, 1, ask()))
+    assert kind_of(s.recv(4096)) == (1, 3)
+    print("the broker refuses whom it has no descriptors for")
+    sys.exit(0)
 
 # A version that is not its own: refused, with its own version in the head (kind 5).
 s = connect()
@@ -91,12 +123,19 @@ for _ in range(300):
     except (BrokenPipeError, ConnectionResetError):
         pass
 
-# More than it takes, all silent: the last are told so, the first keep nobody from being served once there is room.
-silent = []
-for _ in range(255):
-    silent.append(connect())
+# 256 clients are there, all but the holder silent, the last five of them come while the broker sleeps and 20 others come and go: those who have gone take
+# nobody's place. One more is told that there are too many.
+broker = broker_process()
+silent = [connect() for _ in range(250)]
+os.kill(broker, signal.SIGSTOP)
+for _ in range(20):
+    connect().close()
+silent += [connect() for _ in range(5)]
+os.kill(broker, signal.SIGCONT)
+time.sleep(0.1)  # it is awake again
 told = connect()
 got = answer(told)
 assert kind_of(got) == (1, 5) and b"256 processes" in got, got
+assert not select.select(silent, [], [], 0)[0]
 for s in silent:
     s.close()
