@@ -18,17 +18,12 @@ static size_t character_length(const unsigned char *at, size_t left) {
   return length;
 }
 
-enum { QUOTES_IN_A_ROW = 10 }; /* from five escaped quotes in a row on, libfyaml 0.7.12 loses the memory it decoded them with */
-
 static ff_status check_text(const ff_yaml *y, const char *kind) {
-  uint32_t line = 1, column = 1, quotes = 0;
+  uint32_t line = 1, column = 1;
   for (size_t at = 0, length; at < y->size; at += length) {
     length = character_length((const unsigned char *)y->text + at, y->size - at);
     if (!length) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
     if (y->text[at] == '%' && column == 1) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
-    quotes = y->text[at] == '\'' ? quotes + 1 : 0;
-    if (quotes == QUOTES_IN_A_ROW)
-      return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "%d quotes in a row are not used in %s files", QUOTES_IN_A_ROW, kind);
     column += (uint32_t)length;
     if (y->text[at] == '\n') {
       line++;
@@ -81,14 +76,36 @@ void ff_yaml_close(ff_yaml *yaml) {
 
 /* ---- nodes ---- */
 
+/* The pieces that libfyaml decodes a scalar to, one after the other. Within 'a''''b' its version 0.7.12 gives each quote but the last as a piece, not
+ * each second one: a quote right behind one that counted is that one's other half. */
+static bool add_pieces(struct fy_token_iter *pieces, bool single_quoted, char *buffer) {
+  const struct fy_iter_chunk *piece = NULL;
+  const char *quote = NULL; /* the last one that counted */
+  size_t length = 0;
+  int failed = 0;
+  while ((piece = fy_token_iter_chunk_next(pieces, piece, &failed))) {
+    bool is_quote = single_quoted && piece->len == 1 && *piece->str == '\'';
+    if (is_quote && quote && piece->str == quote + 1) continue;
+    if (piece->len > FF_YAML_SCALAR - length || memchr(piece->str, 0, piece->len)) return false;
+    memcpy(buffer + length, piece->str, piece->len);
+    length += piece->len;
+    if (is_quote) quote = piece->str;
+  }
+  buffer[length] = '\0';
+  return !failed;
+}
+
+/* Not by fy_node_get_scalar: that has the scanner's count of bytes for the text's length, and where decoding gives more (runs of escaped quotes, for
+ * one) libfyaml 0.7.12 cuts the text and loses the list of its pieces. The iterator here is destroyed whatever it gives. */
 bool ff_yaml_scalar(struct fy_node *node, char *buffer) {
   if (!node || !fy_node_is_scalar(node) || fy_node_is_alias(node)) return false;
-  size_t length = 0;
-  const char *text = fy_node_get_scalar(node, &length);
-  if (!text || length > FF_YAML_SCALAR || memchr(text, 0, length)) return false;
-  memcpy(buffer, text, length);
-  buffer[length] = '\0';
-  return true;
+  struct fy_token *token = fy_node_get_scalar_token(node);
+  struct fy_token_iter *pieces = token ? fy_token_iter_create(token) : NULL;
+  buffer[0] = '\0';
+  if (!pieces) return !token; /* a value that is left out is empty */
+  bool whole = add_pieces(pieces, fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED, buffer);
+  fy_token_iter_destroy(pieces);
+  return whole;
 }
 
 void ff_yaml_place(struct fy_node *node, uint32_t *line, uint32_t *column) {

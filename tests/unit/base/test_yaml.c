@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/yaml.h: what scalars decode to, and that nothing of the memory is lost, whatever they are. The files' own errors are the readers' tests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "base/yaml.h"
+
+/* The text's root is a scalar: `decoded` gets it. */
+static bool decode(const char *text, char *decoded) {
+  ff_yaml yaml;
+  ff_error error;
+  if (ff_yaml_open("t", text, strlen(text), "test", &yaml, &error)) fail_msg("%s: %s", text, error.message);
+  bool is_scalar = ff_yaml_scalar(ff_yaml_root(&yaml), decoded);
+  ff_yaml_close(&yaml);
+  return is_scalar;
+}
+
+static void scalars_are_what_the_file_says(void **state) {
+  static const struct { const char *text, *decoded; } rows[] = {
+      {"plain text", "plain text"}, {"two\n  lines", "two lines"}, {"\"two\n\n lines\"", "two\nlines"}, {"|\n a\n b\n", "a\nb\n"}, {">\n a\n b\n", "a b\n"}, {"''", ""}, {"\"\"", ""},
+      {"'it''s'", "it's"}, {"''''", "'"}, {"''''''", "''"}, {"''''''''", "'''"}, {"'a''''b'", "a''b"}, {"'a''''''b'''", "a'''b'"}, {"'''a'", "'a"}, {"'a'' ''b'", "a' 'b"},
+      {"''''''''']''''z'", "'''']''z"}, {"\n''''''''']''''z'", "'''']''z"}, {"'''''''''\n ''''z'", "'''' ''z"}, {"'1''2''3''4''5''6''7''8''9''10'", "1'2'3'4'5'6'7'8'9'10"},
+      {"\"it''''s\"", "it''''s"}, {"a''''b", "a''''b"}, {"\"\\t\\\"\\\\\\x41\\u00e9\\n\"", "\t\"\\A\xc3\xa9\n"}, {"\"\\0\"", NULL},
+      {"\"\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\\x41\"", "AAAAAAAAAAAA"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char decoded[FF_YAML_SCALAR + 1] = "";
+    bool is_scalar = decode(rows[i].text, decoded);
+    if (is_scalar != (rows[i].decoded != NULL)) fail_msg("%s: %s", rows[i].text, is_scalar ? "a scalar" : "no scalar");
+    if (rows[i].decoded && strcmp(decoded, rows[i].decoded)) fail_msg("%s: expected %s, not %s", rows[i].text, rows[i].decoded, decoded);
+  }
+}
+
+static void long_scalars_are_none(void **state) {
+  static char text[FF_YAML_SCALAR + 2], decoded[FF_YAML_SCALAR + 1];
+  memset(text, 'x', FF_YAML_SCALAR);
+  assert_true(decode(text, decoded));
+  assert_string_equal(decoded, text);
+  text[FF_YAML_SCALAR] = 'x';
+  assert_false(decode(text, decoded));
+}
+
+static void a_value_left_out_is_empty(void **state) {
+  ff_yaml yaml;
+  ff_error error;
+  char decoded[FF_YAML_SCALAR + 1] = "before";
+  assert_int_equal(ff_yaml_open("t", "[a, ]\n", 6, "test", &yaml, &error), FF_OK);
+  assert_false(ff_yaml_scalar(ff_yaml_root(&yaml), decoded));
+  assert_false(ff_yaml_scalar(NULL, decoded));
+  ff_yaml_close(&yaml);
+  assert_int_equal(ff_yaml_open("t", "a:\n", 3, "test", &yaml, &error), FF_OK);
+  void *at = NULL;
+  struct fy_node_pair *pair = fy_node_mapping_iterate(ff_yaml_root(&yaml), &at);
+  assert_true(ff_yaml_scalar(fy_node_pair_value(pair), decoded));
+  assert_string_equal(decoded, "");
+  ff_yaml_close(&yaml);
+}
+
+/* Each of these costs 512 bytes where the pieces' list is lost (mallinfo2 is empty where the sanitizer, which looks for leaks itself, allocates). */
+static void quotes_lose_no_memory(void **state) {
+  static const char *const texts[] = {"''''''''']''''z'", "''''''''''''''", "'a''''b''''c''''d''''e'", "'''''''''\n ''''z'"};
+  char decoded[FF_YAML_SCALAR + 1];
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) decode(texts[i], decoded);
+  size_t before = mallinfo2().uordblks;
+  for (int round = 0; round < 100; round++)
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) decode(texts[i], decoded);
+  assert_in_range(mallinfo2().uordblks, 0, before + 64 * 1024);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(scalars_are_what_the_file_says),
+      cmocka_unit_test(long_scalars_are_none),
+      cmocka_unit_test(a_value_left_out_is_empty),
+      cmocka_unit_test(quotes_lose_no_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
