@@ -170,6 +170,8 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
   machine_spec changed = *machine;
   const manager_faults *ways;
   watermarks marks;
+  sim_offload offload;
+  sim_map_choice map;
   uint64_t bytes;
   double share;
   switch (id) {
@@ -186,6 +188,8 @@ ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spe
     ff_status status = link_settings(text, set, sizeof set, error);
     return status ? status : check_settings(set, machine, error);
   }
+  case SIM_CHOICE_OFFLOAD: return sim_offload_read(text, &offload, error);
+  case SIM_CHOICE_MAP: return sim_map_read(text, machine->stack_count, &map, error);
   case SIM_CHOICE_PREFETCH: case SIM_CHOICE_EVICT: case SIM_CHOICE_COUNT: return FF_OK; /* policy_open checks these */
   }
   return FF_OK;
@@ -284,6 +288,8 @@ static ff_status make_options(reading *r) {
                      .prefetch = text_or_null(c, SIM_CHOICE_PREFETCH), .evict = text_or_null(c, SIM_CHOICE_EVICT),
                      .write_back_overlaps = !strcmp(c->text[SIM_CHOICE_WRITE_BACK], "overlapped")};
   if (chosen(c, SIM_CHOICE_UNIT) && ff_parse_bytes(c->text[SIM_CHOICE_UNIT], 0, &o->unit_bytes, r->error)) return r->error->status;
+  o->map = text_or_null(c, SIM_CHOICE_MAP);
+  if (chosen(c, SIM_CHOICE_OFFLOAD) && sim_offload_read(c->text[SIM_CHOICE_OFFLOAD], &o->offload, r->error)) return r->error->status;
   o->watermarks_chosen = chosen(c, SIM_CHOICE_WATERMARK);
   if (o->watermarks_chosen && sim_watermark_read(c->text[SIM_CHOICE_WATERMARK], &o->watermarks, r->error)) return r->error->status;
   if (!chosen(c, SIM_CHOICE_GPU_MEMORY)) return FF_OK;

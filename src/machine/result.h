@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "machine/offload.h"
+
 struct sim_history;
 
 typedef struct sim_counters {
@@ -33,6 +35,7 @@ typedef struct sim_result { /* one manager on one machine */
   bool complete;              /* false: a snapshot of a run that has not ended */
   char error[512];            /* nonempty: the manager could not run the program, and why */
   sim_counters counters;
+  sim_stacks stacks;          /* count 0: the machine has none */
   sim_kernel_result *kernels; /* owned; sim_result_free */
   uint32_t kernel_count;
   sim_allocation_result *allocations;

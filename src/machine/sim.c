@@ -182,6 +182,8 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
     return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);
   }
+  if (options->offload && !options->offloading)
+    return ff_fail(error, FF_UNSUPPORTED, "%s: offloading is simulated of recorded programs (`farfault sim`)", options->label ? options->label : m->name);
   sim *s = ff_alloc(sizeof *s);
   ff_status status = take_choices(s, m, options, error);
   if (!status && !(s->reader = trace_reader_create(program)))

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "machine/history.h"
+#include "machine/offload.h"
 #include "machine/result.h"
 #include "machine/spec.h"
 #include "policy/manager.h"
@@ -80,6 +81,9 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   bool watermarks_chosen;
   bool write_back_overlaps;   /* an eviction's write-back does not hold up what comes in its place */
   trace_future *future;       /* borrowed until sim_free: waited for by a simulation whose policies ask for the future; or */
+  sim_offload offload;        /* machines with stacks: */
+  const char *map;            /* sim_map_read; NULL: baseline */
+  const sim_offloading *offloading; /* borrowed until sim_free; NULL: nothing is known of the program's candidates, and offload must be NONE */
   sim_device *device;         /* that it shares with others, borrowed; NULL: one of its own */
   uint32_t tenant;            /* its number there */
   bool history;               /* is kept: sim_history_take */

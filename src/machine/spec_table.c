@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,24 @@ static ff_status check_hash(const machine_spec *spec, ff_error *error) {
   return FF_OK;
 }
 
+/* ---- memory stacks ---- */
+
+/* What a machine with stacks must also say. */
+static const int of_stacks[] = {SPEC_stack_warps, SPEC_stack_tx_gbs, SPEC_stack_rx_gbs, SPEC_stack_cross_gbs, SPEC_stack_vaults, SPEC_stack_gbs, SPEC_stack_busy_cycles};
+
+static ff_status check_stacks(const machine_spec *spec, ff_error *error) {
+  if (!spec->stack_count) return FF_OK;
+  if (!power_of_two(spec->stack_count)) return ff_fail(error, FF_INVALID, "stack_count must be a power of two, not %" PRIu64, spec->stack_count);
+  for (size_t i = 0; i < sizeof of_stacks / sizeof *of_stacks; i++) {
+    const spec_param *param = &spec_params[of_stacks[i]];
+    const char *value = (const char *)spec + param->offset;
+    if (param->type == 'f' ? !(*(const double *)value > 0) : !*(const uint64_t *)value) return ff_fail(error, FF_INVALID, "a machine with stack_count must have %s, too", param->name);
+  }
+  if (spec->address_map[0] && strcmp(spec->address_map, "interleave")) return ff_fail(error, FF_INVALID, "a machine has either memory stacks or an address_map");
+  if (spec->sm_count + spec->stack_count * spec->stack_sms + spec->stack_saved_sms > 4096) return ff_fail(error, FF_INVALID, "more than 4096 SMs with those of the stacks");
+  return FF_OK;
+}
+
 ff_status spec_check(const machine_spec *spec, ff_error *error) {
   if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
   if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
@@ -200,5 +219,6 @@ ff_status spec_check(const machine_spec *spec, ff_error *error) {
     return ff_fail(error, FF_INVALID, "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
   if (spec->memory_bytes < spec->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
-  return check_hash(spec, error);
+  ff_status status = check_stacks(spec, error);
+  return status ? status : check_hash(spec, error);
 }

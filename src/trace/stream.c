@@ -71,6 +71,10 @@ void trace_program_free(trace_program *program) {
   free(program);
 }
 
+void trace_program_mark(trace_program *program, bool marks) { program->marks = marks; }
+
+bool trace_program_marks(const trace_program *program) { return program->marks; }
+
 void trace_program_limit(trace_program *program, uint64_t bytes) {
   FF_ASSERT(!program->appended_count);
   program->ahead = bytes;

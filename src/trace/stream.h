@@ -27,7 +27,10 @@
  *   BARRIER kind:4 | id:8 | flags:4 (1: arrive only, does not wait) | expected:16 arrivals | unused:32
  *           written for each warp when the barrier completed; `expected` is how many BARRIER records, over the whole
  *           block, belong to this completion.
- *   ENTER/LEAVE id:32 in the high half: offload candidate blocks.
+ *   ENTER   kind:4 | trips:28 of the block's loop, as known before it from registers; 0: not known | pc:32
+ *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate block (offload/candidates.h), where lanes of the
+ *           warp come to it and when they have all left it; pc is the block's first instruction. Only in streams that
+ *           are asked for them (trace_program_mark); pairs do not nest.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -53,6 +56,7 @@ enum { /* ACCESS flags */
 
 #define TRACE_LINE_BYTES 128u
 #define TRACE_SECTOR_BYTES 32u
+#define TRACE_TRIPS_MAX ((1u << 28) - 1)
 
 static inline trace_kind trace_word_kind(uint64_t word) { return (trace_kind)(word & 15); }
 
@@ -70,6 +74,8 @@ static inline uint64_t trace_line_address(uint64_t l) { return (l >> 10) * TRACE
 static inline uint32_t trace_line_lanes(uint64_t l) { return l >> 4 & 0x3f; }
 static inline uint32_t trace_line_sectors(uint64_t l) { return l & 15; }
 static inline uint32_t trace_wait_k(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline uint32_t trace_enter_trips(uint64_t w) { return (uint32_t)(w >> 4) & TRACE_TRIPS_MAX; }
+static inline uint32_t trace_mark_pc(uint64_t w) { return (uint32_t)(w >> 32); } /* of ENTER and LEAVE */
 static inline uint32_t trace_barrier_id(uint64_t w) { return w >> 4 & 0xff; }
 static inline bool trace_barrier_arrive_only(uint64_t w) { return w >> 12 & 1; }
 static inline uint32_t trace_barrier_expected(uint64_t w) { return w >> 16 & 0xffff; }
@@ -176,6 +182,9 @@ void trace_program_limit(trace_program *program, uint64_t bytes);
  * appends an operation or goes on with the blocks of the last launch, and in the end appends TRACE_OP_END. Before the first
  * operation; the reader may wait for one already. */
 void trace_program_pull(trace_program *program, void (*pull)(void *context), void *context);
+/* Whether streams have ENTER and LEAVE; from the start they do not. Before the first operation. Without them the records are as if they had never been. */
+void trace_program_mark(trace_program *program, bool marks);
+bool trace_program_marks(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
@@ -244,6 +253,14 @@ static inline void trace_put_wait(trace_writer *w, uint32_t k) {
 static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_only, uint32_t expected) {
   trace_flush_issue(w);
   *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
+}
+static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) { /* trips: more than TRACE_TRIPS_MAX count as that */
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_ENTER | (uint64_t)(trips < TRACE_TRIPS_MAX ? trips : TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32;
+}
+static inline void trace_put_leave(trace_writer *w, uint32_t pc) {
+  trace_flush_issue(w);
+  *trace_room(w, 1) = TRACE_LEAVE | (uint64_t)pc << 32;
 }
 static inline void trace_put_exit(trace_writer *w) {
   trace_flush_issue(w);

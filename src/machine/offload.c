@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How near-data processing is chosen, as text. */
+#include "machine/offload.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+static const char *const offload_names[] = {"none", "always", "controlled", "ideal", NULL};
+
+const char *sim_offload_name(sim_offload offload) { return offload_names[offload]; }
+
+ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *error) {
+  for (int i = 0; offload_names[i]; i++)
+    if (!strcmp(text, offload_names[i])) {
+      *offload = (sim_offload)i;
+      return FF_OK;
+    }
+  return ff_fail(error, FF_INVALID, "'%.40s' is no way of offloading: there are none, always, controlled, ideal", text);
+}
+
+enum { WHOLE = 1000000000 };
+#define LEARN_SHARE 0.001 /* Hsieh et al., section 3.2.2 */
+
+static ff_status read_share(const char *text, double *share, ff_error *error) {
+  uint64_t parts;
+  ff_status status = ff_parse_bytes(text, WHOLE, &parts, error);
+  if (!status && (!strchr(text, '%') || !parts || parts > WHOLE)) status = ff_fail(error, FF_INVALID, "'%.40s' is no share of the instances, as 0.5%%", text);
+  if (!status) *share = (double)parts / WHOLE;
+  return status;
+}
+
+ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice, ff_error *error) {
+  static const struct { const char *name; sim_map_kind kind; bool linear; } kinds[] = {
+      {"learned", SIM_MAP_LEARNED, false}, {"learned-linear", SIM_MAP_LEARNED, true}, {"oracle", SIM_MAP_ORACLE, false}, {"oracle-linear", SIM_MAP_ORACLE, true}};
+  uint32_t bits = stacks ? 63 - (uint32_t)__builtin_clzll(stacks) : 0;
+  size_t length = strcspn(text, ":");
+  *choice = (sim_map_choice){.share = LEARN_SHARE, .fixed = stack_map_baseline(bits)};
+  if (!stacks) return ff_fail(error, FF_INVALID, "the machine has no memory stacks to map to");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (strlen(kinds[i].name) != length || strncmp(text, kinds[i].name, length)) continue;
+    choice->kind = kinds[i].kind;
+    choice->linear = kinds[i].linear;
+    if (!text[length]) return FF_OK;
+    if (choice->kind == SIM_MAP_ORACLE) return ff_fail(error, FF_INVALID, "'%.40s': the oracle knows all instances", text);
+    return read_share(text + length + 1, &choice->share, error);
+  }
+  ff_status status = stack_map_parse(text, bits, &choice->fixed, error);
+  if (status) return ff_fail(error, FF_INVALID, "'%.40s' is no map: there are baseline, neighbouring bits of the address (12:13), learned[:SHARE], learned-linear[:SHARE], oracle, oracle-linear", text);
+  return FF_OK;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Near-data processing, as a simulation is told of it and what it says of it (Hsieh et al., ISCA 2016: TOM). A machine with a group `stacks` has its
+ * memory in stacks with SMs in their logic layers; blocks of code that ENTER and LEAVE records mark may run there.
+ *
+ * A *candidate* is such a block of a kernel; an *instance* is one warp's way through it, from ENTER to LEAVE. */
+#ifndef FF_MACHINE_OFFLOAD_H
+#define FF_MACHINE_OFFLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "partition/stack_map.h"
+#include "trace/stream.h"
+
+enum { SIM_STACKS = 1 << STACK_MAP_BITS };
+
+typedef enum sim_offload {
+  SIM_OFFLOAD_NONE,       /* the stacks are memory alone, and the GPU has the SMs that it would have without theirs */
+  SIM_OFFLOAD_ALWAYS,     /* each instance whose condition holds, whatever that does to links and stacks */
+  SIM_OFFLOAD_CONTROLLED, /* as the controller decides: condition, channels, room at the stack (section 3.3) */
+  SIM_OFFLOAD_IDEAL,      /* controlled, but sending costs nothing, and all that an instance accesses lies in its stack */
+} sim_offload;
+
+/* What the compiler says of a candidate (sections 3.1, 4.2). Saved words of 4 bytes on a channel are -(fixed + trips * trip). */
+typedef struct sim_candidate {
+  uint32_t pc;                     /* of its first instruction: what ENTER and LEAVE carry */
+  uint32_t in_bytes, out_bytes;    /* of a whole warp's live-in and live-out registers */
+  double tx_fixed, tx_trip, rx_fixed, rx_trip; /* equations (3) and (4) */
+  uint32_t threshold;              /* trips from which the sum is negative; UINT32_MAX: never */
+  bool conditional;                /* the trips are known at ENTER; else it counts as unconditional with `trips` */
+  uint32_t trips;
+} sim_candidate;
+
+/* The map of a range; what has none has the baseline's. */
+typedef struct sim_range_map { uint64_t address, bytes; stack_map map; } sim_range_map;
+
+/* Borrowed until sim_free. */
+typedef struct sim_offloading {
+  const sim_candidate *(*find)(void *context, const trace_launch *launch, uint32_t pc); /* NULL: the code has no such candidate */
+  void *context;
+  uint64_t instances;              /* of the whole program: what shares to be learned are of; 0: not known */
+  const sim_range_map *oracle; /* by address: what all instances would choose, as neighbouring bits; NULL: not made */
+  const sim_range_map *oracle_linear; /* the same with any linear maps */
+  uint32_t oracle_count, oracle_linear_count;
+} sim_offloading;
+
+typedef enum sim_map_kind { SIM_MAP_FIXED, SIM_MAP_LEARNED, SIM_MAP_ORACLE } sim_map_kind;
+typedef struct sim_map_choice {
+  sim_map_kind kind;
+  bool linear;                     /* LEARNED, ORACLE: any linear map for each allocation, not two neighbouring bits for all */
+  double share;                    /* LEARNED: of the instances, that is learned from */
+  stack_map fixed;
+} sim_map_choice;
+
+/* "baseline", "12:13", "learned", "learned:0.5%", "learned-linear[:SHARE]", "oracle", "oracle-linear"; FF_INVALID. stacks: a power of two. */
+ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice, ff_error *error);
+/* "none", "always", "controlled", "ideal". */
+ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *error);
+const char *sim_offload_name(sim_offload offload);
+
+/* What a simulation with stacks found. X(name, unit, help) in machine/stacks.def. */
+typedef struct sim_stacks {
+  uint32_t count;                  /* stacks; 0: the machine has none, and all below is nothing */
+  sim_offload offload;
+  char map[64];                    /* as chosen */
+  char found[64];                  /* learned, oracle: the map of most bytes */
+#define X(name, unit, help) uint64_t name;
+#include "machine/stacks.def"
+#undef X
+  uint64_t tx[SIM_STACKS], rx[SIM_STACKS]; /* bytes from the GPU to the stack, and back */
+  uint64_t cross[SIM_STACKS][SIM_STACKS];  /* bytes from stack to stack */
+  uint64_t internal[SIM_STACKS];           /* bytes on the stack's own buses */
+  double link_joule, idle_joule, activation_joule, read_joule; /* of links while they carry, and while they do not; of the DRAM */
+} sim_stacks;
+
+/* Ratios that the reports show; 0 where the denominator is 0. */
+static inline uint64_t sim_stacks_traffic(const sim_stacks *s) { /* off-chip: all links */
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < s->count; i++) {
+    sum += s->tx[i] + s->rx[i];
+    for (uint32_t k = 0; k < s->count; k++) sum += s->cross[i][k];
+  }
+  return sum;
+}
+static inline double sim_stacks_joule(const sim_stacks *s) { return s->link_joule + s->idle_joule + s->activation_joule + s->read_joule; }
+static inline double sim_stacks_colocation(const sim_stacks *s) { return s->instances ? (double)s->colocated / (double)s->instances : 0; }
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which map keeps what belongs together in one stack: statistics over *instances* (sets of lines that one warp's way through a candidate block
+ * touches), the best two neighbouring bits (Hsieh et al., ISCA 2016, section 3.2), and the best linear map of each range.
+ *
+ * An instance is colocated under a map if all its lines are in one stack. Maps under which instances do not spread over the stacks are no use, however
+ * well they colocate: the paper's machine has data that is larger than its highest bit many times, small runs do not. So a map counts only if the
+ * busiest stack has at most COLOCATE_UNEVEN times its share of the lines (our choice).
+ *
+ *   colocate *c = colocate_create(bits, ranges, count);
+ *   colocate_instance(c, lines, line_count) ...
+ *   colocate_best_pair(c, &lowest) / colocate_linear(c, maps)
+ *   colocate_free(c);
+ *
+ * What always holds: deterministic, bounded memory (of many instances a fixed sample is kept for the linear maps, the pairs count all). */
+#ifndef FF_PARTITION_COLOCATE_H
+#define FF_PARTITION_COLOCATE_H
+
+#include "partition/stack_map.h"
+
+#define COLOCATE_UNEVEN 1.5
+
+typedef struct colocate colocate;
+typedef struct colocate_range { uint64_t address, bytes; } colocate_range; /* an allocation; none overlaps another, sorted by address */
+
+colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count); /* copies the ranges */
+void colocate_free(colocate *c);
+/* Addresses of its lines, in the order in which they were touched, at least one; doubles do no harm. */
+void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count);
+uint64_t colocate_instances(const colocate *c);
+/* Share of instances colocated by the pair whose lowest bit is STACK_MAP_LOWEST + i, i < STACK_MAP_PAIRS; and by the baseline's map. */
+double colocate_pair_share(const colocate *c, uint32_t i);
+double colocate_baseline_share(const colocate *c);
+/* The pair that colocates most instances and spreads their lines (see above), the lower of equals; the one that spreads best if none does. */
+uint32_t colocate_best_pair(const colocate *c);
+/* Was range i touched by an instance? What was not keeps the baseline's map. */
+bool colocate_touched(const colocate *c, uint32_t i);
+/* For each range its own linear map, all together colocating as many of the instances as can be found (null space of the pairs of lines that meet in
+ * instances); `maps` has room for all ranges. Returns the share of instances colocated. No worse than the best pair: else it is the best pair. */
+double colocate_linear(const colocate *c, stack_map *maps);
+/* Share of instances colocated when each range has a map of its own (maps[i]); lines in no range have `other`. Counts the kept sample. */
+double colocate_share(const colocate *c, const stack_map *maps, const stack_map *other);
+
+#endif
