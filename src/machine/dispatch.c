@@ -13,7 +13,7 @@
  *
  * Several tenants (device.c) each have such a queue; which of them may start a block on an SM is what their isolation says:
  *
- *     none       the owner of the time slice, on any SM: after slice_us the next one that has kernels, when the blocks that run are over
+ *     none       the owner of the time slice, on any SM: after 2 ms (SLICE) the next one that has kernels, when the blocks that run are over
  *     mps        all, on any SM, each within its share of the GPU's threads
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include <stdlib.h>

@@ -175,15 +175,22 @@ void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes) {
 static uint32_t l1_set(const sm *m, uint64_t address) { return (uint32_t)modulo(address >> 7, &m->l1.sets); }
 static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
-void memory_prefetch_far(sim *s, const sm *m, uint64_t address) {
-  address = physical_address(s, address);
+/* Where an address lies, if that is known: looking ahead places nothing. */
+static bool peek(const sim *s, uint64_t *address) {
+  if (__builtin_expect(s->d->hash != NULL, 0)) return placing_peek(s, *address, address);
+  *address |= s->space;
+  return true;
+}
+
+void memory_prefetch_far(const sim *s, const sm *m, uint64_t address) {
+  if (!peek(s, &address)) return;
   place p = l2_place(s, address);
   cache_prefetch_far(&p.slice->cache, p.set, p.tag);
   cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
 }
 
-void memory_prefetch_near(sim *s, const sm *m, uint64_t address) {
-  address = physical_address(s, address);
+void memory_prefetch_near(const sim *s, const sm *m, uint64_t address) {
+  if (!peek(s, &address)) return;
   place p = l2_place(s, address);
   __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
   __builtin_prefetch(p.bank);

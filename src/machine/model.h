@@ -491,8 +491,8 @@ typedef struct request {
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */
-void memory_prefetch_far(sim *s, const sm *m, uint64_t address);
-void memory_prefetch_near(sim *s, const sm *m, uint64_t address);
+void memory_prefetch_far(const sim *s, const sm *m, uint64_t address);
+void memory_prefetch_near(const sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
@@ -547,6 +547,7 @@ bool device_stopped(const sim *s);                                      /* it lo
 
 /* placing.c: which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
 uint64_t placing_find(sim *s, uint64_t address);
+bool placing_peek(const sim *s, uint64_t address, uint64_t *physical);  /* false: it has none yet; nothing is placed */
 void placing_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
 void placing_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
 void placing_free(sim *s);

@@ -93,6 +93,13 @@ uint64_t placing_find(sim *s, uint64_t address) {
   return *frame == NO_MEMORY ? address | s->space : (uint64_t)*frame * FRAME_BYTES + address % FRAME_BYTES;
 }
 
+bool placing_peek(const sim *s, uint64_t address, uint64_t *physical) {
+  const placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
+  uint32_t frame = b ? b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] : NO_FRAME;
+  *physical = frame == NO_MEMORY ? address | s->space : (uint64_t)frame * FRAME_BYTES + address % FRAME_BYTES;
+  return frame != NO_FRAME;
+}
+
 void placing_move(sim *s, uint64_t address, uint64_t physical) {
   placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
   l2_discard(s, address, FRAME_BYTES);

@@ -68,8 +68,20 @@ static void assert_own(const world *w, const model *own, uint64_t page, uint64_t
         fail_msg("the frame at %llx is page %u of tenant %u, too", (unsigned long long)physical, p, i);
 }
 
+/* Looking ahead, for the host's caches: places nothing, and knows what is placed. */
+static void look(world *w, model *m, uint64_t page) {
+  uint64_t address = RIG_BASE + page * FRAME_BYTES + 1234, taken = frames_taken(w->device->frames, UINT64_MAX), physical;
+  memory_prefetch_far(m->s, &w->device->sms[0], address);
+  memory_prefetch_near(m->s, &w->device->sms[0], address);
+  bool known = placing_peek(m->s, address, &physical);
+  assert_int_equal(frames_taken(w->device->frames, UINT64_MAX), taken);
+  if (m->frame[page] != NONE) assert_true(known);
+  if (known) assert_int_equal(placing_find(m->s, address), physical);
+}
+
 static void touch(world *w, uint32_t number, uint64_t page) {
   model *m = &w->tenants[number];
+  look(w, m, page);
   uint64_t physical = physical_of(m, page);
   assert_int_equal(physical % FRAME_BYTES, 0);
   assert_int_equal(placing_find(m->s, RIG_BASE + page * FRAME_BYTES + 1234), physical + 1234);
