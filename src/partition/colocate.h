@@ -20,7 +20,7 @@
 #define COLOCATE_UNEVEN 1.5
 
 typedef struct colocate colocate;
-typedef struct colocate_range { uint64_t address, bytes; } colocate_range; /* an allocation; none overlaps another, sorted by address */
+typedef struct colocate_range { uint64_t address, bytes; } colocate_range; /* an allocation; none overlaps another, sorted by address. A line that two have counts for the first */
 
 colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count); /* copies the ranges */
 void colocate_free(colocate *c);
@@ -30,7 +30,9 @@ uint64_t colocate_instances(const colocate *c);
 /* Share of instances colocated by the pair whose lowest bit is STACK_MAP_LOWEST + i, i < STACK_MAP_PAIRS; and by the baseline's map. */
 double colocate_pair_share(const colocate *c, uint32_t i);
 double colocate_baseline_share(const colocate *c);
-/* The pair that colocates most instances and spreads their lines (see above), the lower of equals; the one that spreads best if none does. */
+/* Lines of the busiest stack by that pair over its fair share of them: 1 to the number of stacks. */
+double colocate_pair_uneven(const colocate *c, uint32_t i);
+/* The lowest bit of the pair that colocates most instances and spreads their lines (see above), the lower of equals; the one that spreads best if none does. */
 uint32_t colocate_best_pair(const colocate *c);
 /* Was range i touched by an instance? What was not keeps the baseline's map. */
 bool colocate_touched(const colocate *c, uint32_t i);

@@ -9,7 +9,8 @@
 
 enum { BASELINE_STEP = 3 }; /* the bits XORed onto one of the stack's number are so many beyond as there are in it, and this */
 
-/* The highest bit of each mask after elimination: masks that are independent have as many. */
+/* The lowest bit of each mask after elimination: masks that are independent have as many. The lowest, so that local addresses are dense over any range
+ * that the masks spread, and rows of the DRAM are filled whole. */
 ff_status stack_map_make(const uint64_t *masks, uint32_t bits, uint32_t flip, stack_map *map, ff_error *error) {
   uint64_t left[STACK_MAP_BITS], allowed = ((UINT64_C(2) << STACK_MAP_HIGHEST) - 1) & ~((UINT64_C(1) << STACK_MAP_LOWEST) - 1);
   if (bits > STACK_MAP_BITS) return ff_fail(error, FF_INVALID, "a stack's number has at most %d bits, not %" PRIu32, STACK_MAP_BITS, bits);
@@ -20,16 +21,16 @@ ff_status stack_map_make(const uint64_t *masks, uint32_t bits, uint32_t flip, st
     left[i] = map->masks[i] = masks[i];
   }
   for (uint32_t i = 0; i < bits; i++) {
-    uint32_t best = i;
+    uint32_t best = i; /* the one whose lowest bit is lowest */
     for (uint32_t k = i + 1; k < bits; k++)
-      if (left[k] > left[best]) best = k;
+      if (left[k] && (!left[best] || (left[k] & -left[k]) < (left[best] & -left[best]))) best = k;
     uint64_t row = left[best];
     if (!row) return ff_fail(error, FF_INVALID, "the masks of a map to stacks depend on each other");
     left[best] = left[i];
     left[i] = row;
-    map->pivots[i] = 63 - (uint32_t)__builtin_clzll(row);
+    map->pivots[bits - 1 - i] = (uint32_t)__builtin_ctzll(row);
     for (uint32_t k = i + 1; k < bits; k++)
-      if (left[k] >> map->pivots[i] & 1) left[k] ^= row;
+      if (left[k] & row & -row) left[k] ^= row;
   }
   return FF_OK;
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting instances under all pairs of bits at once.
+ *
+ * Lines of an instance are in one stack under a pair of bits exactly if these bits of the lines are all equal: if they are clear in the OR of each
+ * line's difference to the first. So an instance costs an XOR and an OR a line, and ten tests. How lines spread over the stacks comes from one
+ * histogram over all bits that the pairs have among them (one addition a line), summed up when it is asked for. */
+#include "partition/colocate.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "partition/colocate_private.h"
+
+static uint32_t histogram_bits(const colocate *c) { return STACK_MAP_PAIRS - 1 + c->bits; }
+
+/* A line that two ranges have belongs to the first. */
+static colocate_range whole_lines(const colocate_range *range, const colocate_range *before) {
+  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST, begin = range->address & ~(line - 1), end = (range->address + range->bytes + line - 1) & ~(line - 1);
+  uint64_t free_from = before ? before->address + before->bytes : 0;
+  FF_CHECK(!before || range->address + line > free_from);
+  if (begin < free_from) begin = free_from;
+  return (colocate_range){begin, end > begin ? end - begin : 0};
+}
+
+colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count) {
+  FF_ASSERT(bits <= STACK_MAP_BITS);
+  colocate *c = ff_alloc(sizeof *c);
+  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1};
+  c->ranges = ff_alloc(count * sizeof *ranges + 1);
+  for (uint32_t i = 0; i < count; i++) c->ranges[i] = whole_lines(&ranges[i], i ? &c->ranges[i - 1] : NULL);
+  c->touched = ff_alloc(count + 1);
+  c->lines_by_bits = ff_alloc(sizeof(uint64_t) << histogram_bits(c));
+  return c;
+}
+
+void colocate_free(colocate *c) {
+  if (!c) return;
+  for (uint32_t i = 0; i < c->kept_count; i++) free(c->kept[i].lines);
+  free(c->lines_by_bits);
+  free(c->touched);
+  free(c->ranges);
+  free(c);
+}
+
+uint64_t colocate_random(uint64_t *state) {
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+static bool in_range(const colocate_range *range, uint64_t address) { return address - range->address < range->bytes; }
+
+uint32_t colocate_range_of(const colocate *c, uint64_t address) {
+  uint32_t low = 0, high = c->range_count;
+  while (low < high) { /* the last that does not begin behind it */
+    uint32_t middle = low + (high - low) / 2;
+    if (c->ranges[middle].address <= address) low = middle + 1;
+    else high = middle;
+  }
+  if (low && in_range(&c->ranges[low - 1], address)) return low - 1;
+  return COLOCATE_NO_RANGE;
+}
+
+/* ---- counting ---- */
+
+static void touch(colocate *c, uint64_t line) {
+  if (c->last < c->range_count && in_range(&c->ranges[c->last], line)) return;
+  uint32_t range = colocate_range_of(c, line);
+  if (range == COLOCATE_NO_RANGE) return;
+  c->last = range;
+  c->touched[range] = true;
+}
+
+static void keep(colocate_kept *kept, const uint64_t *lines, uint32_t count, uint64_t random) {
+  uint32_t most = count < COLOCATE_LINES ? count : COLOCATE_LINES;
+  kept->lines = ff_realloc(kept->lines, most * sizeof *lines);
+  kept->lines[0] = lines[0];
+  kept->count = 1;
+  for (uint32_t i = 1; i < most; i++) {
+    uint64_t line = lines[count == most ? i : 1 + colocate_random(&random) % (count - 1)];
+    if (line != kept->lines[kept->count - 1]) kept->lines[kept->count++] = line;
+  }
+}
+
+void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
+  uint64_t different = 0, first = lines[0], mask = (UINT64_C(1) << histogram_bits(c)) - 1;
+  uint32_t wanted = (1u << c->bits) - 1, home = stack_of(&c->baseline, first);
+  bool baseline = true;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t line = lines[i], d = line ^ first;
+    if (baseline && d && stack_of(&c->baseline, line) != home) baseline = false;
+    different |= d;
+    c->lines_by_bits[line >> STACK_MAP_LOWEST & mask]++;
+    touch(c, line);
+  }
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) c->pair_colocated[i] += !(different >> (STACK_MAP_LOWEST + i) & wanted);
+  c->baseline_colocated += baseline;
+  uint64_t slot = c->instances < COLOCATE_KEPT ? c->instances : colocate_random(&c->random) % (c->instances + 1);
+  c->instances++;
+  if (slot >= COLOCATE_KEPT) return;
+  keep(&c->kept[slot], lines, count, slot + c->instances);
+  if (c->kept_count <= slot) c->kept_count = (uint32_t)slot + 1;
+}
+
+/* ---- what was found ---- */
+
+uint64_t colocate_instances(const colocate *c) { return c->instances; }
+bool colocate_touched(const colocate *c, uint32_t i) { return c->touched[i]; }
+static double share(uint64_t part, uint64_t whole) { return whole ? (double)part / (double)whole : 0; }
+double colocate_pair_share(const colocate *c, uint32_t i) { return share(c->pair_colocated[i], c->instances); }
+double colocate_baseline_share(const colocate *c) { return share(c->baseline_colocated, c->instances); }
+
+double colocate_pair_uneven(const colocate *c, uint32_t i) {
+  uint64_t stacks[1 << STACK_MAP_BITS] = {0}, all = 0, most = 0;
+  for (uint64_t k = 0; k < UINT64_C(1) << histogram_bits(c); k++) stacks[k >> i & ((1u << c->bits) - 1)] += c->lines_by_bits[k];
+  for (uint32_t s = 0; s < 1u << c->bits; s++) {
+    all += stacks[s];
+    if (stacks[s] > most) most = stacks[s];
+  }
+  return all ? (double)most * (double)(1u << c->bits) / (double)all : 1;
+}
+
+uint32_t colocate_best_pair(const colocate *c) {
+  uint32_t best = 0, most_even = 0;
+  double least = 0;
+  bool found = false;
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
+    double uneven = colocate_pair_uneven(c, i);
+    if (!i || uneven < least) {
+      least = uneven;
+      most_even = i;
+    }
+    if (uneven > COLOCATE_UNEVEN || (found && c->pair_colocated[i] <= c->pair_colocated[best])) continue;
+    best = i;
+    found = true;
+  }
+  return STACK_MAP_LOWEST + (found ? best : most_even);
+}
+
+static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {
+  uint32_t home = 0;
+  for (uint32_t i = 0; i < instance->count; i++) {
+    uint32_t range = colocate_range_of(c, instance->lines[i]);
+    uint32_t stack = stack_of(range == COLOCATE_NO_RANGE ? other : &maps[range], instance->lines[i]);
+    if (i && stack != home) return false;
+    home = stack;
+  }
+  return true;
+}
+
+double colocate_share(const colocate *c, const stack_map *maps, const stack_map *other) {
+  uint64_t colocated = 0;
+  for (uint32_t i = 0; i < c->kept_count; i++) colocated += is_colocated(c, &c->kept[i], maps, other);
+  return share(colocated, c->kept_count);
+}
+
+double colocate_linear(const colocate *c, stack_map *maps) {
+  stack_map pair = stack_map_pair(colocate_best_pair(c), c->bits);
+  for (uint32_t i = 0; i < c->range_count; i++) maps[i] = pair;
+  return colocate_share(c, maps, &c->baseline);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What colocate.c counts and keeps, and colocate_linear.c solves.
+ *
+ * What always holds: kept_count == min(instances, COLOCATE_KEPT), and each instance so far is among the kept ones with the same probability
+ * (a reservoir, drawn by a generator with a fixed seed). */
+#ifndef FF_PARTITION_COLOCATE_PRIVATE_H
+#define FF_PARTITION_COLOCATE_PRIVATE_H
+
+#include "partition/colocate.h"
+
+enum {
+  COLOCATE_KEPT = 4096,  /* instances */
+  COLOCATE_LINES = 128,  /* of each: the first, and the others drawn from it if there are more */
+  COLOCATE_NO_RANGE = 0xffffffff,
+};
+
+typedef struct colocate_kept { uint64_t *lines; uint32_t count; } colocate_kept; /* as they were touched, without repeats in a row */
+
+struct colocate {
+  uint32_t bits, range_count;
+  colocate_range *ranges;
+  bool *touched;
+  uint32_t last;                        /* the range found last */
+  uint64_t instances;
+  uint64_t pair_colocated[STACK_MAP_PAIRS], baseline_colocated;
+  stack_map baseline;
+  uint64_t *lines_by_bits;              /* lines by the address bits that the pairs have among them: what the stacks' shares are made of */
+  colocate_kept kept[COLOCATE_KEPT];
+  uint32_t kept_count;
+  uint64_t random;
+};
+
+/* Index of the range that has the address, or COLOCATE_NO_RANGE. */
+uint32_t colocate_range_of(const colocate *c, uint64_t address);
+/* splitmix64 */
+uint64_t colocate_random(uint64_t *state);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Colocation by pairs of bits: counts against the definition, the choice of the best pair, ranges, many instances. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "partition/colocate.h"
+
+static uint64_t seed = 88172645463325252;
+static uint64_t random_bits(void) {
+  seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+  return seed;
+}
+
+static bool together(const stack_map *map, const uint64_t *lines, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    if (stack_of(map, lines[i]) != stack_of(map, lines[0])) return false;
+  return true;
+}
+
+/* Lines that differ in few bits, so that each choice has instances of both kinds. */
+static uint32_t random_instance(uint64_t *lines) {
+  uint32_t count = 1 + (uint32_t)(random_bits() % 9);
+  lines[0] = random_bits() >> 30 << 7;
+  for (uint32_t i = 1; i < count; i++) lines[i] = lines[random_bits() % i] ^ (random_bits() % 3 ? UINT64_C(128) << random_bits() % 14 : 0);
+  return count;
+}
+
+static void test_against_definition(void **state) {
+  for (uint32_t bits = 0; bits <= STACK_MAP_BITS; bits++) {
+    colocate *c = colocate_create(bits, NULL, 0);
+    uint64_t expected[STACK_MAP_PAIRS] = {0}, baseline_expected = 0, lines[9], stacks[STACK_MAP_PAIRS][1 << STACK_MAP_BITS] = {{0}}, all = 0;
+    stack_map baseline = stack_map_baseline(bits);
+    enum { INSTANCES = 3000 };
+    for (uint32_t n = 0; n < INSTANCES; n++) {
+      uint32_t count = random_instance(lines);
+      colocate_instance(c, lines, count);
+      baseline_expected += together(&baseline, lines, count);
+      all += count;
+      for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
+        stack_map map = stack_map_pair(STACK_MAP_LOWEST + i, bits);
+        expected[i] += together(&map, lines, count);
+        for (uint32_t k = 0; k < count; k++) stacks[i][stack_of(&map, lines[k])]++;
+      }
+    }
+    assert_int_equal(colocate_instances(c), INSTANCES);
+    assert_float_equal(colocate_baseline_share(c), (double)baseline_expected / INSTANCES, 1e-12);
+    for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
+      assert_float_equal(colocate_pair_share(c, i), (double)expected[i] / INSTANCES, 1e-12);
+      uint64_t most = 0;
+      for (uint32_t s = 0; s < 1u << bits; s++) most = stacks[i][s] > most ? stacks[i][s] : most;
+      assert_float_equal(colocate_pair_uneven(c, i), (double)(most << bits) / (double)all, 1e-12);
+    }
+    /* All instances are kept: the sample says the same. */
+    stack_map map = stack_map_pair(9, bits);
+    assert_float_equal(colocate_share(c, NULL, &map), colocate_pair_share(c, 2), 1e-12);
+    assert_float_equal(colocate_share(c, NULL, &baseline), colocate_baseline_share(c), 1e-12);
+    colocate_free(c);
+  }
+}
+
+/* A[i] and B[i], apart by a multiple of 2^14: bits 7 to 13 colocate all; the lowest pair wins. */
+static void test_fixed_offset(void **state) {
+  colocate_range ranges[] = {{1 << 24, 1 << 20}, {5 << 24, 1 << 20}, {9 << 24, 1 << 20}};
+  colocate *c = colocate_create(2, ranges, 3);
+  for (uint64_t i = 0; i < 2048; i++) {
+    uint64_t lines[] = {(1 << 24) + i * 128, (5 << 24) + (1 << 14) + i * 128};
+    colocate_instance(c, lines, 2);
+  }
+  for (uint32_t i = 0; i < 6; i++) assert_float_equal(colocate_pair_share(c, i), 1, 0);
+  for (uint32_t i = 6; i < 8; i++) assert_true(colocate_pair_share(c, i) < 0.01); /* bit 14 is there */
+  assert_int_equal(colocate_best_pair(c), 7);
+  assert_true(colocate_touched(c, 0) && colocate_touched(c, 1) && !colocate_touched(c, 2));
+  colocate_free(c);
+}
+
+/* All within 16 KiB: from bit 14 on everything is in one stack, and that is no use. */
+static void test_uneven_is_no_choice(void **state) {
+  colocate *c = colocate_create(2, NULL, 0);
+  for (uint64_t i = 0; i < 127; i++) {
+    uint64_t lines[] = {(1 << 24) + i * 128, (1 << 24) + (i + 1) * 128}; /* neighbours: the higher the bits, the better */
+    colocate_instance(c, lines, 2);
+  }
+  assert_float_equal(colocate_pair_share(c, 9), 1, 0);
+  assert_float_equal(colocate_pair_uneven(c, 9), 4, 0);
+  assert_int_equal(colocate_best_pair(c), 12);
+  colocate_free(c);
+  c = colocate_create(2, NULL, 0); /* one line: all pairs are as uneven, and the first is taken */
+  colocate_instance(c, (uint64_t[]){4096}, 1);
+  assert_int_equal(colocate_best_pair(c), 7);
+  colocate_free(c);
+  c = colocate_create(2, NULL, 0); /* nothing at all */
+  assert_int_equal(colocate_best_pair(c), 7);
+  assert_float_equal(colocate_baseline_share(c), 0, 0);
+  assert_float_equal(colocate_share(c, NULL, &(stack_map){0}), 0, 0);
+  colocate_free(c);
+}
+
+/* Two variables in one line, one at the end of another's line: lines are what counts. */
+static void test_ranges_are_lines(void **state) {
+  colocate_range ranges[] = {{1000, 8}, {1016, 4}, {1020, 300}, {4096, 0}, {8192 - 4, 4}};
+  colocate *c = colocate_create(2, ranges, 5);
+  colocate_instance(c, (uint64_t[]){896}, 1);
+  assert_true(colocate_touched(c, 0) && !colocate_touched(c, 1) && !colocate_touched(c, 2));
+  colocate_instance(c, (uint64_t[]){1024, 8192 - 128, 4096}, 3);
+  assert_true(!colocate_touched(c, 1) && colocate_touched(c, 2) && !colocate_touched(c, 3) && colocate_touched(c, 4));
+  colocate_free(c);
+}
+
+/* More instances than are kept: the sample is of all of them, and always the same. */
+static double sampled(void) {
+  colocate *c = colocate_create(2, NULL, 0);
+  uint64_t lines[300];
+  for (uint64_t n = 0; n < 40000; n++) { /* the second half is apart */
+    for (uint64_t i = 0; i < 300; i++) lines[i] = n * 4096 + (n < 20000 || i % 2 ? 0 : 128);
+    colocate_instance(c, lines, n % 100 ? 2 : 300);
+  }
+  stack_map map = stack_map_pair(7, 2);
+  double share = colocate_share(c, NULL, &map);
+  assert_float_equal(colocate_pair_share(c, 0), 0.5, 0);
+  colocate_free(c);
+  return share;
+}
+static void test_sample(void **state) {
+  double share = sampled();
+  assert_float_equal(share, 0.5, 0.04); /* five standard deviations of 4096 draws */
+  assert_float_equal(sampled(), share, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
+    cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_sample),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
