@@ -61,6 +61,7 @@ typedef struct cli_setup {
   char managers[2048], machine[256]; /* as session_options wants them */
   sim_choices choices;  /* for all managers */
   bool machine_chosen;  /* by the user, not by default */
+  bool recorded;        /* the program is: what needs to look at all of it first may be chosen */
 } cli_setup;
 
 /* The exit status that goes with a setup that was refused. */

@@ -95,6 +95,9 @@ extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_arg
 void cli_copy_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
 /* Adds the value to the comma-separated list of an option that may be repeated. */
 void cli_add_option(char *to, size_t size, const char *value, const char *name, struct argp_state *state);
+/* combine.c: lists behind --offload and --map become simulations of their own, and with one of these the default of --memory is copy. Before
+ * cli_setup_check. FF_INVALID: a list of nothing; FF_LIMIT: too many. */
+ff_status cli_combine(cli_setup *setup, ff_error *error);
 /* sim.c: without --machine it is the one that the recorded program found, if that is still there. */
 struct trace_file_info;
 void cli_choose_machine(cli_setup *setup, const struct trace_file_info *info);

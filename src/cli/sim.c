@@ -84,7 +84,8 @@ static int sim_command(int argc, char **argv) {
       "Simulates a recorded program: prints per memory manager how long it would take and what its memory would do, as `farfault run` does "
       "while the program runs.\v"
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
-      "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n\n"
+      "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n"
+      "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
       "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
       "1 something else failed.",
       children, NULL, NULL};
@@ -95,7 +96,8 @@ static int sim_command(int argc, char **argv) {
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   cli_choose_machine(&a.setup, trace_file_information(file));
   int status = CLI_DONE;
-  if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  a.setup.recorded = true;
+  if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, file);
   trace_file_close(file);

@@ -312,14 +312,16 @@ ff_status sim_choice_read(const char *text, const sim_choices *given, const mach
   return status;
 }
 
-ff_status sim_choice_try(sim_choice *choice, ff_error *error) {
+ff_status sim_choice_try(sim_choice *choice, bool recorded, ff_error *error) {
   trace_program *program = trace_program_create(0);
   trace_future *future = trace_future_create();
   sim *made = NULL;
   choice->options.future = future;
+  choice->options.offloading = recorded ? &sim_offloading_nothing : NULL;
   ff_status status = sim_create(program, &choice->options, &made, error);
   sim_free(made);
   choice->options.future = NULL;
+  choice->options.offloading = NULL;
   trace_future_free(future);
   trace_program_free(program);
   return status;

@@ -41,8 +41,9 @@ typedef struct sim_choice { /* of one simulation */
  * a policy. FF_NOT_FOUND: no such manager or name (the message lists or suggests); FF_INVALID, FF_LIMIT: a value is none.
  * The machine is borrowed as by sim_options. */
 ff_status sim_choice_read(const char *text, const sim_choices *given, const machine_spec *machine, sim_choice *choice, ff_error *error);
-/* Whether a simulation can be made of the choice: policies exist and take their arguments, and all of it fits together. */
-ff_status sim_choice_try(sim_choice *choice, ff_error *error);
+/* Whether a simulation can be made of the choice: policies exist and take their arguments, and all of it fits together. recorded: the program will be a
+ * recorded one. */
+ff_status sim_choice_try(sim_choice *choice, bool recorded, ff_error *error);
 /* The values of one choice, as sim_choice_read checks them; messages do not name the choice. */
 ff_status sim_choice_check(sim_choice_id id, const char *text, const machine_spec *machine, ff_error *error);
 /* GPU memory as text ("8G", "75%"): bytes, or a share of what the program allocates. */

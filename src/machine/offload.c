@@ -49,3 +49,23 @@ ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice
   if (status) return ff_fail(error, FF_INVALID, "'%.40s' is no map: there are baseline, neighbouring bits of the address (12:13), learned[:SHARE], learned-linear[:SHARE], oracle, oracle-linear", text);
   return FF_OK;
 }
+
+/* ---- do the choices fit the machine and what is known of the program? ---- */
+
+static const sim_candidate *find_nothing(void *context, const trace_launch *launch, uint32_t pc) { return NULL; }
+static const sim_range_map no_ranges[1];
+const sim_offloading sim_offloading_nothing = {.find = find_nothing, .oracle = no_ranges, .oracle_linear = no_ranges};
+
+#define RECORDED "recorded programs: `farfault record -o app.fft PROGRAM`, then `farfault sim app.fft`"
+
+ff_status sim_offload_check(const char *machine, uint64_t stacks, sim_offload offload, const char *map, const sim_offloading *offloading, ff_error *error) {
+  sim_map_choice choice = {0};
+  if (!stacks && (offload || map)) return ff_fail(error, FF_INVALID, "%s has no memory stacks to %s: `farfault sim --machine tom` has", machine, offload ? "offload to" : "map to");
+  ff_status status = map ? sim_map_read(map, stacks, &choice, error) : FF_OK;
+  if (status) return status;
+  if (offload && !offloading) return ff_fail(error, FF_UNSUPPORTED, "offloading is simulated of " RECORDED);
+  if (choice.kind != SIM_MAP_FIXED && !offloading) return ff_fail(error, FF_UNSUPPORTED, "a map is found for " RECORDED);
+  if (choice.kind == SIM_MAP_ORACLE && !(choice.linear ? offloading->oracle_linear : offloading->oracle))
+    return ff_fail(error, FF_UNSUPPORTED, "the oracle's map was not made");
+  return FF_OK;
+}

@@ -57,6 +57,11 @@ ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice
 /* "none", "always", "controlled", "ideal". */
 ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *error);
 const char *sim_offload_name(sim_offload offload);
+/* May a simulation on a machine of so many stacks (0: none) do that? map: NULL for baseline. FF_INVALID: the machine (its name is for the message) has no
+ * stacks; FF_UNSUPPORTED: what is known of the program's candidates is needed, and `offloading` is NULL; or its oracle's maps are, and are not there. */
+ff_status sim_offload_check(const char *machine, uint64_t stacks, sim_offload offload, const char *map, const sim_offloading *offloading, ff_error *error);
+/* Of a program without candidates: to try whether a simulation can be made. */
+extern const sim_offloading sim_offloading_nothing;
 
 /* What a simulation with stacks found. X(name, unit, help) in machine/stacks.def. */
 typedef struct sim_stacks {

@@ -99,7 +99,8 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->page_fixed = strcmp(options->page, "auto") != 0;
   }
   if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints, error);
-  return status ? status : check_spec(s->spec, error);
+  if (!status) status = check_spec(s->spec, error);
+  return status ? status : sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
 }
 
 /* The device: the options', or one of its own. */
@@ -182,8 +183,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", each == managers ? "" : ", ", (*each)->name);
     return ff_fail(error, FF_NOT_FOUND, "there is no memory manager \"%s\": choose among %s", options->manager, names);
   }
-  if (options->offload && !options->offloading)
-    return ff_fail(error, FF_UNSUPPORTED, "%s: offloading is simulated of recorded programs (`farfault sim`)", options->label ? options->label : m->name);
   sim *s = ff_alloc(sizeof *s);
   ff_status status = take_choices(s, m, options, error);
   if (!status && !(s->reader = trace_reader_create(program)))

@@ -39,7 +39,7 @@ static ff_status check_memory(planning *p, const char *text, const machine_spec 
   char *whole = sweep_whole_memory(p->plan, text);
   ff_status status = sim_choice_read(whole, &none, machine, p->choice, why);
   free(whole);
-  return status ? status : sim_choice_try(p->choice, why);
+  return status ? status : sim_choice_try(p->choice, true, why);
 }
 
 static ff_status check_value(planning *p, int axis, const study_value *value, const machine_spec *machine) {
@@ -138,7 +138,7 @@ static ff_status try_once(planning *p, const sweep_hash *settings, ff_error *why
   sweep_hash_end(settings, digits);
   if (ff_map_get(&p->checked, digits)) return FF_OK;
   ff_map_set(&p->checked, ff_arena_strndup(&p->plan->arena, digits, strlen(digits)), p);
-  return sim_choice_try(p->choice, why);
+  return sim_choice_try(p->choice, true, why);
 }
 
 ff_status sweep_check_point(planning *p, const sweep_point *point, sweep_hash *hash) {
