@@ -23,7 +23,7 @@ typedef enum sim_offload {
 
 /* What the compiler says of a candidate (sections 3.1, 4.2). Saved words of 4 bytes on a channel are -(fixed + trips * trip). */
 typedef struct sim_candidate {
-  uint32_t pc;                     /* of its first instruction: what ENTER and LEAVE carry */
+  uint32_t pc;                     /* of the instruction where it is entered: what ENTER and LEAVE carry */
   uint32_t in_bytes, out_bytes;    /* of a whole warp's live-in and live-out registers */
   double tx_fixed, tx_trip, rx_fixed, rx_trip; /* equations (3) and (4) */
   uint32_t threshold;              /* trips from which the sum is negative; UINT32_MAX: never */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which blocks of a kernel are worth running where its data is (Hsieh et al., ISCA 2016, sections 3.1 and 4.2).
  *
- * A *region* is a run of instructions [begin, end) that is entered only at begin and left only to end. It is a *candidate* if nothing in it forbids that
- * (offload_bar) and if it saves bytes between the GPU and its memory: TX + RX < 0, for one trip or from some number of trips on. Of nested and
+ * A *region* is a run of instructions [begin, end) that is entered at one instruction and left to one: nearly always begin and end, but compilers also lay
+ * the last block of a loop before its first one. It is a *candidate* if nothing in it forbids that (offload_bar) and if it saves bytes between the GPU and its memory: TX + RX < 0, for one trip or from some number of trips on. Of nested and
  * overlapping candidates those are *chosen* that save most together; only these are marked.
  *
  *   TX(k) = tx_fixed + k * tx_trip      words of 4 bytes to the memory, equation (3): live-in registers less what loads and stores would have sent
@@ -36,21 +36,23 @@ typedef enum offload_trip_kind {
   OFFLOAD_TRIPS_UNKNOWN,   /* decided inside: counts as one */
 } offload_trip_kind;
 
-/* The counter's way from `from` in steps until `to`: how ENTER's trips come about. A bound is a register of the function, or a constant. */
-typedef struct offload_bound { uint32_t reg; int64_t value; } offload_bound; /* reg PTX_NO_REG: value; else the register plus value */
+/* How ENTER's trips come about: at its first test the counter is `from`, at each further one a step more; while counter COMPARE to, there is another trip.
+ * So trips = 1 (0 if tested_first) + the number of t = 0, 1, 2 ... for which from + t * step COMPARE to, one after the other. */
+typedef struct offload_bound { uint32_t reg; int64_t value; } offload_bound; /* reg PTX_NO_REG: value; else what the register holds at ENTER, plus value */
 typedef struct offload_trips {
   offload_trip_kind kind;
   uint32_t count;          /* STATIC */
   offload_bound from, to;  /* KNOWN */
   int64_t step;            /* never 0 */
-  ptx_mod compare;         /* goes on while counter COMPARE to: PTX_MOD_LT, NE, ... */
+  ptx_mod compare;         /* PTX_MOD_LT, LE, GT, GE or NE */
   bool tested_first;       /* before the first trip; else there is one at least */
   bool is_signed;
   uint32_t bits;           /* of the counter: 32 or 64 */
 } offload_trips;
 
 typedef struct offload_region {
-  uint32_t begin, end;               /* instructions of the function */
+  uint32_t begin, end;               /* instructions of the function, in its layout */
+  uint32_t entry, exit;              /* where it is entered (in [begin, end): the pc of its marks) and where it goes on (outside) */
   uint32_t first_line, last_line;    /* in the PTX */
   offload_bar bar;                   /* OFFLOAD_NONE: it may be offloaded; else */
   uint32_t bar_line;                 /* where that stands in the PTX */
@@ -58,7 +60,8 @@ typedef struct offload_region {
   uint32_t *live_in, *live_out;      /* registers; in the kernel's arena */
   uint32_t live_in_count, live_out_count;
   uint32_t in_bytes, out_bytes;      /* of a whole warp: 128 or 256 bytes a register, 4 a predicate */
-  uint32_t loads, stores;            /* of global, generic, constant and local memory (which is in the stacks, too) in one trip, each in a nested loop that often as its trips are known, else once */
+  uint32_t in_words, out_words;      /* REG_TX S_W and REG_RX S_W of the equations: 32 a register, whatever its width (as the paper counts), 1 a predicate */
+  uint32_t loads, stores;            /* of global and generic memory in one trip; each in a nested loop that often as the code says, else once */
   uint32_t once_loads, once_stores;  /* in the region, but not in its loop */
   offload_trips trips;
   double tx_fixed, tx_trip, rx_fixed, rx_trip;
@@ -80,6 +83,8 @@ typedef struct offload_kernel {
 /* Never fails; free with offload_kernel_free. Milliseconds for a kernel of ordinary size; huge ones are looked at in parts (regions grow no larger). */
 offload_kernel *offload_analyze(const ptx_func *func);
 void offload_kernel_free(offload_kernel *kernel);
+/* From the values of from.reg and to.reg where the region is entered (of a constant: ignored); OFFLOAD_NEVER: they never end. */
+uint32_t offload_trips_of(const offload_trips *trips, uint64_t from, uint64_t to);
 /* For the machine. */
 sim_candidate offload_candidate(const offload_region *region);
 /* Equations (3) and (4) for measured ratios: lines per load and store access, share of loads that miss, words per line. */
