@@ -112,31 +112,49 @@ static double share(uint64_t part, uint64_t whole) { return whole ? (double)part
 double colocate_pair_share(const colocate *c, uint32_t i) { return share(c->pair_colocated[i], c->instances); }
 double colocate_baseline_share(const colocate *c) { return share(c->baseline_colocated, c->instances); }
 
-double colocate_pair_uneven(const colocate *c, uint32_t i) {
-  uint64_t stacks[1 << STACK_MAP_BITS] = {0}, all = 0, most = 0;
-  for (uint64_t k = 0; k < UINT64_C(1) << histogram_bits(c); k++) stacks[k >> i & ((1u << c->bits) - 1)] += c->lines_by_bits[k];
-  for (uint32_t s = 0; s < 1u << c->bits; s++) {
+static double uneven(const uint64_t *stacks, uint32_t count) {
+  uint64_t all = 0, most = 0;
+  for (uint32_t s = 0; s < count; s++) {
     all += stacks[s];
     if (stacks[s] > most) most = stacks[s];
   }
-  return all ? (double)most * (double)(1u << c->bits) / (double)all : 1;
+  return all ? (double)most * count / (double)all : 1;
 }
 
+double colocate_pair_uneven(const colocate *c, uint32_t i) {
+  uint64_t stacks[1 << STACK_MAP_BITS] = {0};
+  for (uint64_t k = 0; k < UINT64_C(1) << histogram_bits(c); k++) stacks[k >> i & ((1u << c->bits) - 1)] += c->lines_by_bits[k];
+  return uneven(stacks, 1u << c->bits);
+}
+
+/* Bytes below `end` that the pair gives to the stack: of each whole turn around the stacks the same. */
+static uint64_t bytes_below(uint64_t end, uint32_t stack, uint32_t lowest, uint32_t bits) {
+  uint64_t each = UINT64_C(1) << lowest, rest = end & ((each << bits) - 1), before = stack * each;
+  return (end >> (lowest + bits) << lowest) + (rest <= before ? 0 : rest - before < each ? rest - before : each);
+}
+
+double colocate_pair_uneven_bytes(const colocate *c, uint32_t i) {
+  uint64_t stacks[1 << STACK_MAP_BITS] = {0};
+  for (uint32_t r = 0; r < c->range_count; r++)
+    for (uint32_t s = 0; c->touched[r] && s < 1u << c->bits; s++)
+      stacks[s] += bytes_below(c->ranges[r].address + c->ranges[r].bytes, s, STACK_MAP_LOWEST + i, c->bits) - bytes_below(c->ranges[r].address, s, STACK_MAP_LOWEST + i, c->bits);
+  return uneven(stacks, 1u << c->bits);
+}
+
+void colocate_complete(colocate *c) { c->complete = true; }
+
 uint32_t colocate_best_pair(const colocate *c) {
-  uint32_t best = 0, most_even = 0;
-  double least = 0;
-  bool found = false;
+  double unevens[STACK_MAP_PAIRS], least = 0;
+  bool any = false;
+  for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r];
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
-    double uneven = colocate_pair_uneven(c, i);
-    if (!i || uneven < least) {
-      least = uneven;
-      most_even = i;
-    }
-    if (uneven > COLOCATE_UNEVEN || (found && c->pair_colocated[i] <= c->pair_colocated[best])) continue;
-    best = i;
-    found = true;
+    unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
+    if (!i || unevens[i] < least) least = unevens[i];
   }
-  return STACK_MAP_LOWEST + (found ? best : most_even);
+  uint32_t best = STACK_MAP_PAIRS;
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
+    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || c->pair_colocated[i] > c->pair_colocated[best])) best = i;
+  return STACK_MAP_LOWEST + best;
 }
 
 static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {
@@ -154,10 +172,4 @@ double colocate_share(const colocate *c, const stack_map *maps, const stack_map 
   uint64_t colocated = 0;
   for (uint32_t i = 0; i < c->kept_count; i++) colocated += is_colocated(c, &c->kept[i], maps, other);
   return share(colocated, c->kept_count);
-}
-
-double colocate_linear(const colocate *c, stack_map *maps) {
-  stack_map pair = stack_map_pair(colocate_best_pair(c), c->bits);
-  for (uint32_t i = 0; i < c->range_count; i++) maps[i] = pair;
-  return colocate_share(c, maps, &c->baseline);
 }

@@ -2,13 +2,15 @@
 /* Which map keeps what belongs together in one stack: statistics over *instances* (sets of lines that one warp's way through a candidate block
  * touches), the best two neighbouring bits (Hsieh et al., ISCA 2016, section 3.2), and the best linear map of each range.
  *
- * An instance is colocated under a map if all its lines are in one stack. Maps under which instances do not spread over the stacks are no use, however
- * well they colocate: the paper's machine has data that is larger than its highest bit many times, small runs do not. So a map counts only if the
- * busiest stack has at most COLOCATE_UNEVEN times its share of the lines (our choice).
+ * An instance is colocated under a map if all its lines are in one stack. Maps under which the data does not spread over the stacks are no use, however
+ * well they colocate: the paper's machine has data that is larger than its highest bit many times, small runs do not. So a pair counts only if its
+ * busiest stack has at most COLOCATE_UNEVEN times the share that it has under the pair that spreads best (our choice). A share of what: of the lines of
+ * instances once all are counted (colocate_complete); the first few of many touch only the beginning of the data, and say nothing of high bits: of
+ * the bytes of touched ranges until then.
  *
  *   colocate *c = colocate_create(bits, ranges, count);
  *   colocate_instance(c, lines, line_count) ...
- *   colocate_best_pair(c, &lowest) / colocate_linear(c, maps)
+ *   colocate_best_pair(c) / colocate_linear(c, maps)
  *   colocate_free(c);
  *
  * What always holds: deterministic, bounded memory (of many instances a fixed sample is kept for the linear maps, the pairs count all). */
@@ -26,13 +28,16 @@ colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t 
 void colocate_free(colocate *c);
 /* Addresses of its lines, in the order in which they were touched, at least one; doubles do no harm. */
 void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count);
+/* These were all the instances of the program. */
+void colocate_complete(colocate *c);
 uint64_t colocate_instances(const colocate *c);
 /* Share of instances colocated by the pair whose lowest bit is STACK_MAP_LOWEST + i, i < STACK_MAP_PAIRS; and by the baseline's map. */
 double colocate_pair_share(const colocate *c, uint32_t i);
 double colocate_baseline_share(const colocate *c);
-/* Lines of the busiest stack by that pair over its fair share of them: 1 to the number of stacks. */
+/* Lines of instances in the busiest stack by that pair over its fair share of them: 1 to the number of stacks. The same of the bytes of touched ranges. */
 double colocate_pair_uneven(const colocate *c, uint32_t i);
-/* The lowest bit of the pair that colocates most instances and spreads their lines (see above), the lower of equals; the one that spreads best if none does. */
+double colocate_pair_uneven_bytes(const colocate *c, uint32_t i);
+/* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals. */
 uint32_t colocate_best_pair(const colocate *c);
 /* Was range i touched by an instance? What was not keeps the baseline's map. */
 bool colocate_touched(const colocate *c, uint32_t i);

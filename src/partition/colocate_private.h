@@ -20,6 +20,7 @@ struct colocate {
   uint32_t bits, range_count;
   colocate_range *ranges;
   bool *touched;
+  bool complete;
   uint32_t last;                        /* the range found last */
   uint64_t instances;
   uint64_t pair_colocated[STACK_MAP_PAIRS], baseline_colocated;

@@ -99,6 +99,35 @@ static void test_uneven_is_no_choice(void **state) {
   colocate_free(c);
 }
 
+/* The first instances of many see one page; how the data spreads is then a matter of the ranges. A table that all instances read does not count against a pair. */
+static void test_first_of_many(void **state) {
+  colocate_range ranges[] = {{(1 << 24) + 4096, 1 << 20}, {5 << 24, 128}};
+  colocate *c = colocate_create(2, ranges, 2);
+  for (uint64_t i = 0; i < 31; i++) {
+    uint64_t lines[] = {(1 << 24) + 4096 + i * 128, (1 << 24) + 4096 + (i + 1) * 128};
+    colocate_instance(c, lines, 2);
+  }
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
+    uint64_t most = 0, stacks[4] = {0};
+    for (uint64_t byte = ranges[0].address; byte < ranges[0].address + ranges[0].bytes; byte += 128) stacks[byte >> (7 + i) & 3]++;
+    for (uint32_t s = 0; s < 4; s++) most = stacks[s] > most ? stacks[s] : most;
+    assert_float_equal(colocate_pair_uneven_bytes(c, i), (double)most * 4 / (1 << 13), 1e-12);
+  }
+  assert_int_equal(colocate_best_pair(c), 12); /* all together */
+  colocate_complete(c);
+  assert_int_equal(colocate_best_pair(c), 10); /* if these were all: the highest that spreads them */
+  colocate_free(c);
+  c = colocate_create(2, ranges, 2);
+  for (uint64_t i = 0; i < 4096; i++) {
+    uint64_t lines[] = {5 << 24, (1 << 24) + 4096 + (i & ~UINT64_C(63)) * 128, (1 << 24) + 4096 + i * 128};
+    colocate_instance(c, lines, 3);
+  }
+  colocate_complete(c);
+  assert_true(colocate_pair_uneven(c, 0) > 2);
+  assert_int_equal(colocate_best_pair(c), 16); /* fewest blocks lie across its boundaries */
+  colocate_free(c);
+}
+
 /* Two variables in one line, one at the end of another's line: lines are what counts. */
 static void test_ranges_are_lines(void **state) {
   colocate_range ranges[] = {{1000, 8}, {1016, 4}, {1020, 300}, {4096, 0}, {8192 - 4, 4}};
@@ -133,7 +162,7 @@ static void test_sample(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
-    cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_sample),
+    cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
