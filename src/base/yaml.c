@@ -8,14 +8,21 @@
 
 /* ---- what libfyaml is given ---- */
 
-/* The length of the UTF-8 character at `at`, 0 if it is none or a control character that no text has. */
+/* The length of the UTF-8 character at `at`, 0 if it is none (a longer form of another one and half of a pair are none, either) or a control character
+ * that no text has. */
 static size_t character_length(const unsigned char *at, size_t left) {
   if (*at == '\n' || *at == '\t' || *at == '\r' || (*at >= 32 && *at < 127)) return 1;
   size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
   if (*at < 0xc2 || *at > 0xf4 || length > left) return 0;
   for (size_t i = 1; i < length; i++)
     if ((at[i] & 0xc0) != 0x80) return 0;
-  return length;
+  unsigned least = *at == 0xe0 ? 0xa0 : *at == 0xf0 ? 0x90 : 0x80, most = *at == 0xed ? 0x9f : *at == 0xf4 ? 0x8f : 0xbf;
+  return at[1] < least || at[1] > most ? 0 : length;
+}
+
+/* As libfyaml sees it: a carriage return ends a line as well, and a byte order mark is nothing. */
+static bool begins_line(const ff_yaml *y, size_t at) {
+  return !at || y->text[at - 1] == '\n' || y->text[at - 1] == '\r' || (at == 3 && !memcmp(y->text, "\xef\xbb\xbf", 3));
 }
 
 static ff_status check_text(const ff_yaml *y, const char *kind) {
@@ -23,7 +30,7 @@ static ff_status check_text(const ff_yaml *y, const char *kind) {
   for (size_t at = 0, length; at < y->size; at += length) {
     length = character_length((const unsigned char *)y->text + at, y->size - at);
     if (!length) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "not text: this byte is 0x%02x", (unsigned char)y->text[at]);
-    if (y->text[at] == '%' && column == 1) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
+    if (y->text[at] == '%' && begins_line(y, at)) return ff_fail_in_text(y->error, FF_PARSE, y->file, y->text, y->size, line, column, "YAML directives are not used in %s files", kind);
     column += (uint32_t)length;
     if (y->text[at] == '\n') {
       line++;

@@ -2,8 +2,8 @@
 /* One loop of poll(2): the listening socket, the signals, and for each client its socket and its process (a pidfd: a forked child may keep the
  * socket open when the process that holds the share is long dead).
  *
- * Who comes is let in a round later: by then a poll has told of all who had gone before he came, and he is told that there are too many only if there
- * are. One descriptor is kept spare, for telling those whom there are no descriptors for. */
+ * Who comes is let in, or refused, a round later: by then a poll has told of all who had gone before he came, and they are closed. One descriptor is
+ * kept spare, for telling those whom there are no descriptors for. */
 #define _GNU_SOURCE
 #include "broker/server.h"
 
@@ -42,6 +42,7 @@ typedef struct server {
   char socket_name[PLACE_NAME], lock_name[PLACE_NAME];
   int listener, lock, signals;
   int spare;            /* a descriptor to give up for telling one more that there are none left; -1: even it is gone */
+  bool waits;           /* somebody has waited to be accepted since before the last poll, for want of descriptors */
   bool full;            /* no descriptors left, not even the spare one: nobody is heard until one has gone */
   uint32_t last_id;
   FF_VEC(connection *) connections;
@@ -105,53 +106,59 @@ static void read_program(int32_t pid, char *program, size_t room) {
   program[strcspn(program, "\n")] = '\0';
 }
 
-/* Said at once, without a connection of its own; what does not fit into an empty socket is not said. */
-static void turn_away(int fd) {
-  uint8_t frame[WIRE_FRAME];
-  wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
-  snprintf(message.text, sizeof message.text, "the broker has no file descriptors left (ulimit -n): processes that hold or want shares take two each");
-  ssize_t sent = send(fd, frame, wire_write(&message, frame), MSG_NOSIGNAL);
-  (void)sent;
-  close(fd);
+static const char no_files[] = "the broker has no file descriptors left (ulimit -n): processes that hold or want shares take two each";
+
+/* 0, or why not; a process that cannot be watched on this system is not. */
+static int watch_process(connection *c) {
+  if (c->pid <= 0 || c->process >= 0) return 0;
+  c->process = (int)syscall(SYS_pidfd_open, c->pid, 0);
+  return c->process < 0 && (errno == ESRCH || errno == EMFILE || errno == ENFILE || errno == ENOMEM) ? errno : 0;
 }
 
-/* One that is not of this user, or dead already, is turned away without a word. */
-static void take_connection(server *s, int fd) {
+/* One that is not of this user is turned away without a word. False: there is no descriptor left for its process; decide() tries again. */
+static bool take_connection(server *s, int fd) {
   int32_t pid;
   if (place_peer(fd, &pid, NULL)) {
     close(fd);
-    return;
+    return true;
   }
-  int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, cause = errno;
-  if (pid > 0 && process < 0 && cause == ESRCH) close(fd);
-  else if (pid > 0 && process < 0 && (cause == EMFILE || cause == ENFILE || cause == ENOMEM)) turn_away(fd);
-  else {
-    connection *c = ff_alloc(sizeof *c);
-    *c = (connection){.id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = process, .pid = pid, .heard_ms = now_ms()};
-    FF_PUSH(&s->connections, c);
-  }
+  connection *c = ff_alloc(sizeof *c);
+  *c = (connection){.id = ++s->last_id ? s->last_id : ++s->last_id, .fd = fd, .process = -1, .pid = pid, .heard_ms = now_ms()};
+  FF_PUSH(&s->connections, c);
+  int cause = watch_process(c);
+  c->gone = cause == ESRCH;
+  return !cause || c->gone;
+}
+
+static void refuse(server *s, connection *c, const char *why) {
+  wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
+  snprintf(message.text, sizeof message.text, "%s", why);
+  send_message(s, c->id, &message);
 }
 
 static void decide(server *s, connection *c, size_t clients) {
-  char program[64];
-  if (clients < SERVER_CLIENTS) {
-    c->let_in = true;
-    read_program(c->pid, program, sizeof program);
-    state_join(&s->state, c->id, c->pid, program);
+  char text[64];
+  if (clients >= SERVER_CLIENTS) {
+    snprintf(text, sizeof text, "%d processes hold or want shares already", SERVER_CLIENTS);
+    refuse(s, c, text);
     return;
   }
-  wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
-  snprintf(message.text, sizeof message.text, "%d processes hold or want shares already", SERVER_CLIENTS);
-  send_message(s, c->id, &message);
+  read_program(c->pid, text, sizeof text);
+  int cause = watch_process(c);
+  if (cause == ESRCH) c->gone = true;
+  else if (cause) refuse(s, c, no_files);
+  else {
+    c->let_in = true;
+    state_join(&s->state, c->id, c->pid, text);
+  }
 }
 
 static bool is_undecided(const connection *c) { return !c->let_in && !c->ending && !c->gone; }
 
-/* Of the first `count` connections, those that the last poll asked about. */
-static void let_in(server *s, size_t count) {
+static void let_in(server *s) {
   size_t clients = 0;
-  for (size_t i = 0; i < s->connections.count; i++) clients += s->connections.items[i]->let_in && !s->connections.items[i]->gone;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < s->connections.count; i++) clients += s->connections.items[i]->let_in;
+  for (size_t i = 0; i < s->connections.count; i++) {
     connection *c = s->connections.items[i];
     if (!is_undecided(c)) continue;
     decide(s, c, clients);
@@ -159,26 +166,39 @@ static void let_in(server *s, size_t count) {
   }
 }
 
-/* There are no descriptors left: the spare one is given up for one more connection, which is told so. False: there is nobody, or no spare one. */
-static bool accept_spare(server *s) {
-  if (s->spare < 0) return false;
+/* The spare descriptor is given up for one more connection, which is told that there are no others; what does not fit into its socket is not said. */
+static void accept_spare(server *s) {
+  uint8_t frame[WIRE_FRAME];
+  wire_message message = {.kind = WIRE_REFUSED, .status = FF_LIMIT};
+  snprintf(message.text, sizeof message.text, "%s", no_files);
   close(s->spare);
   int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd >= 0) turn_away(fd);
+  if (fd >= 0) {
+    ssize_t sent = send(fd, frame, wire_write(&message, frame), MSG_NOSIGNAL);
+    (void)sent;
+    close(fd);
+  }
   s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  return fd >= 0;
+}
+
+/* accept4 has failed for want of descriptors, which it does whether there is somebody or not. */
+static void accept_none(server *s) {
+  struct pollfd one = {.fd = s->listener, .events = POLLIN};
+  if (s->waits && s->spare >= 0) accept_spare(s);
+  s->full = s->spare < 0;
+  s->waits = poll(&one, 1, 0) > 0;
 }
 
 static void accept_all(server *s) {
   while (s->connections.count < SERVER_CONNECTIONS) {
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), cause = errno;
-    if (fd >= 0) take_connection(s, fd);
-    else if (cause == ECONNABORTED || cause == EINTR) continue;
-    else if (cause == EAGAIN || cause == EWOULDBLOCK) return;
-    else if (!accept_spare(s)) {
-      s->full = s->spare < 0;
+    if (fd < 0 && (cause == ECONNABORTED || cause == EINTR)) continue;
+    if (fd < 0 && cause != EAGAIN && cause != EWOULDBLOCK) {
+      accept_none(s);
       return;
     }
+    s->waits = false;
+    if (fd < 0 || !take_connection(s, fd)) return;
   }
 }
 
@@ -303,7 +323,8 @@ static void loop(server *s, int64_t grace_ms) {
     if (ready > 0 && polls[POLL_SIGNALS].revents) return;
     if (ready < 0) continue;
     serve_clients(s, polls, clients);
-    let_in(s, clients);
+    send_and_remove(s);
+    let_in(s);
     if (polls[POLL_LISTENER].revents) accept_all(s);
     send_and_remove(s);
     if (s->connections.count || clients) idle_since = now_ms();

@@ -127,6 +127,9 @@ for _ in range(300):
 # nobody's place. One more is told that there are too many.
 broker = broker_process()
 silent = [connect() for _ in range(250)]
+s = connect()
+s.sendall(frame(1, 2, b""))
+assert answer(s)  # so those before have been let in, and the next 25 do not wait for it to wake up
 os.kill(broker, signal.SIGSTOP)
 for _ in range(20):
     connect().close()
