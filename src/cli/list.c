@@ -10,6 +10,7 @@
 #include "machine/spec.h"
 #include "policy/manager.h"
 #include "policy/policies.h"
+#include "report/stacks.h"
 #include "report/table.h"
 
 enum { FIELDS = 7, FILE_LIMIT = 1 << 20 };
@@ -77,6 +78,12 @@ static ff_status list_counters(listing *list, ff_error *error) {
   *list = (listing){.names = {"name", "unit", "meaning"}};
 #define X(name, unit, help) add_row(list, #name, unit, help);
 #include "machine/counters.def"
+#undef X
+#define X(name, unit, help) add_row(list, "stacks." #name, unit, help);
+#include "machine/stacks.def"
+#undef X
+#define X(name, unit, value, help) add_row(list, "stacks." #name, unit, help);
+  REPORT_STACKS_SUMS(X) REPORT_STACKS_REALS(X)
 #undef X
   return FF_OK;
 }

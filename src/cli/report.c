@@ -79,7 +79,7 @@ static int report(int argc, char **argv) {
   ff_text table = {0}, csv = {0};
   report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
   int status = cli_print(&table);
-  report_csv_write(&run, true, &csv);
+  report_csv_write(&run, true, report_has_stacks(&run), &csv);
   if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
   if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;

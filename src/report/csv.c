@@ -7,6 +7,7 @@
 
 #include "report/columns.h"
 #include "report/report.h"
+#include "report/stacks.h"
 
 static void add_field(ff_text *out, const char *text) {
   if (!strpbrk(text, "\",\n\r")) {
@@ -18,7 +19,42 @@ static void add_field(ff_text *out, const char *text) {
   ff_text_add(out, "\"");
 }
 
-static void add_header(ff_text *out) {
+/* What a simulation with memory stacks has beside its counters. */
+static void add_stacks_header(ff_text *out) {
+  ff_text_add(out, ",stacks,offload,map,map_found");
+#define X(name, unit, value, help) ff_text_add(out, ",stacks_" #name);
+  REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help) ff_text_add(out, ",stacks_" #name);
+#include "machine/stacks.def"
+#undef X
+}
+
+static void add_stacks(const sim_result *result, ff_text *out) {
+  const sim_stacks *s = &result->stacks;
+  const sim_counters *c = &result->counters;
+  ff_text_add(out, ",%u,%s,", s->count, s->count ? sim_offload_name(s->offload) : "");
+  add_field(out, s->map);
+  ff_text_add(out, ",");
+  add_field(out, s->found);
+#define X(name, unit, value, help) ff_text_add(out, ",%.12g", value);
+  REPORT_STACKS_REALS(X)
+#undef X
+#define X(name, unit, value, help) ff_text_add(out, ",%llu", (unsigned long long)(value));
+  REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)s->name);
+#include "machine/stacks.def"
+#undef X
+}
+
+bool report_has_stacks(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].stacks.count) return true;
+  return false;
+}
+
+static void add_header(bool stacks, ff_text *out) {
   ff_text_add(out, "memory,machine,complete,error");
 #define X(key, value) ff_text_add(out, "," #key);
   REPORT_DERIVED(X)
@@ -26,10 +62,11 @@ static void add_header(ff_text *out) {
 #define X(name, unit, help) ff_text_add(out, "," #name);
 #include "machine/counters.def"
 #undef X
+  if (stacks) add_stacks_header(out);
   ff_text_add(out, "\n");
 }
 
-static void add_row(const report_run *run, const sim_result *result, ff_text *out) {
+static void add_row(const report_run *run, const sim_result *result, bool stacks, ff_text *out) {
   const sim_counters *c = &result->counters;
   add_field(out, result->memory);
   ff_text_add(out, ",");
@@ -42,10 +79,11 @@ static void add_row(const report_run *run, const sim_result *result, ff_text *ou
 #define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)c->name);
 #include "machine/counters.def"
 #undef X
+  if (stacks) add_stacks(result, out);
   ff_text_add(out, "\n");
 }
 
-void report_csv_write(const report_run *run, bool header, ff_text *out) {
-  if (header) add_header(out);
-  for (uint32_t i = 0; i < run->result_count; i++) add_row(run, &run->results[i], out);
+void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *out) {
+  if (header) add_header(stacks, out);
+  for (uint32_t i = 0; i < run->result_count; i++) add_row(run, &run->results[i], stacks, out);
 }

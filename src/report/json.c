@@ -31,7 +31,7 @@ static json_t *text_value(const char *text) {
 void json_put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
 void json_put_count(json_t *object, const char *key, uint64_t value) { json_put(object, key, json_integer((json_int_t)value)); }
 /* json_real refuses what JSON cannot say (infinity); no number of ours is. */
-static void put_real(json_t *object, const char *key, double value) { json_put(object, key, json_real(value)); }
+void json_put_real(json_t *object, const char *key, double value) { json_put(object, key, json_real(value)); }
 
 static void put_counters(json_t *object, const sim_counters *c, bool zeros) {
 #define X(name, unit, help) \
@@ -76,17 +76,18 @@ static json_t *result_value(const report_run *run, const sim_result *result, boo
   json_put(object, "machine", text_value(result->machine));
   json_put(object, "complete", json_boolean(result->complete));
   if (result->error[0]) json_put(object, "error", text_value(result->error));
-#define X(key, value) put_real(object, #key, value);
+#define X(key, value) json_put_real(object, #key, value);
   REPORT_DERIVED(X)
 #undef X
   put_counters(object, c, true);
+  if (result->stacks.count) json_put(object, "stacks", json_stacks_value(&result->stacks, c));
   json_put(object, "kernels", kernels_value(result));
   json_put(object, "allocations", allocations_value(result));
   if (history && result->history) json_put(object, "history", json_null());
   return object;
 }
 
-#define PUT_f put_real
+#define PUT_f json_put_real
 #define PUT_u json_put_count
 static json_t *host_value(const report_host *host) {
   json_t *object = json_object();
@@ -149,8 +150,7 @@ ff_status json_fail(reader *r, const char *key, const char *expected) {
   return ff_fail(r->error, FF_PARSE, "%s: \"%s\" is not %s", r->file, key, expected);
 }
 
-/* Copies a string of less than `size` bytes; absent: left as it is, unless required. */
-static ff_status get_text(reader *r, const json_t *object, const char *key, bool required, char *to, size_t size) {
+ff_status json_get_text(reader *r, const json_t *object, const char *key, bool required, char *to, size_t size) {
   const json_t *value = json_object_get(object, key);
   if (!value && !required) return FF_OK;
   if (!json_is_string(value) || json_string_length(value) >= size) return json_fail(r, key, "a text of acceptable length");
@@ -166,7 +166,7 @@ ff_status json_get_count(reader *r, const json_t *object, const char *key, uint6
   return FF_OK;
 }
 
-static ff_status get_real(reader *r, const json_t *object, const char *key, double *to) {
+ff_status json_get_real(reader *r, const json_t *object, const char *key, double *to) {
   const json_t *value = json_object_get(object, key);
   if (!value) return FF_OK;
   if (!json_is_number(value)) return json_fail(r, key, "a number");
@@ -209,7 +209,7 @@ static ff_status get_kernels(reader *r, const json_t *object, sim_result *result
   for (uint32_t i = 0; i < count; i++) {
     const json_t *from = json_array_get(list, i);
     sim_kernel_result *kernel = &result->kernels[i];
-    if (get_text(r, from, "name", true, kernel->name, sizeof kernel->name) || get_counters(r, from, &kernel->counters))
+    if (json_get_text(r, from, "name", true, kernel->name, sizeof kernel->name) || get_counters(r, from, &kernel->counters))
       return FF_PARSE;
   }
   return FF_OK;
@@ -225,7 +225,7 @@ static ff_status get_allocations(reader *r, const json_t *object, sim_result *re
     const json_t *from = json_array_get(list, i);
     sim_allocation_result *to = &result->allocations[i];
     uint64_t id = 0;
-    if (get_text(r, from, "name", true, to->name, sizeof to->name) || json_get_count(r, from, "id", &id) ||
+    if (json_get_text(r, from, "name", true, to->name, sizeof to->name) || json_get_count(r, from, "id", &id) ||
         json_get_count(r, from, "address", &to->address) || json_get_count(r, from, "bytes", &to->bytes) ||
         get_flag(r, from, "managed", &to->managed) || get_flag(r, from, "pinned", &to->pinned) ||
         get_counters(r, from, &to->counters))
@@ -238,17 +238,18 @@ static ff_status get_allocations(reader *r, const json_t *object, sim_result *re
 
 static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
   if (!json_is_object(from)) return json_fail(r, "runs", "a list of objects");
-  if (get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
-      get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
-      get_text(r, from, "error", false, result->error, sizeof result->error) ||
+  if (json_get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
+      json_get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
+      json_get_text(r, from, "error", false, result->error, sizeof result->error) ||
       get_flag(r, from, "complete", &result->complete) || get_counters(r, from, &result->counters) ||
       get_kernels(r, from, result) || get_allocations(r, from, result))
     return FF_PARSE;
-  const json_t *history = json_object_get(from, "history");
+  const json_t *stacks = json_object_get(from, "stacks"), *history = json_object_get(from, "history");
+  if (stacks && json_stacks_read(r, stacks, &result->stacks)) return FF_PARSE;
   return history && !json_is_null(history) ? json_history_read(r, history, result) : FF_OK;
 }
 
-#define GET_f get_real
+#define GET_f json_get_real
 #define GET_u json_get_count
 static ff_status get_host(reader *r, const json_t *root, report_host *host) {
   const json_t *object = json_object_get(root, "host");
@@ -282,7 +283,7 @@ static ff_status get_run(reader *r, const json_t *root, report_run *run) {
                    (long long)json_integer_value(schema), REPORT_SCHEMA);
   if (command && !json_is_string(command)) return json_fail(r, "command", "a text");
   if (command) run->command = ff_strdup(json_string_value(command));
-  if (get_text(r, root, "version", false, run->version, sizeof run->version) ||
+  if (json_get_text(r, root, "version", false, run->version, sizeof run->version) ||
       get_flag(r, root, "complete", &run->complete) || get_notes(r, root, run))
     return FF_PARSE;
   uint32_t count;

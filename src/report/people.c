@@ -6,46 +6,22 @@
  * not run is shown with its reason, never with zeros that look like a result. */
 #include <string.h>
 
+#include "report/people_stacks.h"
 #include "report/report.h"
 #include "report/table.h"
-
-static void time_cell(table *t, uint64_t picoseconds) {
-  char text[32];
-  table_cell(t, "%s", report_format_time(picoseconds, text, sizeof text));
-}
-
-static void count_cell(table *t, uint64_t count) {
-  char text[32];
-  table_cell(t, "%s", report_format_count(count, text, sizeof text));
-}
-
-static void bytes_cell(table *t, uint64_t bytes) {
-  char text[32];
-  table_cell(t, "%s", ff_format_bytes(bytes, text, sizeof text));
-}
-
-/* A share of a whole in percent; "-" where there is no whole. */
-static void share_cell(table *t, uint64_t part, uint64_t whole) {
-  if (!whole) table_cell(t, "-");
-  else table_cell(t, "%.1f %%", 100 * (double)part / (double)whole);
-}
-
-static void header_cells(table *t, const char *const *names) {
-  for (; *names; names++) table_cell(t, "%s", *names);
-}
 
 static void manager_row(const report_run *run, const sim_result *result, table *t) {
   const sim_counters *c = &result->counters;
   double ratio = report_ratio(run, result);
   table_cell(t, "%s", result->memory);
-  time_cell(t, c->time_ps);
+  table_time(t, c->time_ps);
   if (ratio > 0) table_cell(t, ratio < 0.0995 ? "%.3fx" : ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
   else table_cell(t, "-");
-  time_cell(t, c->kernel_ps);
-  time_cell(t, c->transfer_ps);
-  count_cell(t, c->faults);
-  bytes_cell(t, c->h2d_bytes);
-  bytes_cell(t, c->d2h_bytes);
+  table_time(t, c->kernel_ps);
+  table_time(t, c->transfer_ps);
+  table_count(t, c->faults);
+  table_bytes(t, c->h2d_bytes);
+  table_bytes(t, c->d2h_bytes);
   table_cell(t, "%.1f %%", 100 * sim_link_utilisation(c));
   table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
 }
@@ -73,13 +49,14 @@ static void managers_write(const report_run *run, ff_text *out) {
                                       "link used", "TLB miss", NULL};
   table t;
   table_start(&t, "lrrrrrrrrr");
-  header_cells(&t, names);
+  table_names(&t, names);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (!run->results[i].error[0]) manager_row(run, &run->results[i], &t);
   table_write(&t, 0, out);
   table_free(&t);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (run->results[i].error[0]) error_write(&run->results[i], out);
+  people_stacks_write(run, out);
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {
@@ -87,21 +64,21 @@ static void kernels_write(const sim_result *result, ff_text *out) {
                                       "L2 hit", "TLB miss", "far-faults", "to GPU", NULL};
   table t;
   table_start(&t, "lrrrrrrrrrrr");
-  header_cells(&t, names);
+  table_names(&t, names);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
     table_cell_cut(&t, result->kernels[i].name, 40);
-    count_cell(&t, c->launches);
-    count_cell(&t, c->blocks);
-    time_cell(&t, c->time_ps);
-    count_cell(&t, c->warp_instructions);
-    count_cell(&t, c->accesses);
-    count_cell(&t, c->sectors);
-    share_cell(&t, c->l1_hits, c->l1_hits + c->l1_misses);
-    share_cell(&t, c->l2_hits, c->l2_hits + c->l2_misses);
-    share_cell(&t, c->tlb_misses, c->tlb_lookups);
-    count_cell(&t, c->faults);
-    bytes_cell(&t, c->h2d_bytes);
+    table_count(&t, c->launches);
+    table_count(&t, c->blocks);
+    table_time(&t, c->time_ps);
+    table_count(&t, c->warp_instructions);
+    table_count(&t, c->accesses);
+    table_count(&t, c->sectors);
+    table_share(&t, c->l1_hits, c->l1_hits + c->l1_misses);
+    table_share(&t, c->l2_hits, c->l2_hits + c->l2_misses);
+    table_share(&t, c->tlb_misses, c->tlb_lookups);
+    table_count(&t, c->faults);
+    table_bytes(&t, c->h2d_bytes);
   }
   table_write(&t, 2, out);
   table_free(&t);
@@ -116,28 +93,30 @@ static void allocations_write(const sim_result *result, ff_text *out) {
                                       NULL};
   table t;
   table_start(&t, "llrrrrrr");
-  header_cells(&t, names);
+  table_names(&t, names);
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *allocation = &result->allocations[i];
     const sim_counters *c = &allocation->counters;
     table_cell_cut(&t, allocation->name, 40);
     table_cell(&t, "%s", kind_of(allocation));
-    bytes_cell(&t, allocation->bytes);
-    count_cell(&t, c->accesses);
-    count_cell(&t, c->sectors);
-    count_cell(&t, c->faults);
-    bytes_cell(&t, c->h2d_bytes);
-    bytes_cell(&t, c->d2h_bytes);
+    table_bytes(&t, allocation->bytes);
+    table_count(&t, c->accesses);
+    table_count(&t, c->sectors);
+    table_count(&t, c->faults);
+    table_bytes(&t, c->h2d_bytes);
+    table_bytes(&t, c->d2h_bytes);
   }
   table_write(&t, 2, out);
   table_free(&t);
 }
 
 static void details_write(const sim_result *result, ff_text *out) {
-  if (result->error[0] || (!result->kernel_count && !result->allocation_count)) return;
+  if (result->error[0] || (!result->kernel_count && !result->allocation_count && !result->stacks.count)) return;
   ff_text_add(out, "\n");
   clean_write(result->memory, out);
   ff_text_add(out, "\n");
+  if (result->stacks.count) people_links_write(result, out);
+  if (result->stacks.count && (result->kernel_count || result->allocation_count)) ff_text_add(out, "\n");
   if (result->kernel_count) kernels_write(result, out);
   if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");
   if (result->allocation_count) allocations_write(result, out);

@@ -44,6 +44,16 @@ double report_ratio(const report_run *run, const sim_result *result) {
   return (double)result->counters.time_ps / (double)baseline->counters.time_ps;
 }
 
+static bool has_kernels(const sim_result *result) { return result->stacks.count && has_time(result) && result->complete && result->counters.kernel_ps; }
+
+double report_stacks_speed(const report_run *run, const sim_result *result) {
+  const sim_result *first = NULL;
+  for (uint32_t i = 0; i < run->result_count && !first; i++)
+    if (run->results[i].stacks.count && has_time(&run->results[i])) first = &run->results[i];
+  if (!first || !has_kernels(first) || !has_kernels(result)) return 0;
+  return (double)first->counters.kernel_ps / (double)result->counters.kernel_ps;
+}
+
 /* value scaled down by `step` until it is below `limit`, with three significant digits. */
 static void format_scaled(double value, double step, double limit, const char *const *units, size_t unit_count, char *buffer,
                           size_t size) {

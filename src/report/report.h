@@ -46,6 +46,8 @@ void report_note(report_run *run, const char *text); /* copies the text; a text 
 /* What the ratios are relative to: the run `copy`, else the first one without an error; NULL: none has a time. */
 const sim_result *report_baseline(const report_run *run);
 double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none (an error, no time, a snapshot) */
+/* How much faster kernels are than those of the first simulation with memory stacks: its kernel_ps over this one's; 0: there is none, as above. */
+double report_stacks_speed(const report_run *run, const sim_result *result);
 
 /* The JSON text of schema 1, ending in a newline, added to *out. */
 void report_json_write(const report_run *run, ff_text *out);
@@ -57,8 +59,10 @@ ff_status report_json_read(const char *file, const char *text, size_t size, repo
 ff_status report_file_read(const char *path, report_run *run, ff_error *error);
 
 /* CSV by RFC 4180 but with bare newlines: a header row, then one row per manager: memory, machine, complete, error, the
- * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file). */
-void report_csv_write(const report_run *run, bool header, ff_text *out);
+ * derived columns of the JSON, every counter. `header`: whether to write the header row (several runs in one file); `stacks`: whether to write the
+ * columns of memory stacks (report_has_stacks, of any run of the file). */
+void report_csv_write(const report_run *run, bool header, bool stacks, ff_text *out);
+bool report_has_stacks(const report_run *run); /* a machine of it has memory stacks */
 
 typedef struct report_style {
   bool verbose; /* tables per kernel and per allocation, and the host's numbers */

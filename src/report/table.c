@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "report/report.h"
 
 void table_start(table *t, const char *align) {
   FF_ASSERT(strlen(align) <= TABLE_COLUMNS && align[0]);
@@ -37,6 +38,30 @@ void table_cell_cut(table *t, const char *text, size_t width) {
     memmove(cell + head + 3, text + length - tail, tail + 1);
   }
   add_clean(t, cell);
+}
+
+void table_time(table *t, uint64_t picoseconds) {
+  char text[32];
+  table_cell(t, "%s", report_format_time(picoseconds, text, sizeof text));
+}
+
+void table_count(table *t, uint64_t count) {
+  char text[32];
+  table_cell(t, "%s", report_format_count(count, text, sizeof text));
+}
+
+void table_bytes(table *t, uint64_t bytes) {
+  char text[32];
+  table_cell(t, "%s", ff_format_bytes(bytes, text, sizeof text));
+}
+
+void table_share(table *t, uint64_t part, uint64_t whole) {
+  if (!whole) table_cell(t, "-");
+  else table_cell(t, "%.1f %%", 100 * (double)part / (double)whole);
+}
+
+void table_names(table *t, const char *const *names) {
+  for (; *names; names++) table_cell(t, "%s", *names);
 }
 
 static size_t characters(const char *text) {

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { TABLE_COLUMNS = 128 };
+enum { TABLE_COLUMNS = 256 };
 
 typedef struct table {
   const char *align;         /* one letter per column: l or r; its length is the number of columns, at most TABLE_COLUMNS */
@@ -22,6 +22,13 @@ void table_start(table *t, const char *align);
 void table_cell(table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As table_cell, but a text longer than `width` is cut in its middle ("start...end"). */
 void table_cell_cut(table *t, const char *text, size_t width);
+/* Cells as all tables have them: a time in picoseconds, a count, bytes, a share of a whole in percent ("-" where there is no whole), a header's
+ * names (NULL-ended). */
+void table_time(table *t, uint64_t picoseconds);
+void table_count(table *t, uint64_t count);
+void table_bytes(table *t, uint64_t bytes);
+void table_share(table *t, uint64_t part, uint64_t whole);
+void table_names(table *t, const char *const *names);
 /* Adds the rows to `out`, each after `indent` spaces; a last row that is not full is written as far as it goes. */
 void table_write(const table *t, int indent, ff_text *out);
 void table_free(table *t);

@@ -93,19 +93,23 @@ static ff_status load_machine(session *session, ff_error *error) {
   return check_choices(session, error);
 }
 
-/* Maps the file that `farfault run` made for the progress area; without one, the session's own memory serves. */
-static void map_progress(session *session) {
-  session->progress = &session->own_progress;
-  if (!session->options.progress[0]) return;
-  int fd = open(session->options.progress, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
+session_progress *session_progress_map(const char *path, size_t *mapped) {
+  *mapped = 0;
+  if (!path[0]) return NULL;
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return NULL;
   void *area = MAP_FAILED;
-  if (ftruncate(fd, sizeof *session->progress) == 0)
-    area = mmap(NULL, sizeof *session->progress, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (ftruncate(fd, sizeof(session_progress)) == 0) area = mmap(NULL, sizeof(session_progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
-  if (area == MAP_FAILED) return;
-  session->progress = area;
-  session->progress_mapped = sizeof *session->progress;
+  if (area == MAP_FAILED) return NULL;
+  *mapped = sizeof(session_progress);
+  return area;
+}
+
+/* The file that `farfault run` made for the progress area; without one, the session's own memory serves. */
+static void map_progress(session *session) {
+  session->progress = session_progress_map(session->options.progress, &session->progress_mapped);
+  if (!session->progress) session->progress = &session->own_progress;
 }
 
 static ff_status add_manager(session *session, const char *text, ff_error *error) {
@@ -115,6 +119,7 @@ static ff_status add_manager(session *session, const char *text, ff_error *error
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
   choice->options.future = session->future;
   choice->options.history = session->options.history;
+  choice->options.offloading = session->options.offloading;
   if (!status) status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
   if (status) return ff_fail_at(error, status, text);
   if (session->gpu_memory < choice->options.gpu_memory) session->gpu_memory = choice->options.gpu_memory;
@@ -126,7 +131,10 @@ static ff_status add_managers(session *session, ff_error *error) {
   char names[sizeof session->options.managers], *rest = NULL;
   strcpy(names, session->options.managers);
   for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-    if (!session->program) session->program = trace_program_create(0);
+    if (!session->program) {
+      session->program = trace_program_create(0);
+      trace_program_mark(session->program, session->options.marks);
+    }
     if (!session->future) session->future = trace_future_create();
     ff_status status = add_manager(session, name, error);
     if (status) return status;

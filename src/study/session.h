@@ -24,6 +24,8 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
+  const sim_offloading *offloading; /* what is known of a recorded program (near_data.h), borrowed until session_free; NULL: nothing */
+  bool marks;              /* the stream is to have ENTER and LEAVE */
   char problem[256];       /* nonempty: what was wrong with the environment; session_create fails with it */
 } session_options;
 
@@ -37,6 +39,7 @@ typedef struct session_progress { /* shared memory, written by the program's pro
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
   char kernel[128];
   volatile uint64_t simulated_instructions; /* warp instructions; like simulated_ps of the slowest simulation */
+  volatile uint64_t first_pass;             /* a recorded program is being looked at before it is simulated */
 } session_progress;
 
 typedef struct session session;
@@ -49,6 +52,8 @@ trace_program *session_program(session *session);       /* NULL when functional 
 sim *session_primary(session *session);                 /* answers questions of time: the first manager that runs beside the
                                                            program; NULL: there is none */
 session_progress *session_progress_area(session *session); /* never NULL */
+/* The area in the file of that path, `*mapped` bytes that the caller unmaps; NULL: there is none. */
+session_progress *session_progress_map(const char *path, size_t *mapped);
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
 /* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken. Only

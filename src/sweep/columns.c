@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "report/stacks.h"
+
 static const char *const taken[] = {
 #define X(name, sql) #name,
     SWEEP_FIXED(X) SWEEP_DERIVED(X)
@@ -11,6 +13,13 @@ static const char *const taken[] = {
 #define X(name, unit, help) #name,
 #include "machine/counters.def"
 #undef X
+#define X(name, unit, value, help) "stacks_" #name,
+    REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help) "stacks_" #name,
+#include "machine/stacks.def"
+#undef X
+    "stacks_found",
     NULL};
 
 bool sweep_column_taken(const char *name) {

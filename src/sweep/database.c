@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/stacks.h"
 #include "sweep/columns.h"
 #include "sweep/lock.h"
 #include "sweep/schema.h"
@@ -56,6 +57,13 @@ static ff_status prepare_all(sweep_database *d, ff_error *error) {
   SWEEP_FIXED(X)
 #undef X
   for (size_t i = 0; i < d->plan->parameters.count; i++) ff_text_add(&columns, ",\"%s\"", d->plan->parameters.items[i].column);
+#define X(name, unit, value, help) ff_text_add(&columns, ",\"stacks_" #name "\"");
+  REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help) ff_text_add(&columns, ",\"stacks_" #name "\"");
+#include "machine/stacks.def"
+#undef X
+  ff_text_add(&columns, ",\"stacks_found\"");
   ff_status status = prepare_insert(d, "points", columns.chars, &d->point, error);
   free(columns.chars);
   if (!status) status = prepare_insert(d, "kernels", "point,kernel,name", &d->kernel, error);
@@ -180,6 +188,26 @@ static void bind_counters(sqlite3_stmt *s, int *at, const sim_counters *c) {
 #undef X
 }
 
+/* NULL: there are none. In the order of prepare_all. */
+static void bind_stacks(sqlite3_stmt *statement, int *at, const sim_stacks *s, const sim_counters *c) {
+#define X(name, unit, value, help)                       \
+  if (s) sqlite3_bind_double(statement, ++*at, value);   \
+  else sqlite3_bind_null(statement, ++*at);
+  REPORT_STACKS_REALS(X)
+#undef X
+#define X(name, unit, value, help)            \
+  if (s) bind_number(statement, at, value);   \
+  else sqlite3_bind_null(statement, ++*at);
+  REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help)                     \
+  if (s) bind_number(statement, at, s->name);   \
+  else sqlite3_bind_null(statement, ++*at);
+#include "machine/stacks.def"
+#undef X
+  bind_text(statement, at, s && s->found[0] ? s->found : NULL);
+}
+
 /* A value of the machine as the number that it means ("16K": 16384), anything else as it was written. */
 static void bind_parameter(sqlite3_stmt *s, int *at, const sweep_parameter *parameter, const char *value) {
   const spec_param *param = parameter->axis < AXIS_CHOICE ? &spec_params[parameter->axis - AXIS_SET] : NULL;
@@ -220,6 +248,8 @@ static ff_status put_point(sweep_database *d, const sweep_point *point, const sw
   bind_text(d->point, &at, point->comparable);
   bind_text(d->point, &at, point->memory);
   for (size_t i = 0; i < d->plan->parameters.count; i++) bind_parameter(d->point, &at, &d->plan->parameters.items[i], point->values[i]);
+  bool stacks = result && !why && result->stacks.count;
+  bind_stacks(d->point, &at, stacks ? &result->stacks : NULL, stacks ? &result->counters : NULL);
   bind_counters(d->point, &at, result && !why ? &result->counters : NULL);
   return step(d, d->point, error);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/stacks.h"
 #include "sweep/columns.h"
 
 static const char *const counters[] = {
@@ -13,6 +14,20 @@ static const char *const counters[] = {
 #include "machine/counters.def"
 #undef X
     NULL};
+
+/* Only of points: kernels and allocations have none. */
+static const struct { const char *name, *type; } stack_columns[] = {
+#define X(name, unit, value, help) {"stacks_" #name, "REAL"},
+    REPORT_STACKS_REALS(X)
+#undef X
+#define X(name, unit, value, help) {"stacks_" #name, "INTEGER"},
+    REPORT_STACKS_SUMS(X)
+#undef X
+#define X(name, unit, help) {"stacks_" #name, "INTEGER"},
+#include "machine/stacks.def"
+#undef X
+    {"stacks_found", "TEXT"}};
+enum { STACK_COLUMNS = sizeof stack_columns / sizeof *stack_columns };
 
 ff_status schema_fail(sqlite3 *db, const char *path, ff_error *error) { return ff_fail(error, FF_IO, "%s: %s", path, sqlite3_errmsg(db)); }
 
@@ -43,6 +58,7 @@ static ff_status make_tables(sqlite3 *db, const char *path, ff_error *error) {
   SWEEP_FIXED(X)
 #undef X
   add_counters(&sql);
+  for (int i = 0; i < STACK_COLUMNS; i++) ff_text_add(&sql, ", \"%s\" %s", stack_columns[i].name, stack_columns[i].type);
   ff_text_add(&sql, "); CREATE INDEX points_comparable ON points(comparable, memory);");
   const char *owner = "point INTEGER NOT NULL REFERENCES points(point) ON UPDATE CASCADE ON DELETE CASCADE";
   ff_text_add(&sql, "CREATE TABLE kernels(%s, kernel INTEGER NOT NULL, name TEXT NOT NULL", owner);
@@ -96,6 +112,10 @@ static ff_status add_new_counters(sqlite3 *db, const char *path, ff_error *error
       ff_status status = add_column(db, path, tables[i], *each, "INTEGER", error);
       if (status) return status;
     }
+  for (int i = 0; i < STACK_COLUMNS; i++) {
+    ff_status status = add_column(db, path, "points", stack_columns[i].name, stack_columns[i].type, error);
+    if (status) return status;
+  }
   return FF_OK;
 }
 
@@ -111,6 +131,7 @@ static char *view_text(sqlite3 *db) {
   SWEEP_DERIVED(X)
 #undef X
   for (const char *const *each = counters; *each; each++) ff_text_add(&sql, ", p.\"%s\"", *each);
+  for (int i = 0; i < STACK_COLUMNS; i++) ff_text_add(&sql, ", p.\"%s\"", stack_columns[i].name);
   ff_text_add(&sql, " FROM points p ORDER BY p.point");
   return sql.chars;
 }

@@ -69,6 +69,34 @@ static report_run sample(void) {
   return run;
 }
 
+/* Of four stacks, with a number of its own everywhere. */
+static void fill_stacks(sim_stacks *s, sim_offload offload, const char *map, const char *found, uint64_t start) {
+  *s = (sim_stacks){.count = 4, .offload = offload, .link_joule = 1.5e-3 * (double)start, .idle_joule = 2.25e-6, .activation_joule = 7e-10, .read_joule = 1.0 / 3};
+  strcpy(s->map, map);
+  strcpy(s->found, found);
+#define X(name, unit, help) s->name = start++;
+#include "machine/stacks.def"
+#undef X
+  s->instances = 40 * start;
+  for (uint32_t i = 0; i < s->count; i++) {
+    s->tx[i] = start++ * 1000;
+    s->rx[i] = start++ * 3000;
+    s->internal[i] = start++ * 7000;
+    for (uint32_t k = 0; k < s->count; k++) s->cross[i][k] = i == k ? 0 : start++ * 100;
+  }
+}
+
+static report_run stacks_sample(void) {
+  report_run run = sample();
+  strcpy(run.results[0].memory, "copy+offload=none+map=baseline");
+  strcpy(run.results[1].memory, "copy+offload=controlled+map=learned");
+  fill_stacks(&run.results[0].stacks, SIM_OFFLOAD_NONE, "baseline", "", 1);
+  fill_stacks(&run.results[1].stacks, SIM_OFFLOAD_CONTROLLED, "learned", "12:13", 100);
+  run.results[0].counters.kernel_ps = 1500000000;
+  run.results[1].counters.kernel_ps = 1000000000;
+  return run;
+}
+
 static void compare_golden(const char *name, ff_text *text) {
   char path[512];
   snprintf(path, sizeof path, "%s/tests/unit/report/golden/%s", FF_SOURCE_DIR, name);
@@ -93,8 +121,8 @@ static void json_is_as_documented(void **state) {
 static void csv_is_as_documented(void **state) {
   report_run run = sample();
   ff_text text = {0};
-  report_csv_write(&run, true, &text);
-  report_csv_write(&run, false, &text);
+  report_csv_write(&run, true, false, &text);
+  report_csv_write(&run, false, false, &text);
   compare_golden("sample.csv", &text);
   report_free(&run);
 }
@@ -104,6 +132,22 @@ static void the_table_is_as_documented(void **state) {
   ff_text text = {0};
   report_table_write(&run, &(report_style){.verbose = true}, &text);
   compare_golden("sample.txt", &text);
+  report_free(&run);
+}
+
+static void stacks_are_as_documented(void **state) {
+  report_run run = stacks_sample();
+  ff_text json = {0}, csv = {0}, table = {0};
+  report_json_write(&run, &json);
+  compare_golden("stacks.json", &json);
+  assert_true(report_has_stacks(&run));
+  report_csv_write(&run, true, true, &csv);
+  compare_golden("stacks.csv", &csv);
+  report_table_write(&run, &(report_style){.verbose = true}, &table);
+  compare_golden("stacks.txt", &table);
+  assert_true(report_stacks_speed(&run, &run.results[0]) == 1);
+  assert_true(report_stacks_speed(&run, &run.results[1]) == 1.5);
+  assert_true(report_stacks_speed(&run, &run.results[2]) == 0);
   report_free(&run);
 }
 
@@ -119,15 +163,17 @@ static unsigned fields_of(const char *row) {
 }
 
 static void every_csv_row_has_the_headers_fields(void **state) {
-  report_run run = sample();
-  ff_text text = {0};
-  report_csv_write(&run, true, &text);
-  unsigned header = fields_of(text.chars), rows = 0;
-  assert_true(header > 40);
-  for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++) assert_int_equal(fields_of(row), header);
-  assert_int_equal(rows, 4);
-  free(text.chars);
-  report_free(&run);
+  for (int stacks = 0; stacks <= 1; stacks++) {
+    report_run run = stacks ? stacks_sample() : sample();
+    ff_text text = {0};
+    report_csv_write(&run, true, stacks, &text);
+    unsigned header = fields_of(text.chars), rows = 0;
+    assert_true(header > (stacks ? 70 : 40));
+    for (char *row = text.chars; row && *row; row = strchr(row, '\n') + 1, rows++) assert_int_equal(fields_of(row), header);
+    assert_int_equal(rows, 4);
+    free(text.chars);
+    report_free(&run);
+  }
 }
 
 static void what_is_written_is_read_back(void **state) {
@@ -145,6 +191,27 @@ static void what_is_written_is_read_back(void **state) {
   assert_true(back.results[1].allocations[1].managed);
   assert_string_equal(back.results[2].error, run.results[2].error);
   assert_memory_equal(&back.host, &run.host, sizeof run.host);
+  report_json_write(&back, &again);
+  assert_string_equal(again.chars, text.chars);
+  free(text.chars);
+  free(again.chars);
+  report_free(&run);
+  report_free(&back);
+}
+
+static void stacks_are_read_back(void **state) {
+  report_run run = stacks_sample(), back;
+  ff_text text = {0}, again = {0};
+  report_json_write(&run, &text);
+  ff_error error;
+  if (report_json_read("run", text.chars, text.length, &back, &error)) fail_msg("%s", error.message);
+  for (int i = 0; i < 2; i++) {
+    sim_stacks *a = &run.results[i].stacks, *b = &back.results[i].stacks;
+    a->read_joule = b->read_joule; /* twelve digits of a third */
+    a->link_joule = b->link_joule;
+    assert_memory_equal(a, b, sizeof *a);
+  }
+  assert_int_equal(back.results[2].stacks.count, 0);
   report_json_write(&back, &again);
   assert_string_equal(again.chars, text.chars);
   free(text.chars);
@@ -316,6 +383,8 @@ static void the_widest_table_fits(void **state) {
 }
 
 static void broken_files_are_refused(void **state) {
+#define STACKS(x) RUN(",\"stacks\":{\"count\":1,\"offload\":\"none\",\"map\":\"baseline\"" x "}")
+#define LISTS ",\"tx_bytes\":[1],\"rx_bytes\":[1],\"internal_bytes\":[1]"
 #define RUN(x) "{\"schema\":1,\"host\":{},\"runs\":[{\"memory\":\"copy\",\"machine\":\"m\"" x "}]}"
   static const struct { const char *text, *expected; } rows[] = {
       {"", "r:1"}, {"{", "not JSON"}, {"{\"schema\":1,}", "r:1:"}, {"[]", "an object is expected"}, {"{}", "it has no \"schema\""},
@@ -324,6 +393,10 @@ static void broken_files_are_refused(void **state) {
       {"{\"schema\":1,\"runs\":[3],\"host\":{}}", "\"runs\" is not"}, {"{\"schema\":1,\"runs\":[{}],\"host\":{}}", "\"memory\" is not"},
       {"{\"schema\":1,\"schema\":1,\"runs\":[],\"host\":{}}", "duplicate"}, {"{\"schema\":1,\"runs\":[],\"host\":{\"wall_s\":\"x\"}}", "\"wall_s\" is not a number"},
       {"{\"schema\":1,\"runs\":[],\"host\":{},\"notes\":[1]}", "\"notes\" is not"}, {"{\"schema\":1,\"runs\":[],\"host\":{},\"command\":1}", "\"command\" is not"},
+      {RUN(",\"stacks\":3"), "\"stacks\" is not"}, {RUN(",\"stacks\":{}"), "\"offload\" is not"}, {RUN(",\"stacks\":{\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"},
+      {RUN(",\"stacks\":{\"count\":17,\"offload\":\"none\",\"map\":\"x\"}"), "\"count\" is not"}, {RUN(",\"stacks\":{\"count\":4,\"offload\":\"some\",\"map\":\"x\"}"), "\"offload\" is not"},
+      {STACKS(""), "\"tx_bytes\" is not"}, {STACKS(",\"instances\":-1"), "\"instances\" is not"}, {STACKS(",\"link_joule\":-1"), "\"link_joule\" is not"},
+      {STACKS(LISTS), "\"cross_bytes\" is not"}, {STACKS(LISTS ",\"cross_bytes\":[[1,2]]"), "\"cross_bytes\" is not"}, {STACKS(LISTS ",\"cross_bytes\":[[0.5]]"), "\"cross_bytes\" is not"},
       {RUN(",\"faults\":-1"), "\"faults\" is not"}, {RUN(",\"faults\":1.5"), "\"faults\" is not"}, {RUN(",\"complete\":1"), "\"complete\" is not"},
       {RUN(",\"kernels\":5"), "\"kernels\" is not"}, {RUN(",\"kernels\":[5]"), "\"name\" is not"}, {RUN(",\"kernels\":[{\"name\":\"k\",\"faults\":\"x\"}]"), "\"faults\" is not"},
       {RUN(",\"allocations\":[{\"name\":\"a\",\"id\":4294967296}]"), "\"id\" is not"}, {RUN(",\"allocations\":[{\"name\":\"a\",\"managed\":3}]"), "\"managed\" is not"},
@@ -348,6 +421,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(json_is_as_documented), cmocka_unit_test(csv_is_as_documented), cmocka_unit_test(the_table_is_as_documented),
       cmocka_unit_test(every_csv_row_has_the_headers_fields), cmocka_unit_test(what_is_written_is_read_back),
+      cmocka_unit_test(stacks_are_as_documented), cmocka_unit_test(stacks_are_read_back),
       cmocka_unit_test(names_that_are_no_utf8_are_written_all_the_same), cmocka_unit_test(the_ratio_is_to_copy_or_to_the_first),
       cmocka_unit_test(times_and_counts_have_three_digits), cmocka_unit_test(an_incomplete_run_says_so),
       cmocka_unit_test(a_run_without_managers_says_so), cmocka_unit_test(a_manager_is_named_once_with_its_error), cmocka_unit_test(the_widest_table_fits), cmocka_unit_test(a_run_without_kernels_says_so), cmocka_unit_test(small_ratios_keep_their_digits),

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the table for people says of memory stacks, where a machine has some. Private to report/. */
+#ifndef FF_REPORT_PEOPLE_STACKS_H
+#define FF_REPORT_PEOPLE_STACKS_H
+
+#include "report/report.h"
+
+/* Under the table of managers: speed, traffic and energy, then what became of the instances. Nothing if no machine has stacks. */
+void people_stacks_write(const report_run *run, ff_text *out);
+/* Bytes by link, of one simulation that has stacks. */
+void people_links_write(const sim_result *result, ff_text *out);
+
+#endif
