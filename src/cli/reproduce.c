@@ -2,6 +2,7 @@
 /* `farfault reproduce PAPER`: runs a paper's experiments on the bundled workloads, and prints its numbers beside ours.
  *
  *   tables of study/ -> a `farfault run --json` per program and group of settings (jobs.c) -> counters -> rows, picture
+ *   recorded programs:  a `farfault record` per program, then a `farfault sim --json` of that per group of settings
  *   shares of a GPU:    a `farfault record` per program, then this command with --cells per program and group of settings
  *
  * What always holds: programs are executed by one thread, so that even floating-point atomics come in one order and the same
@@ -83,6 +84,11 @@ static void parse_paper(arguments *a, const char *value, struct argp_state *stat
   free(known.chars);
 }
 
+/* Not simulated by `farfault run` or `sim`, but by this command with --cells. */
+static bool is_own(const repro_paper *paper, uint32_t setting) { return paper->shares || !paper->settings[setting].memory; }
+
+static bool needs_recordings(const repro_paper *paper) { return paper->shares || paper->recorded; }
+
 /* Checked against the paper when that is known. */
 static void parse_cells(arguments *a, const char *value, struct argp_state *state) {
   int length = 0;
@@ -93,7 +99,8 @@ static void parse_cells(arguments *a, const char *value, struct argp_state *stat
 
 static void check_cells(const arguments *a, struct argp_state *state) {
   const repro_paper *p = a->paper;
-  bool fits = p->shares && a->program < p->program_count && a->first < p->setting_count && a->count <= p->setting_count - a->first;
+  bool fits = needs_recordings(p) && a->program < p->program_count && a->first < p->setting_count && a->count <= p->setting_count - a->first;
+  for (uint32_t i = a->first; fits && i < a->first + a->count; i++) fits = is_own(p, i);
   if (!fits || !a->recordings) cli_refuse(state, "--cells: %s has no such shares, or --recordings is missing", p->name);
 }
 
@@ -149,7 +156,9 @@ static const char *machine_of(const repro_paper *paper, uint32_t setting) {
 /* How many settings from `first` on one run can take: they are of one machine. */
 static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
   uint32_t count = 1;
-  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && !strcmp(machine_of(paper, first), machine_of(paper, first + count))) count++;
+  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && paper->settings[first].memory && paper->settings[first + count].memory &&
+         !strcmp(machine_of(paper, first), machine_of(paper, first + count)))
+    count++;
   return count;
 }
 
@@ -168,18 +177,30 @@ static void add_program(const work *w, const repro_program *program, char ***arg
   free(path);
 }
 
+/* The caller frees it. */
+static char *recording_of(const work *w, uint32_t program) {
+  const arguments *a = w->arguments;
+  return repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder);
+}
+
 /* The command line of one run: all words are the child's own copies. */
 static char **run_command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
   const repro_program *program = &paper->programs[part->program];
   ff_text memory = {0};
   for (uint32_t i = 0; i < part->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", paper->settings[part->first + i].memory);
-  const char *head[] = {w->self, "run", "--threads", "1", "--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
+  const char *run[] = {w->self, "run", "--threads", "1"}, *sim[] = {w->self, "sim"};
+  const char *head[] = {"--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
   char **argv = NULL;
   size_t count = 0;
+  for (size_t i = 0; i < (paper->recorded ? 2 : 4); i++) add_word(&argv, &count, paper->recorded ? sim[i] : run[i]);
   for (size_t i = 0; i < sizeof head / sizeof head[0]; i++) add_word(&argv, &count, head[i]);
   if (paper->set) add_word(&argv, &count, "--set"), add_word(&argv, &count, paper->set);
-  add_program(w, program, &argv, &count);
+  if (paper->recorded) {
+    char *recording = recording_of(w, part->program);
+    add_word(&argv, &count, recording);
+    free(recording);
+  } else add_program(w, program, &argv, &count);
   free(memory.chars);
   return argv;
 }
@@ -209,7 +230,7 @@ static char **record_command(const work *w, const part *part) {
 
 static void add_part(work *w, part part, const char *name, double seconds) {
   const repro_program *of = &w->data.paper->programs[part.program];
-  char **argv = !part.count ? record_command(w, &part) : w->data.paper->shares ? share_command(w, &part) : run_command(w, &part);
+  char **argv = !part.count ? record_command(w, &part) : is_own(w->data.paper, part.first) ? share_command(w, &part) : run_command(w, &part);
   job job = {.argv = argv, .log = file_in(w->folder, "%s-%u.log", name, part.count ? part.first + 1 : 0), .label = of->label, .seconds = seconds};
   FF_PUSH(&w->parts, part);
   FF_PUSH(&w->jobs.list, job);
@@ -245,7 +266,7 @@ static void plan_recordings(work *w) {
   const arguments *a = w->arguments;
   for (uint32_t program = 0; program < a->paper->program_count; program++) {
     if (!a->paper->programs[program].workload) continue;
-    part part = {program, 0, 0, repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder)};
+    part part = {program, 0, 0, recording_of(w, program)};
     add_part(w, part, a->paper->programs[program].label, 1);
   }
 }
@@ -275,7 +296,7 @@ static bool take_share(work *w, const part *part, bool quiet) {
 /* Takes over the results of one part. `quiet`: a file that is not what is wanted is no mistake. */
 static bool take(work *w, const part *part, bool quiet) {
   const repro_paper *paper = w->data.paper;
-  if (paper->shares) return take_share(w, part, quiet);
+  if (!part->count || is_own(paper, part->first)) return take_share(w, part, quiet);
   report_run run;
   ff_error error;
   if (report_file_read(part->file, &run, &error)) {
@@ -288,7 +309,7 @@ static bool take(work *w, const part *part, bool quiet) {
     const sim_result *result = &run.results[i];
     if (result->error[0] && !quiet) cli_fail(0, "%s under %s: %s", paper->programs[part->program].label, setting->memory, result->error);
     if (result->error[0]) w->failed += !quiet;
-    else repro_put(&w->data, part->program, part->first + i, &result->counters);
+    else repro_put(&w->data, part->program, part->first + i, &(repro_measured){.counters = result->counters, .stacks = result->stacks});
   }
   if (!good && !quiet) cli_fail(0, "%s: the run is not complete", paper->programs[part->program].label);
   report_free(&run);
@@ -335,9 +356,9 @@ static bool is_fresh(const work *w, const part *part) {
   ff_text_add(&library, "%.*s/../lib/farfault/libfarfault-gpu.so", (int)(strrchr(w->self, '/') - w->self), w->self);
   bool fresh = stat(part->file, &kept) == 0 && is_older(w->self, &kept) && is_older(library.chars, &kept);
   for (uint32_t i = 0; i < paper->program_count && fresh; i++) {
-    bool shares = paper->shares && part->count;
-    if (!paper->programs[i].workload || (!shares && i != part->program)) continue;
-    char *maker = shares ? repro_recording(paper, w->arguments->size, i, w->arguments->keep) : workload_path(w, &paper->programs[i]);
+    bool recorded = needs_recordings(paper) && part->count;
+    if (!paper->programs[i].workload || (!(paper->shares && part->count) && i != part->program)) continue;
+    char *maker = recorded ? recording_of(w, i) : workload_path(w, &paper->programs[i]);
     fresh = is_older(maker, &kept);
     free(maker);
   }
@@ -434,7 +455,7 @@ static int run_planned(work *w) {
 
 static int reproduce_in(work *w) {
   int signal = 0;
-  if (w->arguments->paper->shares) {
+  if (needs_recordings(w->arguments->paper)) {
     plan_recordings(w);
     signal = run_planned(w);
   }
@@ -445,6 +466,14 @@ static int reproduce_in(work *w) {
   return conclude(w, signal);
 }
 
+static ff_status run_own(const arguments *a, uint32_t setting, repro_measured *out, ff_error *error) {
+  if (a->paper->shares) return repro_share_run(a->paper, a->size, a->program, setting, a->recordings, &out->counters, error);
+  char *recording = repro_recording(a->paper, a->size, a->program, a->recordings);
+  ff_status status = repro_offsets_run(recording, &out->offsets, error);
+  free(recording);
+  return status;
+}
+
 /* --cells: in one of many processes. */
 static int simulate_cells(const arguments *a) {
   repro_data data;
@@ -453,11 +482,11 @@ static int simulate_cells(const arguments *a) {
   ff_status status = FF_OK;
   repro_data_start(&data, a->paper);
   for (uint32_t i = a->first; i < a->first + a->count && !status; i++) {
-    sim_counters counters;
+    repro_measured measured = {0};
     if (!repro_applies(a->paper, a->program, i)) continue;
-    status = repro_share_run(a->paper, a->size, a->program, i, a->recordings, &counters, &error);
+    status = run_own(a, i, &measured, &error);
     if (status) cli_fail(0, "%s under %s: %s", a->paper->programs[a->program].label, a->paper->settings[i].key, error.message);
-    else repro_put(&data, a->program, i, &counters);
+    else repro_put(&data, a->program, i, &measured);
   }
   if (!status) {
     repro_cells_json(&data, a->program, a->first, a->count, &out);

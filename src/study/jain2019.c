@@ -70,20 +70,20 @@ static bool applies(uint32_t program, uint32_t setting) {
 
 /* ---- quantities ---- */
 
-static double variation(const sim_counters *a, const sim_counters *b) { return 100 * (repro_kernel_time_ratio(a, b) - 1); }
-static double variation_of_all(const sim_counters *a, const sim_counters *b) { return 100 * (repro_time_ratio(a, b) - 1); }
-static double half_time(const sim_counters *a, const sim_counters *b) { return repro_kernel_time_ratio(a, b) / 2; }
-static double quarter_time(const sim_counters *a, const sim_counters *b) { return repro_kernel_time_ratio(a, b) / 4; }
-static double half_of_all(const sim_counters *a, const sim_counters *b) { return repro_time_ratio(a, b) / 2; }
+static double variation(const repro_measured *a, const repro_measured *b) { return 100 * (repro_kernel_time_ratio(a, b) - 1); }
+static double variation_of_all(const repro_measured *a, const repro_measured *b) { return 100 * (repro_time_ratio(a, b) - 1); }
+static double half_time(const repro_measured *a, const repro_measured *b) { return repro_kernel_time_ratio(a, b) / 2; }
+static double quarter_time(const repro_measured *a, const repro_measured *b) { return repro_kernel_time_ratio(a, b) / 4; }
+static double half_of_all(const repro_measured *a, const repro_measured *b) { return repro_time_ratio(a, b) / 2; }
 
 /* Core cycles from one load of the first chain to the next. */
-static double cycles(const sim_counters *a, const sim_counters *b) {
-  return a->accesses ? (double)a->kernel_ps / (double)a->accesses * REPRO_GTX1080_MHZ * 1e-6 : REPRO_NONE;
+static double cycles(const repro_measured *a, const repro_measured *b) {
+  return a->counters.accesses ? (double)a->counters.kernel_ps / (double)a->counters.accesses * REPRO_GTX1080_MHZ * 1e-6 : REPRO_NONE;
 }
 
 /* The number of threads (blocks) before this one, if a takes a tenth longer than b here: the lowest is where the curve bends. */
-static double bent_after(const sim_counters *a, const sim_counters *b) {
-  return repro_kernel_time_ratio(a, b) > 1.1 ? (double)a->blocks - 1 : REPRO_NONE;
+static double bent_after(const repro_measured *a, const repro_measured *b) {
+  return repro_kernel_time_ratio(a, b) > 1.1 ? (double)a->counters.blocks - 1 : REPRO_NONE;
 }
 
 /* ---- the paper's numbers ---- */

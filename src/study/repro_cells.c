@@ -9,6 +9,9 @@
 #include "base/memory.h"
 #include "study/repro_private.h"
 
+/* What is not of machine/counters.def. */
+#define EACH_OFFSETS(X) X(candidates) X(some_fixed) X(all_fixed)
+
 static int add_chunk(const char *bytes, size_t size, void *out) {
   ff_text_add_bytes(out, bytes, size);
   return 0;
@@ -21,9 +24,12 @@ void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, 
     const repro_cell *cell = &data->cells[program * paper->setting_count + i];
     if (!cell->known) continue;
     json_t *counters = json_object();
-#define X(name, unit, help) json_object_set_new(counters, #name, json_integer((json_int_t)cell->counters.name));
+#define X(name, unit, help) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.counters.name));
 #include "machine/counters.def"
 #undef X
+#define OFFSETS(name) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.offsets.name));
+    EACH_OFFSETS(OFFSETS)
+#undef OFFSETS
     json_object_set_new(cells, paper->settings[i].key, counters);
   }
   json_dump_callback(cells, add_chunk, out, JSON_INDENT(1));
@@ -31,29 +37,33 @@ void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, 
   json_decref(cells);
 }
 
-static bool read_counters(const json_t *from, sim_counters *to) {
+static uint64_t read_number(const json_t *from, const char *name, bool *good) {
+  const json_t *value = *good ? json_object_get(from, name) : NULL;
+  *good = json_is_integer(value) && json_integer_value(value) >= 0;
+  return *good ? (uint64_t)json_integer_value(value) : 0;
+}
+
+static bool read_measured(const json_t *from, repro_measured *to) {
   bool good = json_is_object(from);
-#define X(name, unit, help)                                              \
-  {                                                                      \
-    const json_t *value = good ? json_object_get(from, #name) : NULL;    \
-    good = json_is_integer(value) && json_integer_value(value) >= 0;     \
-    to->name = good ? (uint64_t)json_integer_value(value) : 0;           \
-  }
+#define X(name, unit, help) to->counters.name = read_number(from, #name, &good);
 #include "machine/counters.def"
 #undef X
+#define OFFSETS(name) to->offsets.name = read_number(from, #name, &good);
+  EACH_OFFSETS(OFFSETS)
+#undef OFFSETS
   return good;
 }
 
 static ff_status take(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const json_t *cells, const char *path, ff_error *error) {
   const repro_paper *paper = data->paper;
-  sim_counters *counters = ff_alloc(count * sizeof *counters);
+  repro_measured *measured = ff_alloc(count * sizeof *measured);
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < count && !status; i++)
-    if (repro_applies(paper, program, first + i) && !read_counters(json_object_get(cells, paper->settings[first + i].key), &counters[i]))
+    if (repro_applies(paper, program, first + i) && !read_measured(json_object_get(cells, paper->settings[first + i].key), &measured[i]))
       status = ff_fail(error, FF_PARSE, "%s: no numbers for '%s'", path, paper->settings[first + i].key);
   for (uint32_t i = 0; i < count && !status; i++)
-    if (repro_applies(paper, program, first + i)) repro_put(data, program, first + i, &counters[i]);
-  free(counters);
+    if (repro_applies(paper, program, first + i)) repro_put(data, program, first + i, &measured[i]);
+  free(measured);
   return status;
 }
 

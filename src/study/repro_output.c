@@ -50,15 +50,38 @@ static json_t *rows_value(const repro_data *data) {
   return rows;
 }
 
+/* What memory stacks add to the counters. */
+static void add_stacks(json_t *object, const sim_stacks *s) {
+  json_object_set_new(object, "offload", json_string(sim_offload_name(s->offload)));
+  json_object_set_new(object, "map", json_string(s->map));
+  json_object_set_new(object, "map_found", json_string(s->found));
+#define X(name, unit, help) json_object_set_new(object, #name, json_integer((json_int_t)s->name));
+#include "machine/stacks.def"
+#undef X
+  json_object_set_new(object, "traffic_bytes", json_integer((json_int_t)sim_stacks_traffic(s)));
+  json_object_set_new(object, "joule", json_real(sim_stacks_joule(s)));
+}
+
+static void add_offsets(json_t *object, const repro_offsets *o) {
+  json_object_set_new(object, "candidates", json_integer((json_int_t)o->candidates));
+  json_object_set_new(object, "some_fixed", json_integer((json_int_t)o->some_fixed));
+  json_object_set_new(object, "all_fixed", json_integer((json_int_t)o->all_fixed));
+}
+
 static json_t *cell_value(const repro_data *data, uint32_t program, uint32_t setting) {
   const repro_paper *paper = data->paper;
   const repro_cell *cell = &data->cells[program * paper->setting_count + setting];
   json_t *object = json_object();
   json_object_set_new(object, "setting", json_string(paper->settings[setting].key));
+  if (!paper->settings[setting].memory) {
+    add_offsets(object, &cell->measured.offsets);
+    return object;
+  }
   json_object_set_new(object, "memory", json_string(paper->settings[setting].memory));
-#define X(name, unit, help) json_object_set_new(object, #name, json_integer((json_int_t)cell->counters.name));
+#define X(name, unit, help) json_object_set_new(object, #name, json_integer((json_int_t)cell->measured.counters.name));
 #include "machine/counters.def"
 #undef X
+  if (cell->measured.stacks.count) add_stacks(object, &cell->measured.stacks);
   return object;
 }
 

@@ -46,16 +46,16 @@ int repro_program_index(const repro_paper *paper, const char *label) {
   return -1;
 }
 
-void repro_put(repro_data *data, uint32_t program, uint32_t setting, const sim_counters *counters) {
+void repro_put(repro_data *data, uint32_t program, uint32_t setting, const repro_measured *measured) {
   FF_ASSERT(program < data->paper->program_count && setting < data->paper->setting_count);
-  data->cells[program * data->paper->setting_count + setting] = (repro_cell){true, *counters};
+  data->cells[program * data->paper->setting_count + setting] = (repro_cell){true, *measured};
 }
 
-/* The counters of one cell; NULL: it was not measured, or there is no such setting. */
-static const sim_counters *cell(const repro_data *data, uint32_t program, const char *key) {
+/* What one cell has; NULL: it was not measured, or there is no such setting. */
+static const repro_measured *cell(const repro_data *data, uint32_t program, const char *key) {
   int setting = repro_setting_index(data->paper, key);
   const repro_cell *found = setting < 0 ? NULL : &data->cells[program * data->paper->setting_count + (uint32_t)setting];
-  return found && found->known ? &found->counters : NULL;
+  return found && found->known ? &found->measured : NULL;
 }
 
 enum { KEYS = 256 }; /* longest list of settings */
@@ -66,7 +66,7 @@ double repro_program_value(const repro_data *data, uint32_t program, repro_quant
   FF_ASSERT(strlen(a) < sizeof keys);
   strcpy(keys, a);
   for (char *key = strtok_r(keys, "+", &rest); key; key = strtok_r(NULL, "+", &rest)) {
-    const sim_counters *first = cell(data, program, key), *second = b ? cell(data, program, b) : NULL;
+    const repro_measured *first = cell(data, program, key), *second = b ? cell(data, program, b) : NULL;
     if (!first || (b && !second)) return REPRO_NONE;
     double value = quantity(first, second);
     if (isnan(highest) || value > highest) highest = value;

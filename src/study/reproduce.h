@@ -22,7 +22,7 @@
 #include "machine/result.h"
 #include "study/share.h"
 
-enum { REPRO_SETTINGS = 96, REPRO_PROGRAMS = 64, REPRO_PANEL_SERIES = 8 };
+enum { REPRO_SETTINGS = 96, REPRO_PROGRAMS = 64, REPRO_PANEL_SERIES = 10 };
 
 #define REPRO_NONE NAN /* no number: of the paper's, or of ours */
 
@@ -38,7 +38,7 @@ typedef struct repro_program {
 
 typedef struct repro_setting {
   const char *key;    /* unique in the paper */
-  const char *memory; /* for `farfault run --memory` */
+  const char *memory; /* for `farfault run --memory`, `farfault sim --memory`; no simulation but repro_offsets_run: NULL */
   const char *machine; /* instead of the paper's; NULL: the paper's */
 } repro_setting;
 
@@ -51,9 +51,23 @@ typedef struct repro_share {
   bool kernels_only;       /* kernel times are what is wanted: its copies take no time, the paper's `set` is not heeded */
 } repro_share;
 
-/* What one program gives: `a` and `b` are its counters under two settings (`b` NULL where the row names one only).
+/* What the accesses in candidate blocks (machine/offload.h) keep between them (Hsieh et al., ISCA 2016, section 3.2.1). */
+typedef struct repro_offsets {
+  uint64_t candidates;         /* blocks in which there is an offset to look at, of kernels that ran */
+  uint64_t some_fixed;         /* of these, those with an access at the same distance from the block's first one in all instances of a launch */
+  uint64_t all_fixed;          /* those in which all accesses are so */
+} repro_offsets;
+
+/* What was measured of a program under one setting. */
+typedef struct repro_measured {
+  sim_counters counters;
+  sim_stacks stacks;           /* count 0: the machine has none */
+  repro_offsets offsets;       /* of repro_offsets_run */
+} repro_measured;
+
+/* What one program gives: `a` and `b` are what was measured under two settings (`b` NULL where the row names one only).
  * REPRO_NONE: there is none (a denominator is zero). */
-typedef double (*repro_quantity)(const sim_counters *a, const sim_counters *b);
+typedef double (*repro_quantity)(const repro_measured *a, const repro_measured *b);
 
 typedef enum repro_mean {
   REPRO_GEOMETRIC,  /* over all programs; of positive quantities */
@@ -99,6 +113,7 @@ typedef struct repro_paper {
   const repro_program *programs;
   const repro_setting *settings;
   const repro_share *shares; /* one per setting; NULL: none is a share */
+  bool recorded;             /* programs are recorded first, and their recordings simulated */
   bool (*applies)(uint32_t program, uint32_t setting); /* which programs are run under which settings; NULL: all */
   const repro_row *rows;
   const repro_panel *panels;
@@ -111,7 +126,7 @@ const repro_paper *repro_find(const char *name); /* NULL: there is none of that 
 bool repro_applies(const repro_paper *paper, uint32_t program, uint32_t setting);
 
 /* What was measured: a cell per program and setting. */
-typedef struct repro_cell { bool known; sim_counters counters; } repro_cell;
+typedef struct repro_cell { bool known; repro_measured measured; } repro_cell;
 typedef struct repro_data {
   const repro_paper *paper;
   repro_cell *cells;         /* owned, program_count x setting_count */
@@ -121,8 +136,8 @@ void repro_data_free(repro_data *data);
 /* Index of a setting or program by its key or label; -1: there is none. */
 int repro_setting_index(const repro_paper *paper, const char *key);
 int repro_program_index(const repro_paper *paper, const char *label);
-/* Takes over the counters of a program under one setting. */
-void repro_put(repro_data *data, uint32_t program, uint32_t setting, const sim_counters *counters);
+/* Takes over what was measured of a program under one setting. */
+void repro_put(repro_data *data, uint32_t program, uint32_t setting, const repro_measured *measured);
 
 /* Our value of a row; REPRO_NONE: nothing was measured for it. *programs: over how many (may be NULL). */
 double repro_value(const repro_data *data, const repro_row *row, uint32_t *programs);
@@ -147,27 +162,30 @@ char *repro_recording(const repro_paper *paper, repro_size size, uint32_t progra
 ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
                           ff_error *error);
 
+/* Reads a recording and fills `out`. FF_PARSE, FF_IO: it is damaged, or none. */
+ff_status repro_offsets_run(const char *recording, repro_offsets *out, ff_error *error);
+
 /* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is left out. FF_PARSE: it is
  * not such a file, or cells are missing; then nothing was taken. */
 void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, uint32_t count, ff_text *out);
 ff_status repro_cells_read(repro_data *data, uint32_t program, uint32_t first, uint32_t count, const char *path, ff_error *error);
 
 /* ---- quantities ---- */
-double repro_time_ratio(const sim_counters *a, const sim_counters *b);      /* a's time over b's */
-double repro_speedup(const sim_counters *a, const sim_counters *b);         /* b's time over a's */
-double repro_time_lost(const sim_counters *a, const sim_counters *b);       /* the share of the speed that a loses against b */
-double repro_time_saved(const sim_counters *a, const sim_counters *b);      /* the share of b's time that a saves */
-double repro_kernel_time_ratio(const sim_counters *a, const sim_counters *b); /* a's kernel time over b's */
-double repro_kernel_speedup(const sim_counters *a, const sim_counters *b);  /* b's kernel time, waits for pages included, over a's */
-double repro_kernel_saved(const sim_counters *a, const sim_counters *b);    /* the share of b's kernel time that a saves */
-double repro_link_used(const sim_counters *a, const sim_counters *b);       /* share of a's kernel time that its link to the GPU is busy */
-double repro_overlap_gain(const sim_counters *a, const sim_counters *b);    /* a's (transfers + kernels) over the longer of the two, less one */
-double repro_transfer_share(const sim_counters *a, const sim_counters *b);  /* a's transfers over transfers + kernels */
-double repro_footprint(const sim_counters *a, const sim_counters *b);       /* a's footprint in MB (10^6 bytes) */
-double repro_faults(const sim_counters *a, const sim_counters *b);
-double repro_tlb_misses(const sim_counters *a, const sim_counters *b);      /* a's TLB miss rate */
-double repro_bytes_ratio(const sim_counters *a, const sim_counters *b);     /* a's bytes to the GPU over b's */
-double repro_launch_microseconds(const sim_counters *a, const sim_counters *b); /* a's time per kernel launch */
-double repro_launch_bandwidth(const sim_counters *a, const sim_counters *b);    /* a's footprint per launch over that time, MB/s */
+double repro_time_ratio(const repro_measured *a, const repro_measured *b);      /* a's time over b's */
+double repro_speedup(const repro_measured *a, const repro_measured *b);         /* b's time over a's */
+double repro_time_lost(const repro_measured *a, const repro_measured *b);       /* the share of the speed that a loses against b */
+double repro_time_saved(const repro_measured *a, const repro_measured *b);      /* the share of b's time that a saves */
+double repro_kernel_time_ratio(const repro_measured *a, const repro_measured *b); /* a's kernel time over b's */
+double repro_kernel_speedup(const repro_measured *a, const repro_measured *b);  /* b's kernel time, waits for pages included, over a's */
+double repro_kernel_saved(const repro_measured *a, const repro_measured *b);    /* the share of b's kernel time that a saves */
+double repro_link_used(const repro_measured *a, const repro_measured *b);       /* share of a's kernel time that its link to the GPU is busy */
+double repro_overlap_gain(const repro_measured *a, const repro_measured *b);    /* a's (transfers + kernels) over the longer of the two, less one */
+double repro_transfer_share(const repro_measured *a, const repro_measured *b);  /* a's transfers over transfers + kernels */
+double repro_footprint(const repro_measured *a, const repro_measured *b);       /* a's footprint in MB (10^6 bytes) */
+double repro_faults(const repro_measured *a, const repro_measured *b);
+double repro_tlb_misses(const repro_measured *a, const repro_measured *b);      /* a's TLB miss rate */
+double repro_bytes_ratio(const repro_measured *a, const repro_measured *b);     /* a's bytes to the GPU over b's */
+double repro_launch_microseconds(const repro_measured *a, const repro_measured *b); /* a's time per kernel launch */
+double repro_launch_bandwidth(const repro_measured *a, const repro_measured *b);    /* a's footprint per launch over that time, MB/s */
 
 #endif

@@ -42,8 +42,8 @@ static const repro_paper paper = {
     .program_count = COUNT(programs), .setting_count = COUNT(settings), .row_count = COUNT(rows), .panel_count = COUNT(panels)};
 
 static void put_time(repro_data *data, uint32_t program, uint32_t setting, double seconds) {
-  sim_counters counters = {.time_ps = (uint64_t)(seconds * 1e12)};
-  repro_put(data, program, setting, &counters);
+  repro_measured measured = {.counters = {.time_ps = (uint64_t)(seconds * 1e12)}};
+  repro_put(data, program, setting, &measured);
 }
 
 static void fill(repro_data *data) {
@@ -105,9 +105,9 @@ static void test_missing(void **state) {
 }
 
 static void test_quantities(void **state) {
-  const sim_counters a = {.time_ps = 4000000, .kernel_ps = 3000000, .transfer_ps = 1000000, .h2d_busy_ps = 600000, .footprint_bytes = 5000000, .faults = 7,
-                          .tlb_lookups = 10, .tlb_misses = 4, .h2d_bytes = 300, .launches = 2};
-  const sim_counters b = {.time_ps = 5000000, .kernel_ps = 4000000, .h2d_bytes = 200}, none = {0};
+  const repro_measured a = {.counters = {.time_ps = 4000000, .kernel_ps = 3000000, .transfer_ps = 1000000, .h2d_busy_ps = 600000, .footprint_bytes = 5000000, .faults = 7,
+                          .tlb_lookups = 10, .tlb_misses = 4, .h2d_bytes = 300, .launches = 2}};
+  const repro_measured b = {.counters = {.time_ps = 5000000, .kernel_ps = 4000000, .h2d_bytes = 200}}, none = {0};
   assert_float_equal(repro_time_ratio(&a, &b), 0.8, 1e-12);
   assert_float_equal(repro_speedup(&a, &b), 1.25, 1e-12);
   assert_float_equal(repro_time_lost(&b, &a), 0.2, 1e-12);
