@@ -27,9 +27,7 @@ void colours_free(colours *c) {
 
 uint32_t colours_count(const colours *c) { return c->count; }
 uint64_t colours_all(const colours *c) { return c->count < COLOURS_MAX ? (UINT64_C(1) << c->count) - 1 : UINT64_MAX; }
-uint64_t colours_page_bytes(const colours *c) { return c->page_bytes; }
 bool colours_linear(const colours *c) { return c->linear; }
-uint32_t colours_modules(const colours *c) { return c->modules; }
 
 uint32_t colours_of_module(const colours *c, uint32_t module) {
   FF_ASSERT(module < c->modules);

@@ -28,12 +28,10 @@ void colours_free(colours *c);
 
 uint32_t colours_count(const colours *c); /* at least 1 */
 uint64_t colours_all(const colours *c);   /* the set of all */
-uint64_t colours_page_bytes(const colours *c);
 /* Of the page that has this address. */
 uint32_t colours_of(const colours *c, uint64_t physical);
 /* colours_of(a ^ b) = colours_of(a) ^ colours_of(b): the number of a colour is linear in the address. */
 bool colours_linear(const colours *c);
-uint32_t colours_modules(const colours *c);                         /* of all colours together */
 uint32_t colours_of_module(const colours *c, uint32_t module);
 uint32_t colours_modules_in(const colours *c, uint64_t set);        /* how many modules these colours have */
 

@@ -14,8 +14,6 @@ uint64_t gf2_reduce(const gf2_space *space, uint64_t v) {
   return v;
 }
 
-bool gf2_contains(const gf2_space *space, uint64_t v) { return !gf2_reduce(space, v); }
-
 bool gf2_equal(const gf2_space *a, const gf2_space *b) {
   return a->rank == b->rank && !memcmp(a->rows, b->rows, a->rank * sizeof *a->rows);
 }

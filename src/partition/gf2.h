@@ -30,7 +30,6 @@ bool gf2_add(gf2_space *space, uint64_t v);
 gf2_space gf2_span(const uint64_t *vectors, size_t count);
 /* v less its part in the space: the one vector of v + space that has no pivot's bit; 0 exactly if v is in the space. */
 uint64_t gf2_reduce(const gf2_space *space, uint64_t v);
-bool gf2_contains(const gf2_space *space, uint64_t v);
 bool gf2_equal(const gf2_space *a, const gf2_space *b);
 /* All x made of the bits in `bits` with f * x = 0 for every f of the space. Its rank is count(bits) - rank(space restricted to bits). */
 gf2_space gf2_null(const gf2_space *space, uint64_t bits);

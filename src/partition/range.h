@@ -3,6 +3,9 @@
  * every frame is used. (A range that reads as contiguous only in blocks larger than a frame would leave the other colours' part of each block unused:
  * half of it with two colours, as in Jain 2019, section V.)
  *
+ * Simulated GPUs (machine/placing.c) take their frames one by one when a page is touched, as their pages come and go; this is for who maps a whole
+ * allocation at once.
+ *
  * What always holds: pages = ceil(bytes / frame_bytes), each page has a frame of its own, of a colour in the set. The range owns its frames. */
 #ifndef FF_PARTITION_RANGE_H
 #define FF_PARTITION_RANGE_H

@@ -364,5 +364,3 @@ ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result
 }
 
 const meter *gpu_meter(const gpu *g) { return &g->meter; }
-
-void gpu_close(gpu *g) { free(g); } /* the process ends next: the driver takes back the rest */

@@ -63,6 +63,5 @@ void probe_modules(probe_result *result);
 typedef struct gpu gpu;
 ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result, ff_error *error);
 const meter *gpu_meter(const gpu *g);
-void gpu_close(gpu *g);
 
 #endif

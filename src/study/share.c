@@ -33,9 +33,9 @@ static colours *colours_make(const machine_spec *spec, uint64_t page_bytes, addr
   return c;
 }
 
-uint32_t share_colours(const machine_spec *spec, uint64_t page_bytes) {
+uint32_t share_machine_colours(const machine_spec *spec) {
   address_hash *hash;
-  colours *c = colours_make(spec, page_bytes, &hash);
+  colours *c = spec->address_map[0] ? colours_make(spec, SHARE_PAGE, &hash) : NULL;
   if (!c) return 1;
   uint32_t count = colours_count(c);
   colours_free(c);

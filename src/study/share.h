@@ -49,8 +49,10 @@ typedef struct share_outcome {      /* of one program */
 
 /* Runs it to its end. results: `count` of them. FF_INVALID, FF_NOT_FOUND, FF_PARSE, FF_LIMIT (more partitions than colours) with a message. */
 ff_status share_run(const share_scenario *scenario, share_outcome *results, ff_error *error);
-/* How many partitions of their own memory the machine allows with pages of `page_bytes`; 1: none. */
-uint32_t share_colours(const machine_spec *spec, uint64_t page_bytes);
+enum { SHARE_PAGE = 4096 /* bytes: what is coloured */ };
+/* How many colours pages of SHARE_PAGE have, so many partitions can have memory of their own; 1 where the machine's file has no address hash: what is
+ * not known is not divided. */
+uint32_t share_machine_colours(const machine_spec *spec);
 const char *share_isolation_name(share_isolation isolation); /* none, mps, sm, sm+memory; NULL behind the last */
 
 #endif

@@ -214,5 +214,3 @@ share_summary share_summarise(const share_matrix *m, uint32_t isolation) {
   s.borrowed = mean_of(&borrowed);
   return s;
 }
-
-uint32_t share_machine_colours(const machine_spec *spec) { return spec->address_map[0] ? share_colours(spec, SHARE_PAGE) : 1; }

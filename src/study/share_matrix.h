@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "study/share.h"
 
-enum { SHARE_ISOLATIONS = SHARE_SM_MEMORY + 1, SHARE_RECORDINGS = 64, SHARE_PAGE = 4096 /* bytes: what is coloured */ };
+enum { SHARE_ISOLATIONS = SHARE_SM_MEMORY + 1, SHARE_RECORDINGS = 64 };
 
 typedef struct share_part { double sm, memory; } share_part; /* of the device */
 
@@ -87,9 +87,6 @@ typedef struct share_summary {     /* of an isolation, over the measured program
   double take_back_us;             /* the longest of all programs in all cells */
 } share_summary;
 share_summary share_summarise(const share_matrix *m, uint32_t isolation);
-
-/* How many colours pages of SHARE_PAGE have; 1 where the machine's file has no address hash: what is not known is not divided. */
-uint32_t share_machine_colours(const machine_spec *spec);
 
 /* ---- one simulation's outcomes as JSON (share_outcome.c) ---- */
 

@@ -210,14 +210,6 @@ void share_slo_request(const share_slo *slo, uint32_t index, share_request *requ
   }
 }
 
-void share_slo_name(const share_slo *slo, uint32_t index, ff_text *out) {
-  const share_matrix *m = slo->m;
-  const share_row *row = &slo->rows.items[slo->open[index / m->interferer_count]];
-  ff_text_add(out, "%s beside %s under %s, %u SMs", m->programs.items[slo->deadlines.items[row->deadline].program].label,
-              m->programs.items[m->interferers[index % m->interferer_count]].label, share_isolation_name(row->isolation), row->wanted);
-  if (row->colours) ff_text_add(out, " and %u colours", row->colours);
-}
-
 void share_slo_put(share_slo *slo, uint32_t index, const share_outcome *outcome, const char *why) {
   share_row *row = &slo->rows.items[slo->open[index / slo->m->interferer_count]];
   ff_text text = {0};

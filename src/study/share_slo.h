@@ -58,7 +58,6 @@ void share_slo_free(share_slo *slo);
 /* What is to be simulated next, as numbers from 0; 0: it is over. All of them are to be put before it is called again. */
 uint32_t share_slo_next(share_slo *slo);
 void share_slo_request(const share_slo *slo, uint32_t index, share_request *request);
-void share_slo_name(const share_slo *slo, uint32_t index, ff_text *out);
 /* outcome: of the measured program, copied; NULL: why says why there is none. */
 void share_slo_put(share_slo *slo, uint32_t index, const share_outcome *outcome, const char *why);
 /* About how many simulations are still to come after this step. */

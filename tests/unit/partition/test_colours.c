@@ -36,7 +36,7 @@ static uint64_t random_bits(void) {
 /* Every line of `pages` pages: a module of its page's colour. And a colour is no larger than it must be: its modules are joined by pages. */
 static void promises(const hash_spec *spec, uint64_t page, uint32_t count, bool sampled) {
   rig r = rig_make(spec, page);
-  uint32_t modules = colours_modules(r.colours), *joined = calloc(modules, sizeof *joined), sets = modules;
+  uint32_t modules = colours_modules_in(r.colours, UINT64_MAX), *joined = calloc(modules, sizeof *joined), sets = modules;
   assert_int_equal(colours_count(r.colours), count);
   assert_int_equal(modules, spec->module_count);
   for (uint32_t m = 0; m < modules; m++) joined[m] = m;
@@ -158,7 +158,7 @@ static void test_refused(void **state) {
   assert_int_equal(colours_create(NULL, 5000, &c, &error), FF_INVALID);
   assert_int_equal(colours_create(NULL, UINT64_C(1) << 31, &c, &error), FF_INVALID);
   assert_int_equal(colours_create(NULL, 4096, &c, &error), FF_OK);
-  assert_true(colours_count(c) == 1 && colours_all(c) == 1 && colours_of(c, 1 << 20) == 0 && colours_modules(c) == 1);
+  assert_true(colours_count(c) == 1 && colours_all(c) == 1 && colours_of(c, 1 << 20) == 0 && colours_modules_in(c, 1) == 1);
   colours_free(c);
 }
 

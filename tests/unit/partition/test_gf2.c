@@ -31,7 +31,7 @@ static naive naive_span(const uint64_t *vectors, size_t count) {
 static void is_naive(const gf2_space *space, const naive *expected) {
   uint64_t count = 0;
   for (uint64_t x = 0; x < ALL; x++) {
-    assert_int_equal(gf2_contains(space, x), expected->in[x]);
+    assert_int_equal(!gf2_reduce(space, x), expected->in[x]);
     count += expected->in[x];
   }
   assert_true(count == UINT64_C(1) << space->rank);
@@ -92,7 +92,7 @@ static void test_unique(void **state) {
     assert_false(gf2_add(&b, vectors[0]));
     is_reduced(&a);
     uint64_t v = random_bits(), rest = gf2_reduce(&a, v);
-    assert_true(gf2_contains(&a, v ^ rest) && gf2_reduce(&a, rest) == rest);
+    assert_true(!gf2_reduce(&a, v ^ rest) && gf2_reduce(&a, rest) == rest);
     gf2_space null = gf2_null(&a, UINT64_MAX), again = gf2_null(&null, UINT64_MAX);
     assert_int_equal(a.rank + null.rank, 64);
     assert_true(gf2_equal(&a, &again));

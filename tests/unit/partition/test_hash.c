@@ -88,8 +88,8 @@ static void same_classes(const hash_spec *spec) {
     hash_place a = hash_of(hash, at), b = hash_of(hash, at ^ difference);
     bool same_bank = a.module == b.module && a.bank == b.bank, same_set = a.module == b.module && a.set == b.set;
     same_banks += same_bank;
-    assert_int_equal(same_bank, gf2_contains(&bank_differences, difference));
-    assert_int_equal(same_set, gf2_contains(&set_differences, difference));
+    assert_int_equal(same_bank, !gf2_reduce(&bank_differences, difference));
+    assert_int_equal(same_set, !gf2_reduce(&set_differences, difference));
   }
   assert_true(same_banks > 4000);
   hash_free(hash);
