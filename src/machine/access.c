@@ -55,6 +55,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   w->first_line = 0;
   w->todo = lines_from(record, 0);
   w->arrival = *time;
+  if (__builtin_expect(w->marked, 0)) controller_access(s, w, record);
 }
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
@@ -106,8 +107,9 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   p->w->todo &= ~bit;
 }
 
-static void access_over(warp *w) {
+static void access_over(sim *s, warp *w) {
   uint64_t word = *w->record;
+  if (__builtin_expect(w->marked, 0)) controller_accessed(s, w);
   w->record = NULL;
   if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
   if (w->block->drained < w->arrival) w->block->drained = w->arrival;
@@ -189,7 +191,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   lsu_leave(s, m);
   if (p.at > *time + s->t.cycle) *time = p.at - s->t.cycle; /* the warp is held until its last line was taken */
   if (!w->todo) {
-    access_over(w);
+    access_over(s, w);
     return true;
   }
   if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */

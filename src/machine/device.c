@@ -23,11 +23,12 @@
 static void sms_make(device *d) {
   const machine_spec *spec = &d->spec;
   arena *a = &d->arena;
-  d->sms = arena_alloc(a, spec->sm_count * sizeof *d->sms);
-  d->blocked_warps = ff_alloc(spec->sm_count * sizeof *d->blocked_warps);
-  for (uint64_t i = 0; i < spec->sm_count; i++) d->sms[i].blocked_warps = &d->blocked_warps[i];
-  for (uint32_t i = 0; i < spec->sm_count; i++) {
+  d->sms = arena_alloc(a, d->sm_total * sizeof *d->sms);
+  d->blocked_warps = ff_alloc(d->sm_total * sizeof *d->blocked_warps);
+  for (uint32_t i = 0; i < d->sm_total; i++) {
     sm *m = &d->sms[i];
+    m->blocked_warps = &d->blocked_warps[i];
+    if (i >= spec->sm_count) m->stack = 1 + (i - (uint32_t)spec->sm_count) / (uint32_t)spec->stack_sms;
     m->index = i;
     m->schedulers = arena_alloc(a, spec->schedulers * sizeof *m->schedulers);
     cache_init(&m->l1, a, spec->l1_bytes, spec->l1_ways);
@@ -75,11 +76,12 @@ static void physical_make(device *d) {
   }
 }
 
-device *device_create(const machine_spec *spec, bool shared) {
+device *device_create(const machine_spec *spec, uint32_t near, bool shared) {
   device *d = ff_alloc(sizeof *d);
   d->uses = 1;
   d->spec = *spec;
   d->shared = shared;
+  d->sm_total = (uint32_t)spec->sm_count + near;
   d->heap.next_time = d->heap.horizon = UINT64_MAX;
   d->slice_owner = d->running = TENANTS;
   sms_make(d);
@@ -95,7 +97,7 @@ device *device_create(const machine_spec *spec, bool shared) {
 void device_release(device *d) {
   if (--d->uses) return;
   if (ff_check_level >= 2 && d->frames) frames_check(d->frames);
-  for (uint32_t i = 0; i < d->spec.sm_count; i++) free(d->blocked_warps[i].items);
+  for (uint32_t i = 0; i < d->sm_total; i++) free(d->blocked_warps[i].items);
   free(d->blocked_warps);
   arena_free(&d->arena);
   frames_free(d->frames);
@@ -127,8 +129,9 @@ ff_status sim_device_create(const sim_device_options *o, sim_device **out, ff_er
   machine_spec spec = *o->spec;
   ff_status status = o->set ? machine_spec_set_all(&spec, o->set, error) : FF_OK;
   if (!status) status = check_tenants(o, error);
+  if (!status && spec.stack_count) status = ff_fail(error, FF_UNSUPPORTED, "%s: programs cannot share a GPU with memory stacks", spec.name);
   if (status) return status;
-  device *d = device_create(&spec, true);
+  device *d = device_create(&spec, 0, true);
   if (o->isolation == SIM_ISOLATION_SM_MEMORY && !d->hash) {
     device_release(d);
     return ff_fail(error, FF_UNSUPPORTED, "%s: its machine file does not say which address is in which memory module (address_map): memory cannot be divided", spec.name);

@@ -293,9 +293,9 @@ static void slice_block_over(sim *s, ps time) {
 
 /* The L1s of the SMs on which it may run are empty when a kernel begins. */
 static void clear_caches(sim *s, const kernel *k) {
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
+  for (uint32_t i = 0; i < s->d->sm_total; i++) {
     sm *m = &s->sms[i];
-    if (k->sms && !sm_set_has(k->sms, i)) continue;
+    if (k->sms && !m->stack && !sm_set_has(k->sms, i)) continue;
     if (s->d->isolation >= SIM_ISOLATION_SM && !s->d->borrow && !sm_set_has(&s->d->tenants[s->tenant].sms, i)) continue;
     if (++m->l1_epoch < 1 << 16) continue;
     m->l1_epoch = 1;

@@ -56,7 +56,7 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   ps from = s->fault_from;
   if (!from) {
     ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST, at, at, &t);
+    from = gmmu_walk(s, &s->sms[sm_index], address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST, at, at, &t);
   }
   uint64_t bytes = unit->coming < PAGER_COMES_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
@@ -194,7 +194,7 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
   uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   tlb_forget(s, address, unit);
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
+  for (uint32_t i = 0; i < s->d->sm_total; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
   l2_discard(s, begin > window ? begin : window, unit->bytes);
   placing_give(s, begin > window ? begin : window, unit->bytes);
 }

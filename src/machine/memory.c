@@ -36,6 +36,7 @@ static inline place l2_place(const sim *s, uint64_t address) {
 
 static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
+  if (__builtin_expect(s->stacks != NULL, 0)) return stacks_access(s, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
@@ -102,6 +103,15 @@ static ps l2_fetch(sim *s, const place *p, uint32_t sectors, ps ask, ps begin, c
   return filled;
 }
 
+/* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
+static ps l2_write(sim *s, const place *p, const request *r, ps ask, ps at) {
+  l2_slice *slice = p->slice;
+  ps begin = slots_wait(&slice->mshrs, at), over = dram_access(s, p, sector_count(r->sectors), true, ask, begin, r->tally);
+  slots_hold(&slice->mshrs, over);
+  if (s->sms[r->sm].written < over) s->sms[r->sm].written = over;
+  return begin;
+}
+
 /* Sides of the L2: SMs with even numbers are on side 0. */
 static ps side_latency(const sim *s, const request *r) {
   uint64_t mask = s->spec->side_masks.masks[0];
@@ -122,6 +132,7 @@ ps l2_access(sim *s, const request *r) {
   COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
+    if (s->spec->l2_write_through) return l2_write(s, &p, r, ask, data) + back;
     line->dirty |= r->sectors;
     return data + back;
   }
@@ -134,18 +145,20 @@ ps l2_access(sim *s, const request *r) {
     line->pending |= missing;
     if (data < filled) data = filled;
   }
-  if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
+  if (r->op == TRACE_ATOMIC && s->spec->l2_write_through) l2_write(s, &p, r, ask, data);
+  else if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
   return data + back;
 }
 
-static void discard_line(sim *s, uint64_t physical) {
+bool l2_drop(sim *s, uint64_t physical) {
   place p = l2_place(s, physical);
   cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
   if (line) cache_retag(&p.slice->cache, line, 0);
+  return line != NULL;
 }
 
 void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
-  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) discard_line(s, physical_address(s, a));
+  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(s, physical_address(s, a));
 }
 
 ps channel_take(sim *s, uint64_t physical, ps at) {
@@ -167,7 +180,7 @@ void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes) {
     discard_large(s, physical, bytes);
     return;
   }
-  for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) discard_line(s, a);
+  for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) l2_drop(s, a);
 }
 
 /* ---- L1 ---- */
@@ -197,6 +210,15 @@ void memory_prefetch_near(const sim *s, const sm *m, uint64_t address) {
   cache_prefetch_near(&m->l1, l1_tag(m, address));
 }
 
+bool l1_drop(sm *m, uint64_t address) {
+  cache_line *line = cache_find(&m->l1, l1_set(m, address), l1_tag(m, address));
+  if (line) cache_retag(&m->l1, line, 0);
+  return line != NULL;
+}
+
+/* What an L1 asks: the L2, or for an SM in a memory stack the stacks. */
+static ps below_l1(sim *s, const sm *m, const request *r) { return __builtin_expect(m->stack, 0) ? stacks_below(s, m, r) : l2_access(s, r); }
+
 static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
   uint32_t set = l1_set(m, r->address);
   uint64_t tag = l1_tag(m, r->address);
@@ -217,7 +239,7 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
   below.sectors = missing;
   below.at = slots_wait(&m->l1_mshrs, r->at);
   *accepted += below.at - r->at;
-  ps filled = l2_access(s, &below);
+  ps filled = below_l1(s, m, &below);
   slots_hold(&m->l1_mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
   line->valid |= missing;
@@ -226,19 +248,19 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
 }
 
 /* Everything that does not look into the L1: a place among `held` until the L2 has answered. */
-static ps l1_pass(sim *s, slots *held, const request *r, ps *accepted) {
+static ps l1_pass(sim *s, const sm *m, slots *held, const request *r, ps *accepted) {
   request below = *r;
   below.at = slots_wait(held, r->at);
   *accepted += below.at - r->at;
-  ps done = l2_access(s, &below);
+  ps done = below_l1(s, m, &below);
   slots_hold(held, done);
   return done;
 }
 
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted) {
   *accepted = r->ask;
-  if (r->op == TRACE_STORE) return l1_pass(s, &m->stores, r, accepted);
-  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(s, &m->l1_mshrs, r, accepted);
+  if (r->op == TRACE_STORE) return l1_pass(s, m, &m->stores, r, accepted);
+  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(s, m, &m->l1_mshrs, r, accepted);
   return l1_load(s, m, r, accepted);
 }
 

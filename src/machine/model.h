@@ -165,6 +165,7 @@ typedef struct warp {
   uint32_t index;
   uint32_t loads;         /* issued so far; load i arrives at ring[i % LOAD_RING] */
   bool asleep;
+  bool marked;            /* between ENTER and LEAVE, on a machine with stacks: stacks.h */
   trace_cursor cursor;
   struct block *block;
   uint64_t todo;          /* of the access's lines from first_line on, those not accepted yet */
@@ -197,6 +198,8 @@ typedef struct seen_page { /* a page that the access in the load/store unit has 
 
 typedef struct sm {
   uint32_t index;
+  uint32_t stack;               /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
+  ps written;                   /* when all that it wrote is in memory (l2_write_through) */
   server *schedulers;
   server lsu, shared, tlb_port;
   uint32_t lsu_owner, lsu_first, lsu_last; /* the warp whose access it works on; those that wait, by warp.next */
@@ -341,6 +344,7 @@ typedef struct device {
   event_heap heap;
   arena arena;
   sm *sms;
+  uint32_t sm_total;            /* with those in memory stacks, which come last */
   l2_slice *slices;
   dram_channel *channels;
   lru walk_cache;
@@ -392,6 +396,7 @@ struct sim {
   uint64_t least_memory;        /* that a paged manager can work with */
   double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */
   timing t;
+  struct stacks *stacks;        /* memory stacks; NULL: the machine has none */
   /* the device */
   ps now;
   sm *sms;
@@ -496,6 +501,8 @@ void memory_prefetch_near(const sim *s, const sm *m, uint64_t address);
 ps remote_access(sim *s, sm *m, const request *r, ps *accepted);
 ps l2_access(sim *s, const request *r);
 void l2_discard(sim *s, uint64_t address, uint64_t bytes);        /* the page has left: its lines are no longer valid */
+bool l1_drop(sm *m, uint64_t physical);                           /* one line; false: it was not there */
+bool l2_drop(sim *s, uint64_t physical);
 ps channel_take(sim *s, uint64_t physical, ps at);                /* a line's transfer on the bus of its channel: when it is over */
 void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes); /* the same for physical addresses */
 
@@ -507,7 +514,7 @@ void tlb_forget(sim *s, uint64_t address, const pager_unit *unit); /* shootdown 
 void tlb_clean(sim *s, uint64_t address, const pager_unit *unit); /* its page is no longer dirty, and entries say that it is */
 void tlb_init(sim *s, uint64_t unit_bytes); /* also the shape of the page table */
 void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
-ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
+ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */
@@ -536,7 +543,7 @@ void dispatch_slice(device *d, ps time); /* a time slice is over */
 #define SLICE UINT64_C(2000000000) /* 2 ms: NVIDIA's driver reports time slices of this order */
 
 /* device.c: who is on the device, and whose turn it is. */
-device *device_create(const machine_spec *spec, bool shared);
+device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
 void sim_event(sim *s, ps time, event_kind kind, uint32_t index);       /* an event of its own: any but EVENT_WARP */
 sim *device_owner(const device *d, event e);                            /* whose event it is */
@@ -644,5 +651,7 @@ static inline tally tally_of(sim *s, const kernel *k, const pager_unit *unit) {
   return (tally){k->counters, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
 }
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
+
+#include "machine/stacks.h"
 
 #endif

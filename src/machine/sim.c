@@ -93,6 +93,9 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->own_manager.decide = ways->decide;
     s->own_manager.batches = ways->batches;
   }
+  if (!status && options->offload && !s->own_spec.stack_count) status = ff_fail(error, FF_INVALID, "%s has no memory stacks to offload to (group stacks of a machine file)", s->own_spec.name);
+  if (status) return status;
+  if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
   s->walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
   if (!status && options->page) {
     status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
@@ -108,7 +111,7 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   device *d = options->device;
   if (d && options->tenant >= d->tenant_count) return ff_fail(error, FF_INVALID, "there is no tenant %u", options->tenant);
   if (d) d->uses++;
-  else d = device_create(s->spec, false);
+  else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
   s->d = d;
   s->mutex = &d->work;
@@ -162,7 +165,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
       trace_reader_defer(s->reader);
     }
   }
-  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = (uint32_t)s->spec->sm_count,
+  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = s->d->sm_total,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .merges_take_mshr = s->spec->fault_merge_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
                          .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
@@ -211,13 +214,14 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     free(s);
     return status;
   }
+  status = stacks_create(s, options, error);
   link_init(s);
   FF_PUSH(&s->nodes, NULL);
   FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
   s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
   pthread_cond_init(&s->progress, NULL);
-  status = pager_init(s, options, error);
+  if (!status) status = pager_init(s, options, error);
   if (status) sim_free(s);
   else *out = s;
   return status;
@@ -230,6 +234,7 @@ void sim_free(sim *s) {
   policy_close(&s->prefetch);
   policy_close(&s->evict);
   placing_free(s);
+  stacks_free(s);
   history_free(s->history);
   for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
   for (size_t i = 1; i < s->nodes.count; i++)
@@ -389,6 +394,7 @@ void sim_snapshot(sim *s, sim_result *result) {
   snprintf(result->error, sizeof result->error, "%s", s->error);
   result->complete = s->over;
   counters_total(s, &result->counters);
+  stacks_result(s, &result->stacks);
   result->kernels = ff_alloc(s->kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->kernels.count;
   for (size_t i = 0; i < s->kernels.count; i++) result->kernels[i] = *s->kernels.items[i];

@@ -44,6 +44,7 @@ static ps burst_issue(sim *s, warp *w, ps time) {
     if (end < m->shared.free) end = m->shared.free;
   }
   w->counters->warp_instructions += n;
+  if (__builtin_expect(m->stack, 0)) s->stacks->result.offloaded_instructions += n;
   return end;
 }
 
@@ -101,8 +102,18 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
   return true;
 }
 
+/* LEAVE: true: the warp was away, and goes on at its own SM when the answer is there. */
+static bool leaves(sim *s, warp *w, ps time) {
+  ps back;
+  if (!s->stacks || !controller_leave(s, w, time, &back)) return false;
+  warp_sleep(s, w, time);
+  event_push(&s->d->heap, back, EVENT_WARP, w->index);
+  return true;
+}
+
 static void warp_exit(sim *s, warp *w, ps time) {
   block *b = w->block;
+  if (w->marked) controller_leave(s, w, time, &time); /* a stream without its LEAVE */
   trace_cursor_close(s->reader, &w->cursor);
   FF_PUSH(&s->d->free_warps, w->index);
   if (b->ended < time) b->ended = time;
@@ -132,7 +143,9 @@ void warp_wake(sim *s, warp *w, ps time) {
       continue;
     }
     if (w->record) {
-      if (gives_way(s, w, time) || !access_continue(s, w, &time)) return;
+      if (gives_way(s, w, time)) return;
+      if (__builtin_expect(w->marked, 0) && controller_decide(s, w, time)) return;
+      if (!access_continue(s, w, &time)) return;
       continue;
     }
     const uint64_t *record = trace_cursor_next(s->reader, &w->cursor);
@@ -144,7 +157,13 @@ void warp_wake(sim *s, warp *w, ps time) {
       if (barrier_arrive(s, w, *record, &time)) return;
       break;
     case TRACE_EXIT: warp_exit(s, w, time); return;
-    default: break; /* ENTER, LEAVE: marks for offloading */
+    case TRACE_ENTER:
+      if (s->stacks) controller_enter(s, w, *record);
+      break;
+    case TRACE_LEAVE:
+      if (leaves(s, w, time)) return;
+      break;
+    default: break;
     }
   }
 }

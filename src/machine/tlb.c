@@ -72,16 +72,20 @@ static uint64_t table_address(sim *s, const walk_level *l) {
   return s->d->hash ? placing_find(s, virtual) : virtual;
 }
 
-ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
+/* SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
+ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
+  memory_stack *near = m && m->stack ? &s->stacks->items[m->stack - 1] : NULL;
+  slots *walkers = near ? &near->walkers : &s->d->walkers;
+  lru *walk_cache = near ? &near->walk_cache : &s->d->walk_cache;
   uint32_t shift = s->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)s->spec->walk_levels + (s->walk_shift >= BLOCK_SHIFT);
-  ps begin = slots_wait(&s->d->walkers, at), time = begin;
+  ps begin = slots_wait(walkers, at), time = begin;
   COUNT(tally, walks, 1);
   address |= s->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
     walk_level l = level_of(s, level, shift, address);
     uint64_t entry = l.table << 52 | l.index;
-    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(&s->d->walk_cache, entry) : NULL;
+    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(walk_cache, entry) : NULL;
     if (cached) { /* perhaps still on its way, for another walk */
       COUNT(tally, walk_cache_hits, 1);
       time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
@@ -89,18 +93,18 @@ ps gmmu_walk(sim *s, uint64_t address, pager_leaf leaf, ps ask, ps at, const tal
     }
     request r = {.address = table_address(s, &l),
                  .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = tally};
-    time = l2_access(s, &r);
-    if (s->spec->walk_cache_bytes) lru_insert(&s->d->walk_cache, entry, time);
+    time = near ? stacks_below(s, m, &r) : l2_access(s, &r);
+    if (s->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
   }
-  slots_hold(&s->d->walkers, time);
+  slots_hold(walkers, time);
   return time;
 }
 
 /* ---- translation ---- */
 
 /* At the GMMU: the shared TLB, if there is one, then a walk. Returns when the answer leaves for the SM. */
-static ps gmmu_translate(sim *s, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
-  lru *set = s->shared_tlb ? shared_set(s, key) : NULL;
+static ps gmmu_translate(sim *s, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
+  lru *set = s->shared_tlb && !m->stack ? shared_set(s, key) : NULL;
   if (set) {
     ask += s->t.shared_tlb;
     at += s->t.shared_tlb;
@@ -110,7 +114,7 @@ static ps gmmu_translate(sim *s, uint64_t address, pager_leaf leaf, uint64_t key
     if (entry) return entry->ready > at ? entry->ready : at;
   }
   COUNT(tally, tlb_misses, 1);
-  ps walked = gmmu_walk(s, address, leaf, ask, at, tally);
+  ps walked = gmmu_walk(s, m, address, leaf, ask, at, tally);
   if (set && !absent) insert(set, key, walked, tally);
   return walked;
 }
@@ -145,7 +149,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   if (entry) { /* of a page that is larger than the unit: it says that the unit is not there */
     walked = (entry->ready > *ready ? entry->ready : *ready) + s->t.tlb_there;
   } else {
-    walked = gmmu_translate(s, address, leaf, key, absent, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
+    walked = gmmu_translate(s, m, address, leaf, key, absent, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
   }
   if (!absent) {
     *ready = walked + s->t.tlb_back;
@@ -172,7 +176,7 @@ static void shoot(sim *s, lru *table, uint64_t key) {
 
 /* From all TLBs. */
 static void shoot_down(sim *s, uint64_t key) {
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) shoot(s, &s->sms[i].tlb, key);
+  for (uint32_t i = 0; i < s->d->sm_total; i++) shoot(s, &s->sms[i].tlb, key);
   if (s->shared_tlb) shoot(s, shared_set(s, key), key);
 }
 
@@ -186,13 +190,14 @@ void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
   address |= s->space;
   uint32_t shift = s->leaf_shift[PAGER_LEAF_LEAST];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
-  for (uint32_t i = 0; i < s->spec->sm_count; i++) {
+  for (uint32_t i = 0; i < s->d->sm_total; i++) {
     s->counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
     s->sms[i].seen_count = 0; /* an access that was held up asks again */
   }
   for (uint64_t i = 0; s->shared_tlb && i < s->shared_sets.by; i++) s->counters.tlb_shootdowns += lru_remove_range(&s->shared_tlb[i], first, last);
   walk_level from = level_of(s, shift >= BLOCK_SHIFT, shift, address), to = level_of(s, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
   lru_remove_range(&s->d->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+  for (uint32_t i = 0; s->stacks && i < s->stacks->count; i++) lru_remove_range(&s->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
 }
 
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */

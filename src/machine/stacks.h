@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory stacks and near-data processing (Hsieh et al., ISCA 2016): the state that a simulation of a machine with a group `stacks` has beside the
+ * device's. Private to machine/: included by model.h, behind the device.
+ *
+ *   main SM -- L1 -- L2 --(miss, write)-- tx[stack] -- vault -- rx[stack] --> back        stacks.c
+ *   stack's SM -- its L1 --(miss, write)-- own vaults, or cross[own][other] -- vault -- cross[other][own] --> back
+ *
+ * A warp between ENTER and LEAVE is an *instance* of a candidate. At its first access it stays, or goes (controller.c):
+ *
+ *   ENTER .. first ACCESS --controller_decide--> stays
+ *                                            `-> request packet --> SM of the stack .. LEAVE --> answer packet --> its own SM
+ *
+ * What always holds: a warp that is away comes back at LEAVE, with all its accesses over; an instance's home is the stack of its first line. */
+#ifndef FF_MACHINE_STACKS_H
+#define FF_MACHINE_STACKS_H
+
+typedef struct stack_channel {  /* one direction of a link */
+  server bus;
+  uint64_t bytes;
+  ps carried;                   /* how long it has carried in all */
+  uint64_t window;              /* number of the time window that `in_window` is of */
+  ps in_window, before;         /* how long it carried in it, and in the one before */
+} stack_channel;
+
+typedef struct stack_vault { server bus; dram_bank *banks; } stack_vault;
+
+typedef struct memory_stack {
+  stack_channel tx, rx;         /* from the GPU, and to it */
+  stack_channel *cross;         /* to each other stack */
+  stack_vault *vaults;
+  slots walkers;                /* its own page walkers, and their cache */
+  lru walk_cache;
+  uint32_t pending;             /* instances that were sent here and have not answered */
+  uint32_t running;             /* of these, warps in its SMs */
+  uint32_t first_waiting, last_waiting; /* warps whose request has come and finds no room, by warp.next */
+  uint64_t internal;            /* bytes on the vaults' buses */
+} memory_stack;
+
+typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
+  const sim_candidate *candidate; /* NULL: the warp is in none */
+  uint32_t trips;
+  bool decided, first_seen, apart; /* apart: it has touched more than one stack */
+  bool away;
+  uint32_t home;                /* stack of its first line */
+  sm *own;                      /* away: the SM that it comes back to, and its scheduler there */
+  server *own_scheduler;
+  ps drained;                   /* away: when the last of its accesses is over */
+  FF_VEC(uint64_t) lines;       /* learning: all that it touched; away: all that it wrote */
+} stack_instance;
+
+typedef struct stacks {
+  uint32_t count, bits, warps;  /* warps: that one stack's SMs hold */
+  sim_offload offload;
+  sim_map_choice choice;
+  const sim_offloading *offloading;
+  stack_map baseline;           /* of all addresses that no range has */
+  FF_VEC(sim_range_map) ranges; /* sorted by address */
+  size_t last;                  /* of ranges: that was asked for */
+  memory_stack *items;
+  uint32_t near_first, near_each; /* the SMs in stacks: of stack i the near_each ones from near_first + i * near_each on */
+  uint32_t vaults;
+  ps link_latency, pack, window;
+  ps tx_byte_fixed, rx_byte_fixed, cross_byte_fixed; /* picoseconds << 20 */
+  ps burst[5];                  /* of so many sectors on a vault's bus */
+  sim_stacks result;
+  FF_VEC(stack_instance) instances; /* by warp index */
+  struct learner *learner;      /* learn.c; NULL: nothing is learned any more */
+} stacks;
+
+ff_status stacks_create(sim *s, const sim_options *options, ff_error *error);
+void stacks_free(sim *s);
+/* A line's way to its stack and back, from a slice of the L2 (near == 0) or from an SM in a stack (its sm.stack). Returns when the answer is there. */
+ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
+/* What stands below the L1 of an SM in a stack. */
+ps stacks_below(sim *s, const sm *m, const request *r);
+void stacks_result(sim *s, sim_stacks *out);
+ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at); /* when the last byte is through, but for the latency */
+bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now);
+uint32_t stacks_find(sim *s, uint64_t address); /* which stack has it */
+
+/* controller.c */
+void controller_enter(sim *s, warp *w, uint64_t word);
+void controller_access(sim *s, warp *w, const uint64_t *record); /* the instance makes an access */
+bool controller_decide(sim *s, warp *w, ps time);                /* true: the warp goes, and is woken there */
+void controller_accessed(sim *s, const warp *w);                 /* all lines of its access are on their way: w->arrival */
+bool controller_leave(sim *s, warp *w, ps time, ps *back_at);    /* true: the warp was away and is on its own SM again, from *back_at on */
+
+/* learn.c */
+void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
+
+#endif
