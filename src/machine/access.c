@@ -86,7 +86,12 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   else pager_gpu_read(s->pager, p->unit, r.address);
   r.address = physical_address(s, r.address);
   r.sm = p->m->index;
-  ps accepted, data = p->unit->state == PAGER_REMOTE ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
+  bool remote = p->unit->state == PAGER_REMOTE;
+  if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
+    remote = true;
+    if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) learner_wrote(s, r.address);
+  }
+  ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;

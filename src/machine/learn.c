@@ -1,3 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Learning a map (Hsieh et al., ISCA 2016, sections 3.2.3 and 4.3): the copies that bring data to the GPU wait, the program begins with its data in CPU
+ * memory, and when enough instances of candidates have been seen the best map is installed and the copies are carried out.
+ *
+ *   first operations        copies to the GPU are put down, and take no time
+ *   kernels                 run on the GPU alone; accesses go over the link to the host; each instance's lines are looked at (partition/colocate.h)
+ *   enough instances        the SMs stop; ranges that candidates touch get the map found, all others the default one; what was put down, and what kernels
+ *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
+ *
+ * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
+ * waits, kernels run with the default map while it is learned, and what is resident and gets another place is moved within the stacks.
+ *
+ * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "machine/model.h"
-void learner_instance(sim *s, const stack_instance *i, ps time) { (void)s; (void)i; (void)time; }
+#include "partition/colocate.h"
+
+typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;
+
+struct learner {
+  uint64_t wanted, seen;
+  bool delays;                  /* the program's own copies wait */
+  bool began;                   /* a kernel has */
+  ps from;
+  colocate *stats;              /* made with the first instance */
+  FF_VEC(colocate_range) ranges;
+  FF_VEC(delayed_range) delayed; /* sorted by address, none overlaps another */
+};
+
+void learner_create(sim *s) {
+  stacks *k = s->stacks;
+  if (k->choice.kind != SIM_MAP_LEARNED || !k->offloading->instances) return;
+  struct learner *l = k->learner = ff_alloc(sizeof *l);
+  l->wanted = (uint64_t)ceil(k->choice.share * (double)k->offloading->instances);
+  l->delays = s->manager->placement == MANAGER_PROGRAM;
+}
+
+void learner_free(stacks *k) {
+  if (!k->learner) return;
+  colocate_free(k->learner->stats);
+  free(k->learner->ranges.items);
+  free(k->learner->delayed.items);
+  free(k->learner);
+  k->learner = NULL;
+}
+
+/* ---- what waits ---- */
+
+/* The bytes of a range that are not put down yet are. */
+static void put_down(struct learner *l, uint64_t address, uint64_t bytes, bool pageable) {
+  uint64_t end = address + bytes;
+  size_t first = 0, last;
+  while (first < l->delayed.count && l->delayed.items[first].address + l->delayed.items[first].bytes < address) first++;
+  for (last = first; last < l->delayed.count && l->delayed.items[last].address <= end; last++) {
+    const delayed_range *old = &l->delayed.items[last];
+    if (old->address < address) address = old->address;
+    if (old->address + old->bytes > end) end = old->address + old->bytes;
+    pageable |= old->pageable;
+  }
+  delayed_range whole = {address, end - address, pageable};
+  if (first == last) FF_PUSH(&l->delayed, whole);
+  size_t tail = l->delayed.count - (first == last) - last; /* behind what was joined */
+  memmove(&l->delayed.items[first + 1], &l->delayed.items[last], tail * sizeof whole);
+  l->delayed.items[first] = whole;
+  l->delayed.count = first + 1 + tail;
+}
+
+bool learner_delays(const sim *s) { return s->stacks && s->stacks->learner && s->stacks->learner->delays; }
+
+void learner_delay(sim *s, const trace_op *op) {
+  uint64_t rows = op->copy.to_pitch == op->copy.width ? 1 : op->copy.height, width = rows == 1 ? op->copy.width * op->copy.height : op->copy.width;
+  for (uint64_t row = 0; row < rows; row++) put_down(s->stacks->learner, op->copy.to + row * op->copy.to_pitch, width, !op->copy.pinned);
+}
+
+void learner_wrote(sim *s, uint64_t line) { put_down(s->stacks->learner, line, TRACE_LINE_BYTES, false); }
+
+void learner_kernel(sim *s, ps time) {
+  struct learner *l = s->stacks->learner;
+  if (!l->began) l->from = time;
+  l->began = true;
+}
+
+/* ---- what is looked at ---- */
+
+static int by_address(const void *a, const void *b) {
+  const colocate_range *x = a, *y = b;
+  return (x->address > y->address) - (x->address < y->address);
+}
+
+static void stats_make(sim *s, struct learner *l) {
+  for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
+    const pager_allocation *a = &s->pager->allocations.items[i];
+    if (a->live && a->bytes && a->kind != TRACE_MEMORY_PINNED && a->kind != TRACE_MEMORY_HOST) FF_PUSH(&l->ranges, ((colocate_range){a->address, a->bytes}));
+  }
+  qsort(l->ranges.items, l->ranges.count, sizeof *l->ranges.items, by_address);
+  l->stats = colocate_create(s->stacks->bits, l->ranges.items, (uint32_t)l->ranges.count);
+}
+
+static void install(sim *s, struct learner *l) {
+  stacks *k = s->stacks;
+  stack_map pair = stack_map_pair(colocate_best_pair(l->stats), k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
+  if (k->choice.linear) colocate_linear(l->stats, maps);
+  for (uint32_t i = 0; i < l->ranges.count; i++)
+    if (colocate_touched(l->stats, i)) FF_PUSH(&k->ranges, ((sim_range_map){l->ranges.items[i].address, l->ranges.items[i].bytes, k->choice.linear ? maps[i] : pair}));
+  free(maps);
+}
+
+static uint64_t resident_in(sim *s, const sim_range_map *r) {
+  uint64_t bytes = 0;
+  pager_held held = pager_held_begin(s->pager, r->address, r->bytes);
+  for (const pager_unit *unit; (unit = pager_held_next(&held));) bytes += unit->state == PAGER_RESIDENT ? unit->bytes : 0;
+  return bytes;
+}
+
+/* Over the link, range after range; or, under a manager that pages, what is resident of the ranges with a new map, within the stacks. */
+static ps carry_out(sim *s, struct learner *l, ps time) {
+  ps end = time;
+  uint64_t moved = 0;
+  for (size_t i = 0; i < l->delayed.count; i++) {
+    const delayed_range *r = &l->delayed.items[i];
+    s->stacks->result.delayed_bytes += r->bytes;
+    ps over = transfer_delayed(s, r->address, r->bytes, r->pageable, time);
+    if (over > end) end = over;
+  }
+  for (size_t i = 0; i < s->stacks->ranges.count && is_paged(s); i++) moved += resident_in(s, &s->stacks->ranges.items[i]);
+  s->stacks->result.moved_bytes += moved;
+  return moved ? link_device_copy(s, 2 * moved, time) : end;
+}
+
+void learner_instance(sim *s, const stack_instance *i, ps time) {
+  stacks *k = s->stacks;
+  struct learner *l = k->learner;
+  if (!l->stats) stats_make(s, l);
+  colocate_instance(l->stats, i->lines.items, (uint32_t)i->lines.count);
+  k->result.learned_instances++;
+  if (++l->seen < l->wanted) return;
+  install(s, l);
+  ps end = carry_out(s, l, time);
+  s->stopped = end;
+  k->result.stopped_ps += end - time;
+  k->result.learning_ps = end - l->from;
+  stacks_describe(k);
+  learner_free(k);
+}

@@ -397,6 +397,7 @@ struct sim {
   double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */
   timing t;
   struct stacks *stacks;        /* memory stacks; NULL: the machine has none */
+  ps stopped;                   /* no warp goes on before that */
   /* the device */
   ps now;
   sm *sms;
@@ -592,6 +593,7 @@ event_record *record_of(sim *s, uint32_t number); /* by the event's number; NULL
 
 /* transfer.c: copies, sets and prefetches that begin now; returns when they are over (*again: when to ask again). */
 ps operation_begin(sim *s, node *n, ps time, bool *again);
+ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time); /* a copy that waited for a map (learn.c) */
 ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the GPU, before a kernel */
 ps transfer_managed_out(sim *s, ps time);  /* copy: written ones back, when the host waits */
 ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */

@@ -93,7 +93,7 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->own_manager.decide = ways->decide;
     s->own_manager.batches = ways->batches;
   }
-  if (!status && options->offload && !s->own_spec.stack_count) status = ff_fail(error, FF_INVALID, "%s has no memory stacks to offload to (group stacks of a machine file)", s->own_spec.name);
+  if (!status) status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
   s->walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
@@ -102,8 +102,7 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
     s->page_fixed = strcmp(options->page, "auto") != 0;
   }
   if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints, error);
-  if (!status) status = check_spec(s->spec, error);
-  return status ? status : sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
+  return status ? status : check_spec(s->spec, error);
 }
 
 /* The device: the options', or one of its own. */

@@ -132,6 +132,10 @@ static void issue_begin(warp *w, uint64_t word) {
 }
 
 void warp_wake(sim *s, warp *w, ps time) {
+  if (__builtin_expect(time < s->stopped, 0)) {
+    event_push(&s->d->heap, s->stopped, EVENT_WARP, w->index);
+    return;
+  }
   if (w->asleep) {
     w->asleep = false;
     w->counters->warp_stall_ps += time - w->slept;

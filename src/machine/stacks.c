@@ -172,7 +172,7 @@ static void take_oracle(stacks *k) {
 }
 
 /* The map that most bytes have. */
-static void describe_map(stacks *k) {
+void stacks_describe(stacks *k) {
   uint64_t most = 0;
   k->result.found[0] = '\0';
   for (size_t i = 0; i < k->ranges.count && k->choice.kind != SIM_MAP_FIXED; i++) {
@@ -204,16 +204,16 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   if (status) return status;
   snprintf(k->result.map, sizeof k->result.map, "%s", options->map ? options->map : "baseline");
   k->baseline = k->choice.kind == SIM_MAP_FIXED ? k->choice.fixed : stack_map_baseline(k->bits);
-  if (k->choice.kind != SIM_MAP_FIXED && (!k->offloading || (k->choice.kind == SIM_MAP_LEARNED && !k->offloading->instances)))
-    return ff_fail(error, FF_UNSUPPORTED, "map %s is known of recorded programs only (`farfault sim`)", options->map);
   if (k->choice.kind == SIM_MAP_ORACLE) take_oracle(k);
-  describe_map(k);
+  stacks_describe(k);
+  learner_create(s);
   return FF_OK;
 }
 
 void stacks_free(sim *s) {
   stacks *k = s->stacks;
   if (!k) return;
+  learner_free(k);
   for (size_t i = 0; i < k->instances.count; i++) free(k->instances.items[i].lines.items);
   free(k->instances.items);
   free(k->ranges.items);

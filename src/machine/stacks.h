@@ -73,6 +73,7 @@ void stacks_free(sim *s);
 ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
 /* What stands below the L1 of an SM in a stack. */
 ps stacks_below(sim *s, const sm *m, const request *r);
+void stacks_describe(stacks *k);  /* result.found */
 void stacks_result(sim *s, sim_stacks *out);
 ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at); /* when the last byte is through, but for the latency */
 bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now);
@@ -86,6 +87,12 @@ void controller_accessed(sim *s, const warp *w);                 /* all lines of
 bool controller_leave(sim *s, warp *w, ps time, ps *back_at);    /* true: the warp was away and is on its own SM again, from *back_at on */
 
 /* learn.c */
+void learner_create(sim *s);       /* if the map is to be learned */
+void learner_free(stacks *k);
+bool learner_delays(const sim *s); /* copies to the GPU wait, and kernels find their data in CPU memory */
+void learner_delay(sim *s, const trace_op *op);
+void learner_wrote(sim *s, uint64_t line); /* a kernel has, in CPU memory */
+void learner_kernel(sim *s, ps time);      /* one begins */
 void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
 
 #endif

@@ -118,6 +118,12 @@ static ps pages_copy(sim *s, const trace_op *op, bool in, ps time) {
   return carried > copied ? carried : copied;
 }
 
+/* A copy to the GPU that has waited (learn.c). */
+ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time) {
+  count_copied(s, address, true, bytes);
+  return link_copy(s, HISTORY_CAUSE_COPY, true, bytes, pageable, time);
+}
+
 static ps program_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height, to = op->copy.to, from = op->copy.from;
   uint32_t managed_to = managed_at(s, to), managed_from = managed_at(s, from);
@@ -131,10 +137,15 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
       return host_copy(s, bytes, time);
     }
     over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
+    if (learner_delays(s)) {
+      learner_delay(s, op);
+      return time;
+    }
     count_copied(s, to, true, bytes);
     return link_copy(s, HISTORY_CAUSE_COPY, true, bytes, !op->copy.pinned, time);
   case TRACE_D2H:
     if (managed_from && s->pager->allocations.items[managed_from].on_cpu) return host_copy(s, bytes, time);
+    if (learner_delays(s)) return host_copy(s, bytes, time);
     count_copied(s, from, false, bytes);
     return link_copy(s, HISTORY_CAUSE_COPY, false, bytes, !op->copy.pinned, time);
   case TRACE_D2D:

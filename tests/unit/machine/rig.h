@@ -35,6 +35,9 @@ typedef struct rig {
   bool write_back_overlaps, history;
   watermarks watermarks;
   double gpu_memory_share;
+  sim_offload offload;
+  const char *map;
+  const sim_offloading *offloading;
   uint64_t budget;       /* of the access stream */
   trace_program *program;
   trace_future *future;  /* of it, once rig_start has seen that it is needed */
@@ -79,8 +82,10 @@ static inline void rig_open(rig *r, const char *manager) {
 static inline void rig_start(rig *r) {
   ff_error error = {0};
   r->program = trace_program_create(r->budget);
+  trace_program_mark(r->program, true);
   sim_options options = {.spec = &r->spec, .manager = r->manager, .gpu_memory = r->gpu_memory, .prefetch = r->prefetch, .evict = r->evict, .page = r->page, .faults = r->faults, .advise = r->advise,
                          .unit_bytes = r->unit_bytes, .write_back_overlaps = r->write_back_overlaps, .history = r->history,
+                         .offload = r->offload, .map = r->map, .offloading = r->offloading,
                          .watermarks = r->watermarks, .watermarks_chosen = r->watermarks.low > 0,
                          .gpu_memory_share = r->gpu_memory_share, .future = r->future = trace_future_create()};
   if (sim_create(r->program, &options, &r->sim, &error)) fail_msg("%s", error.message);

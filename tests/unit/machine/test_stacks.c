@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory stacks: the picosecond at which a line is there from the GPU and from an SM in a stack; every byte on every link; the controller's order; what is
+ * learned, and what waits for it.
+ *
+ * The rig's stacks: four, with links of 8 GB/s (a byte takes 125 ps), 4 GB/s from stack to stack, 10 ns latency, vaults of 32 B/ns, packing 10 cycles of 1 ns.
+ * Addresses of the map 12:13: the stack is (address >> 12) & 3. */
+#include "rig.h"
+
+enum { LINK_NS = 10, BURST_LINE_NS = 4, OPEN_NS = 12, COLUMN_NS = 12, CONTROLLER_NS = 20, L2_NS = 100 };
+#define OF_STACK(n) (RIG_BASE + ((uint64_t)(n) << 12))
+#define TX_PS(bytes) ((bytes) * UINT64_C(125))
+#define CROSS_PS(bytes) ((bytes) * UINT64_C(250))
+
+static void four_stacks(machine_spec *s) {
+  s->page_bytes = 2 << 20;
+  s->l2_write_through = 1;
+  s->dram_latency = CONTROLLER_NS;
+  s->row_bytes = 4096;
+  s->stack_count = 4;
+  s->stack_sms = 1;
+  s->stack_warps = 48;
+  s->stack_saved_sms = 4;
+  s->stack_tx_gbs = s->stack_rx_gbs = 8;
+  s->stack_cross_gbs = 4;
+  s->stack_link_cycles = LINK_NS;
+  s->stack_vaults = 16;
+  s->stack_gbs = 512;
+  s->stack_pack_cycles = 10;
+  s->stack_busy = 0.9;
+  s->stack_busy_cycles = 1000;
+  s->packet_address_bytes = 4;
+  s->packet_ack_bytes = 1;
+  s->packet_head_bytes = 12;
+  s->link_pj_per_bit = 2;
+  s->link_idle_pj = 1.5;
+  s->activate_nj = 11.8;
+  s->read_pj_per_bit = 4;
+}
+
+/* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on ---- */
+
+static const sim_candidate candidates[] = {
+    {.pc = 10, .in_bytes = 256, .out_bytes = 128, .tx_fixed = -1, .rx_fixed = -1, .threshold = 1, .trips = 1},
+    {.pc = 20, .in_bytes = 256, .out_bytes = 128, .tx_fixed = 1, .rx_fixed = -9, .threshold = 1, .trips = 1},
+    {.pc = 30, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true},
+};
+
+static const sim_candidate *find(void *context, const trace_launch *launch, uint32_t pc) {
+  for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
+    if (candidates[i].pc == pc) return &candidates[i];
+  return NULL;
+}
+
+static sim_offloading offloading = {.find = find, .instances = 8};
+
+typedef void (*body)(trace_writer *w, uint64_t block, uint32_t warp, const void *context);
+
+static sim_stacks run_stacks(rig *r, const char *manager, sim_offload offload, const char *map, rig_tweak tweak, rig_kernel k, sim_counters *counters) {
+  rig_open(r, manager);
+  four_stacks(&r->spec);
+  if (tweak) tweak(&r->spec);
+  r->offload = offload;
+  r->map = map;
+  r->offloading = &offloading;
+  rig_start(r);
+  rig_alloc(r, RIG_BASE, 64 << 20, TRACE_MEMORY_DEVICE);
+  if (!strcmp(manager, "copy")) rig_h2d(r, RIG_BASE, 1 << 20);
+  rig_launch(r, k);
+  const sim_result *result = rig_finish(r);
+  sim_stacks s = result->stacks;
+  *counters = result->counters;
+  rig_close(r);
+  return s;
+}
+
+static sim_stacks run_one(sim_offload offload, rig_tweak tweak, body warp, ps *time) {
+  rig r;
+  sim_counters c;
+  sim_stacks s = run_stacks(&r, "ideal", offload, "12:13", tweak, (rig_kernel){.blocks = 1, .warps = 1, .warp = warp}, &c);
+  *time = c.kernel_ps;
+  return s;
+}
+
+/* ---- the way of a line ---- */
+
+static void warm(trace_writer *w) { rig_load_wait(w, RIG_BASE + (1 << 20)); } /* the TLB; a row of its own */
+static void only_warm(trace_writer *w, uint64_t b, uint32_t i, const void *c) { warm(w); }
+static void one_load(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, OF_STACK(1));
+}
+
+static void test_load_from_gpu(void **state) {
+  ps before, after;
+  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before), one = run_one(SIM_OFFLOAD_NONE, NULL, one_load, &after);
+  assert_int_equal(after - before, (L2_NS + 2 * LINK_NS + CONTROLLER_NS + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS + TX_PS(4) + TX_PS(128));
+  assert_int_equal(one.tx[1] - none.tx[1], 4);
+  assert_int_equal(one.rx[1] - none.rx[1], 128);
+  assert_int_equal(one.internal[1] - none.internal[1], 128);
+  assert_int_equal(one.tx[2], none.tx[2]);
+  assert_int_equal(one.count, 4);
+}
+
+static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_access(w, TRACE_STORE, 0, OF_STACK(2), 3); /* two sectors */
+}
+
+static void test_store_from_gpu(void **state) {
+  ps before, after;
+  sim_stacks none = run_one(SIM_OFFLOAD_NONE, NULL, only_warm, &before), one = run_one(SIM_OFFLOAD_NONE, NULL, one_store, &after);
+  assert_int_equal(one.tx[2] - none.tx[2], 4 + 64);
+  assert_int_equal(one.rx[2] - none.rx[2], 1);
+  assert_int_equal(one.internal[2] - none.internal[2], 64);
+}
+
+/* ---- an instance in a stack ---- */
+
+static void load_in_block(trace_writer *w, uint32_t pc, uint32_t trips, uint64_t address, uint64_t second) {
+  warm(w);
+  trace_put_enter(w, pc, trips);
+  rig_load_wait(w, address);
+  if (second) rig_load_wait(w, second);
+  trace_put_leave(w, pc);
+}
+static void local_load(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 10, 0, OF_STACK(1), 0); }
+static void local_twice(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(5)); }
+static void remote_second(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 10, 0, OF_STACK(1), OF_STACK(6)); }
+
+static void no_walks(machine_spec *s) { s->tlb_miss_latency = s->walk_cache_latency = 0; }
+
+static void test_instance(void **state) {
+  ps before, local, twice, remote;
+  sim_stacks none = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, only_warm, &before), one = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_load, &local);
+  assert_int_equal(one.instances, 1);
+  assert_int_equal(one.colocated, 1);
+  assert_int_equal(one.offloaded, 1);
+  assert_int_equal(one.request_bytes, 12 + 256);
+  assert_int_equal(one.answer_bytes, 128 + 1);
+  assert_int_equal(one.local_bytes >= 128, 1); /* and the tables of its walk */
+  assert_int_equal(one.tx[1] - none.tx[1], 12 + 256);
+  assert_int_equal(one.rx[1] - none.rx[1], 128 + 1);
+  sim_stacks two = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, local_twice, &twice), far = run_one(SIM_OFFLOAD_CONTROLLED, no_walks, remote_second, &remote);
+  assert_int_equal(two.colocated, 1);
+  assert_int_equal(far.colocated, 0);
+  /* The second load: local, in an open row or another bank's; or over the link between the stacks and back. */
+  assert_int_equal(far.cross[1][2] - two.cross[1][2], 4);
+  assert_int_equal(far.cross[2][1] - two.cross[2][1], 128);
+  assert_int_equal(remote - twice, 2 * LINK_NS * NS + CROSS_PS(4 + 128));
+  assert_int_equal(twice - local, (CONTROLLER_NS + OPEN_NS + COLUMN_NS + BURST_LINE_NS) * NS);
+}
+
+static void store_in_block(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, OF_STACK(1)); /* now in the L1 and the L2 */
+  trace_put_enter(w, 10, 0);
+  rig_store(w, OF_STACK(1));
+  rig_store(w, OF_STACK(1) + 128);
+  trace_put_leave(w, 10);
+  rig_load_wait(w, OF_STACK(1));
+}
+
+static void test_written_lines(void **state) {
+  rig r;
+  sim_counters c, kept;
+  rig_kernel k = {.blocks = 1, .warps = 1, .warp = store_in_block};
+  sim_stacks away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c), at_home = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL, k, &kept);
+  assert_int_equal(away.dirty_lines, 2);
+  assert_int_equal(away.invalidated_lines, 2); /* the first one, in both caches */
+  assert_int_equal(away.answer_bytes, 128 + 2 * 4 + 1);
+  assert_int_equal(at_home.dirty_lines, 0);
+  assert_int_equal(kept.l1_misses, 8);         /* the load behind it hits at home, and misses after the stack wrote */
+  assert_int_equal(c.l1_misses, 12);
+}
+
+/* ---- the controller ---- */
+
+static void few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 30, 3, OF_STACK(1), 0); }
+static void enough_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 30, 4, OF_STACK(1), 0); }
+
+static void test_condition(void **state) {
+  ps time;
+  sim_stacks few = run_one(SIM_OFFLOAD_CONTROLLED, NULL, few_trips, &time), always = run_one(SIM_OFFLOAD_ALWAYS, NULL, few_trips, &time);
+  assert_int_equal(few.refused_condition, 1);
+  assert_int_equal(few.offloaded, 0);
+  assert_int_equal(always.refused_condition, 1); /* the condition is the compiler's */
+  assert_int_equal(run_one(SIM_OFFLOAD_CONTROLLED, NULL, enough_trips, &time).offloaded, 1);
+}
+
+/* Many warps at once: the stack holds two. */
+static void two_warps(machine_spec *s) { s->stack_warps = 2; }
+
+static void test_room(void **state) {
+  rig r;
+  sim_counters c;
+  rig_kernel k = {.blocks = 1, .warps = 8, .warp = local_load};
+  sim_stacks controlled = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", two_warps, k, &c);
+  assert_int_equal(controlled.instances, 8);
+  assert_true(controlled.refused_full > 0);
+  assert_int_equal(controlled.offloaded + controlled.refused_full, 8);
+  sim_stacks always = run_stacks(&r, "ideal", SIM_OFFLOAD_ALWAYS, "12:13", two_warps, k, &c);
+  assert_int_equal(always.offloaded, 8); /* the others wait there */
+  assert_int_equal(always.refused_full, 0);
+}
+
+/* The channel to the stack is busy with other warps' writes; the block saves there, or does not. */
+static void busy_writer(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const uint32_t *pc = c;
+  warm(w);
+  if (i) {
+    for (uint32_t n = 0; n < 200; n++) rig_store(w, OF_STACK(1) + (uint64_t)(i * 200 + n) * 16384);
+    return;
+  }
+  rig_issue(w, 1000);
+  trace_put_enter(w, *pc, 0);
+  rig_load_wait(w, OF_STACK(1));
+  trace_put_leave(w, *pc);
+}
+
+static void test_channels(void **state) {
+  rig r;
+  sim_counters c;
+  static const uint32_t saves = 10, saves_not = 20;
+  rig_kernel k = {.blocks = 1, .warps = 4, .warp = busy_writer, .context = &saves_not};
+  sim_stacks refused = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
+  assert_int_equal(refused.refused_tx, 1);
+  assert_int_equal(run_stacks(&r, "ideal", SIM_OFFLOAD_ALWAYS, "12:13", NULL, k, &c).offloaded, 1);
+  k.context = &saves;
+  assert_int_equal(run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c).offloaded, 1);
+}
+
+static void test_ideal(void **state) {
+  ps time, controlled;
+  sim_stacks s = run_one(SIM_OFFLOAD_IDEAL, no_walks, remote_second, &time);
+  run_one(SIM_OFFLOAD_CONTROLLED, no_walks, remote_second, &controlled);
+  assert_int_equal(s.offloaded, 1);
+  assert_int_equal(s.request_bytes + s.answer_bytes, 0);
+  for (int i = 0; i < 4; i++)
+    for (int n = 0; n < 4; n++) assert_int_equal(s.cross[i][n], 0);
+  assert_true(time < controlled);
+}
+
+/* ---- learning ---- */
+
+/* Two lines that the bits 9:10 to 12:13 keep together; all blocks run at once, and their first instances are 2 KiB apart: only from 11:12 on they spread. */
+static void learnable(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint32_t n = 0; n < 4; n++) {
+    uint64_t first = RIG_BASE + (b * 4 + n) * 512;
+    trace_put_enter(w, 10, 0);
+    rig_load_wait(w, first);
+    rig_load_wait(w, first + 384 + (16 << 10));
+    trace_put_leave(w, 10);
+  }
+}
+
+static void test_learned(void **state) {
+  rig r;
+  sim_counters c, known;
+  offloading.instances = 256;
+  rig_kernel k = {.blocks = 64, .warps = 1, .warp = learnable};
+  sim_stacks s = run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:20%", NULL, k, &c);
+  assert_string_equal(s.found, "11:12");
+  assert_int_equal(s.learned_instances, 52); /* 20 % of 256, rounded up */
+  assert_int_equal(s.delayed_bytes, 1 << 20);
+  assert_int_equal(c.h2d_bytes, 1 << 20);
+  assert_true(c.remote_bytes >= 52 * 256);
+  assert_true(s.offloaded > 0 && s.offloaded <= 256 - 52);
+  assert_true(s.stopped_ps > (1 << 20) * UINT64_C(62)); /* 16 GB/s: 62.5 ps a byte */
+  sim_stacks fixed = run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "11:12", NULL, k, &known);
+  assert_int_equal(fixed.colocated, 256);
+  assert_int_equal(known.remote_bytes, 0);
+  offloading.instances = 8;
+}
+
+/* The energy of the run's parts, from its bytes and time. */
+static void test_energy(void **state) {
+  rig r;
+  sim_counters c;
+  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_NONE, "12:13", NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = one_load}, &c);
+  double bytes = 0;
+  for (int i = 0; i < 4; i++) bytes += (double)(s.tx[i] + s.rx[i]);
+  double seconds = (double)c.kernel_ps * 1e-12, carried = bytes / 8e9, idle_bits = (8 * seconds - carried) * 8e9 * 8; /* eight channels of 8 GB/s */
+  assert_near(s.link_joule, bytes * 8 * 2e-12, 1e-9);
+  assert_near(s.idle_joule, idle_bits * 1.5e-12, 1e-6);
+  assert_near(s.activation_joule, (double)c.dram_row_misses * 11.8e-9, 1e-9);
+  assert_near(s.read_joule, (double)c.dram_read_bytes * 8 * 4e-12, 1e-9);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_load_from_gpu), cmocka_unit_test(test_store_from_gpu), cmocka_unit_test(test_instance), cmocka_unit_test(test_written_lines),
+      cmocka_unit_test(test_condition), cmocka_unit_test(test_room), cmocka_unit_test(test_channels), cmocka_unit_test(test_ideal), cmocka_unit_test(test_learned),
+      cmocka_unit_test(test_energy),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
