@@ -59,7 +59,8 @@ typedef struct offload_region {
   bool candidate, chosen;
   uint32_t *live_in, *live_out;      /* registers; in the kernel's arena */
   uint32_t live_in_count, live_out_count;
-  uint32_t in_bytes, out_bytes;      /* of a whole warp: 128 or 256 bytes a register, 4 a predicate */
+  uint32_t *others, other_count;     /* special registers and parameters that it reads: indices of kernel->others; each counts as a live-in register */
+  uint32_t in_bytes, out_bytes;      /* of a whole warp: 128 or 256 bytes a register, 4 a predicate; what is the same for all lanes once */
   uint32_t in_words, out_words;      /* REG_TX S_W and REG_RX S_W of the equations: 32 a register, whatever its width (as the paper counts), 1 a predicate */
   uint32_t loads, stores;            /* of global and generic memory in one trip; each in a nested loop that often as the code says, else once */
   uint32_t once_loads, once_stores;  /* in the region, but not in its loop */
@@ -73,9 +74,11 @@ typedef struct offload_region {
   double times;                      /* a warp comes to it in one run of the kernel, as far as the code says */
 } offload_region;
 
+typedef struct offload_other { ptx_sreg sreg; const ptx_var *param; } offload_other; /* param NULL: the special register */
 typedef struct offload_kernel {
   ff_arena arena;
   const ptx_func *func;              /* borrowed */
+  offload_other *others;
   offload_region *regions;           /* candidates, and what would be one but for its bar, by begin, larger ones first */
   uint32_t region_count, chosen_count;
 } offload_kernel;
