@@ -6,19 +6,21 @@
  * histogram over all bits that the pairs have among them (one addition a line), summed up when it is asked for. */
 #include "partition/colocate.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "partition/colocate_private.h"
 
+enum { EARLY_ALL = 256 };
+
 static uint32_t histogram_bits(const colocate *c) { return STACK_MAP_PAIRS - 1 + c->bits; }
 
 /* A line that two ranges have belongs to the first. */
-static colocate_range whole_lines(const colocate_range *range, const colocate_range *before) {
-  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST, begin = range->address & ~(line - 1), end = (range->address + range->bytes + line - 1) & ~(line - 1);
-  uint64_t free_from = before ? before->address + before->bytes : 0;
-  FF_CHECK(!before || range->address + line > free_from);
+static colocate_range whole_lines(colocate_range range, uint64_t free_from) {
+  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST, begin = range.address & ~(line - 1), end = (range.address + range.bytes + line - 1) & ~(line - 1);
   if (begin < free_from) begin = free_from;
   return (colocate_range){begin, end > begin ? end - begin : 0};
 }
@@ -26,19 +28,57 @@ static colocate_range whole_lines(const colocate_range *range, const colocate_ra
 colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count) {
   FF_ASSERT(bits <= STACK_MAP_BITS);
   colocate *c = ff_alloc(sizeof *c);
-  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1};
+  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1, .next_early = 1};
   c->ranges = ff_alloc(count * sizeof *ranges + 1);
-  for (uint32_t i = 0; i < count; i++) c->ranges[i] = whole_lines(&ranges[i], i ? &c->ranges[i - 1] : NULL);
-  c->touched = ff_alloc(count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    FF_CHECK(!i || ranges[i].address >= ranges[i - 1].address + ranges[i - 1].bytes);
+    c->ranges[i] = whole_lines(ranges[i], i ? c->ranges[i - 1].address + c->ranges[i - 1].bytes : 0);
+  }
+  c->touched = ff_alloc(count * sizeof *c->touched + 1);
   c->lines_by_bits = ff_alloc(sizeof(uint64_t) << histogram_bits(c));
   return c;
 }
+
+static uint64_t range_end(const colocate_range *range) { return range->address + range->bytes; }
+
+/* Lines that neighbours share only at their ends stay with the lower one; what overlaps by more becomes one range. */
+void colocate_add_range(colocate *c, colocate_range range) {
+  uint64_t line = UINT64_C(1) << STACK_MAP_LOWEST;
+  uint32_t first = 0, behind;
+  colocate_range added = whole_lines(range, 0);
+  while (first < c->range_count && range_end(&c->ranges[first]) <= added.address) first++;
+  if (first < c->range_count && c->ranges[first].address < added.address && range_end(&c->ranges[first]) <= range.address / line * line + line && range.address % line)
+    added = whole_lines(range, range_end(&c->ranges[first++]));
+  if (!added.bytes) return;
+  uint64_t touched = 0;
+  for (behind = first; behind < c->range_count && c->ranges[behind].address < range_end(&added); behind++) {
+    const colocate_range *other = &c->ranges[behind];
+    uint64_t begin = other->address < added.address ? other->address : added.address, end = range_end(other) > range_end(&added) ? range_end(other) : range_end(&added);
+    added = (colocate_range){begin, end - begin};
+    if (c->touched[behind] && (!touched || c->touched[behind] < touched)) touched = c->touched[behind];
+  }
+  uint32_t gone = behind - first, count = c->range_count - gone + 1, rest = c->range_count - behind;
+  if (!gone) {
+    c->ranges = ff_realloc(c->ranges, count * sizeof *c->ranges);
+    c->touched = ff_realloc(c->touched, count * sizeof *c->touched);
+  }
+  memmove(c->ranges + first + 1, c->ranges + behind, rest * sizeof *c->ranges);
+  memmove(c->touched + first + 1, c->touched + behind, rest * sizeof *c->touched);
+  c->ranges[first] = added;
+  c->touched[first] = touched;
+  c->range_count = count;
+  c->last = COLOCATE_NO_RANGE;
+}
+
+uint32_t colocate_range_count(const colocate *c) { return c->range_count; }
+colocate_range colocate_range_at(const colocate *c, uint32_t i) { return c->ranges[i]; }
 
 void colocate_free(colocate *c) {
   if (!c) return;
   for (uint32_t i = 0; i < c->kept_count; i++) free(c->kept[i].lines);
   free(c->lines_by_bits);
   free(c->touched);
+  free(c->early.items);
   free(c->ranges);
   free(c);
 }
@@ -70,7 +110,7 @@ static void touch(colocate *c, uint64_t line) {
   uint32_t range = colocate_range_of(c, line);
   if (range == COLOCATE_NO_RANGE) return;
   c->last = range;
-  c->touched[range] = true;
+  if (!c->touched[range]) c->touched[range] = c->instances + 1;
 }
 
 static void keep(colocate_kept *kept, const uint64_t *lines, uint32_t count, uint64_t random) {
@@ -99,6 +139,12 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   c->baseline_colocated += baseline;
   uint64_t slot = c->instances < COLOCATE_KEPT ? c->instances : colocate_random(&c->random) % (c->instances + 1);
   c->instances++;
+  if (c->instances == c->next_early) {
+    colocate_early early = {.instances = c->instances};
+    memcpy(early.pair_colocated, c->pair_colocated, sizeof early.pair_colocated);
+    FF_PUSH(&c->early, early);
+    c->next_early += 1 + (c->instances >= EARLY_ALL ? c->instances / 100 : 0);
+  }
   if (slot >= COLOCATE_KEPT) return;
   keep(&c->kept[slot], lines, count, slot + c->instances);
   if (c->kept_count <= slot) c->kept_count = (uint32_t)slot + 1;
@@ -107,7 +153,7 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
 /* ---- what was found ---- */
 
 uint64_t colocate_instances(const colocate *c) { return c->instances; }
-bool colocate_touched(const colocate *c, uint32_t i) { return c->touched[i]; }
+bool colocate_touched(const colocate *c, uint32_t i) { return c->touched[i] != 0; }
 static double share(uint64_t part, uint64_t whole) { return whole ? (double)part / (double)whole : 0; }
 double colocate_pair_share(const colocate *c, uint32_t i) { return share(c->pair_colocated[i], c->instances); }
 double colocate_baseline_share(const colocate *c) { return share(c->baseline_colocated, c->instances); }
@@ -133,28 +179,48 @@ static uint64_t bytes_below(uint64_t end, uint32_t stack, uint32_t lowest, uint3
   return (end >> (lowest + bits) << lowest) + (rest <= before ? 0 : rest - before < each ? rest - before : each);
 }
 
-double colocate_pair_uneven_bytes(const colocate *c, uint32_t i) {
+/* Of the ranges that the first so many instances touched. */
+static double uneven_bytes(const colocate *c, uint32_t i, uint64_t instances) {
   uint64_t stacks[1 << STACK_MAP_BITS] = {0};
-  for (uint32_t r = 0; r < c->range_count; r++)
-    for (uint32_t s = 0; c->touched[r] && s < 1u << c->bits; s++)
-      stacks[s] += bytes_below(c->ranges[r].address + c->ranges[r].bytes, s, STACK_MAP_LOWEST + i, c->bits) - bytes_below(c->ranges[r].address, s, STACK_MAP_LOWEST + i, c->bits);
+  uint32_t lowest = STACK_MAP_LOWEST + i;
+  for (uint32_t r = 0; r < c->range_count; r++) {
+    if (!c->touched[r] || c->touched[r] > instances) continue;
+    for (uint32_t s = 0; s < 1u << c->bits; s++) stacks[s] += bytes_below(range_end(&c->ranges[r]), s, lowest, c->bits) - bytes_below(c->ranges[r].address, s, lowest, c->bits);
+  }
   return uneven(stacks, 1u << c->bits);
 }
 
+double colocate_pair_uneven_bytes(const colocate *c, uint32_t i) { return uneven_bytes(c, i, c->instances); }
 void colocate_complete(colocate *c) { c->complete = true; }
 
-uint32_t colocate_best_pair(const colocate *c) {
-  double unevens[STACK_MAP_PAIRS], least = 0;
-  bool any = false;
-  for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r];
-  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
-    unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
-    if (!i || unevens[i] < least) least = unevens[i];
-  }
+static uint32_t best_pair(const uint64_t *colocated, const double *unevens) {
+  double least = unevens[0];
   uint32_t best = STACK_MAP_PAIRS;
+  for (uint32_t i = 1; i < STACK_MAP_PAIRS; i++)
+    if (unevens[i] < least) least = unevens[i];
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
-    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || c->pair_colocated[i] > c->pair_colocated[best])) best = i;
+    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || colocated[i] > colocated[best])) best = i;
   return STACK_MAP_LOWEST + best;
+}
+
+uint32_t colocate_best_pair(const colocate *c) {
+  double unevens[STACK_MAP_PAIRS];
+  bool any = false;
+  for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r] != 0;
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
+  return best_pair(c->pair_colocated, unevens);
+}
+
+uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances) {
+  double wanted = ceil(share * (double)c->instances);
+  const colocate_early *early = NULL;
+  double unevens[STACK_MAP_PAIRS];
+  *instances = 0;
+  for (size_t i = 0; i < c->early.count && (!early || (double)early->instances < wanted); i++) early = &c->early.items[i];
+  if (!early) return STACK_MAP_LOWEST;
+  *instances = early->instances;
+  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
+  return best_pair(early->pair_colocated, unevens);
 }
 
 static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {

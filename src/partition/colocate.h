@@ -26,6 +26,11 @@ typedef struct colocate_range { uint64_t address, bytes; } colocate_range; /* an
 
 colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count); /* copies the ranges */
 void colocate_free(colocate *c);
+/* One more, now that instances come. Where it overlaps others, they become one range with what lies between (memory that was freed and allocated anew):
+ * its index is the first one's, those behind it move. */
+void colocate_add_range(colocate *c, colocate_range range);
+uint32_t colocate_range_count(const colocate *c);
+colocate_range colocate_range_at(const colocate *c, uint32_t i); /* as whole lines */
 /* Addresses of its lines, in the order in which they were touched, at least one; doubles do no harm. */
 void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count);
 /* These were all the instances of the program. */
@@ -39,6 +44,9 @@ double colocate_pair_uneven(const colocate *c, uint32_t i);
 double colocate_pair_uneven_bytes(const colocate *c, uint32_t i);
 /* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals. */
 uint32_t colocate_best_pair(const colocate *c);
+/* What the first instances would have chosen, as many as make that share of all so far (rounded up, and then by up to 1 % of them): figure 6. Gets
+ * how many these were. */
+uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances);
 /* Was range i touched by an instance? What was not keeps the baseline's map. */
 bool colocate_touched(const colocate *c, uint32_t i);
 /* For each range its own linear map, all together colocating as many of the instances as can be found (null space of the pairs of lines that meet in

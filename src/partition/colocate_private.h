@@ -6,6 +6,7 @@
 #ifndef FF_PARTITION_COLOCATE_PRIVATE_H
 #define FF_PARTITION_COLOCATE_PRIVATE_H
 
+#include "base/memory.h"
 #include "partition/colocate.h"
 
 enum {
@@ -16,16 +17,20 @@ enum {
 
 typedef struct colocate_kept { uint64_t *lines; uint32_t count; } colocate_kept; /* as they were touched, without repeats in a row */
 
+typedef struct colocate_early { uint64_t instances, pair_colocated[STACK_MAP_PAIRS]; } colocate_early;
+
 struct colocate {
   uint32_t bits, range_count;
   colocate_range *ranges;
-  bool *touched;
+  uint64_t *touched;                    /* the first instance that touched the range, counted from 1; 0: none */
   bool complete;
   uint32_t last;                        /* the range found last */
   uint64_t instances;
   uint64_t pair_colocated[STACK_MAP_PAIRS], baseline_colocated;
   stack_map baseline;
   uint64_t *lines_by_bits;              /* lines by the address bits that the pairs have among them: what the stacks' shares are made of */
+  FF_VEC(colocate_early) early;         /* what the first instances said: after each of the first EARLY_ALL, then after each 1 % more */
+  uint64_t next_early;
   colocate_kept kept[COLOCATE_KEPT];
   uint32_t kept_count;
   uint64_t random;

@@ -139,6 +139,56 @@ static void test_ranges_are_lines(void **state) {
   colocate_free(c);
 }
 
+/* Allocations that come while instances do; what is freed and allocated anew is one range. */
+static void test_ranges_come(void **state) {
+  colocate *c = colocate_create(2, NULL, 0);
+  colocate_instance(c, (uint64_t[]){8192}, 1);
+  colocate_add_range(c, (colocate_range){8192, 4096});
+  colocate_add_range(c, (colocate_range){65536, 4096});
+  colocate_add_range(c, (colocate_range){4096, 4096}); /* beside the first, before it */
+  assert_int_equal(colocate_range_count(c), 3);
+  colocate_instance(c, (uint64_t[]){8192 + 4096 - 128}, 1);
+  assert_true(!colocate_touched(c, 0) && colocate_touched(c, 1) && !colocate_touched(c, 2));
+  colocate_add_range(c, (colocate_range){10000, 10000}); /* overlaps */
+  assert_int_equal(colocate_range_count(c), 3);
+  colocate_range range = colocate_range_at(c, 1);
+  assert_true(range.address == 8192 && range.address + range.bytes == 20096);
+  assert_true(!colocate_touched(c, 0) && colocate_touched(c, 1) && !colocate_touched(c, 2));
+  colocate_add_range(c, (colocate_range){20090, 300}); /* begins in the last line: the rest is a range of its own */
+  assert_int_equal(colocate_range_count(c), 4);
+  range = colocate_range_at(c, 2);
+  assert_true(range.address == 20096 && range.bytes == 384 && !colocate_touched(c, 2));
+  colocate_add_range(c, (colocate_range){4096 + 100, 100});
+  colocate_add_range(c, (colocate_range){20092, 2}); /* nothing of its own */
+  assert_int_equal(colocate_range_count(c), 4);
+  colocate_add_range(c, (colocate_range){0, 1 << 20});
+  assert_int_equal(colocate_range_count(c), 1);
+  assert_true(colocate_touched(c, 0));
+  colocate_free(c);
+}
+
+/* What the first instances choose is not good for those that follow. */
+static void test_early(void **state) {
+  colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 20}};
+  colocate *c = colocate_create(2, ranges, 2);
+  uint64_t seen;
+  assert_int_equal(colocate_early_pair(c, 0.5, &seen), 7);
+  assert_int_equal(seen, 0);
+  for (uint64_t i = 0; i < 100000; i++) {
+    uint64_t line = i % 8192 * 128;
+    colocate_instance(c, (uint64_t[]){(1 << 24) + line, (2 << 24) + (line ^ (i < 1000 ? 128 : 384))}, 2);
+  }
+  assert_int_equal(colocate_early_pair(c, 0.001, &seen), 8);
+  assert_int_equal(seen, 100);
+  assert_int_equal(colocate_early_pair(c, 1e-9, &seen), 8);
+  assert_int_equal(seen, 1);
+  assert_int_equal(colocate_early_pair(c, 0.25, &seen), 9);
+  assert_true(seen >= 25000 && seen <= 25250);
+  assert_float_equal(colocate_pair_share(c, 1), 0.01, 1e-9);
+  assert_int_equal(colocate_best_pair(c), 9);
+  colocate_free(c);
+}
+
 /* More instances than are kept: the sample is of all of them, and always the same. */
 static double sampled(void) {
   colocate *c = colocate_create(2, NULL, 0);
@@ -162,7 +212,7 @@ static void test_sample(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
-    cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_sample),
+    cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_ranges_come), cmocka_unit_test(test_early), cmocka_unit_test(test_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
