@@ -16,7 +16,7 @@ static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
     {"csv", 'C', "FILE", 0, "also write it as CSV, one row per memory manager", 0},
     {"html", 'H', "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
-    {"svg", 'S', "FOLDER", 0, "also write pictures for papers into this folder: times, and per manager timeline, use of the link, memory over time", 0},
+    {"svg", 'S', "FOLDER", 0, "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {

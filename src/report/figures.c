@@ -199,6 +199,15 @@ ff_status report_figures_write(const report_run *run, const char *folder, uint32
   if (status) return status;
   figure_times(run, &picture);
   status = write_one(folder, "times", "", &picture, count, error);
+  if (!status && report_has_stacks(run)) {
+    figure_stacks(run, &picture);
+    status = write_one(folder, "stacks", "", &picture, count, error);
+  }
+  for (uint32_t i = 0; !status && i < run->result_count; i++) {
+    char part[256];
+    file_part(run, i, part, sizeof part);
+    if (figure_stack_links(run, &run->results[i], &picture)) status = write_one(folder, "links", part, &picture, count, error);
+  }
   for (uint32_t i = 0; !status && i < run->result_count; i++)
     if (run->results[i].history) status = write_manager(run, i, folder, count, error);
   return status;

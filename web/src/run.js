@@ -4,6 +4,7 @@ import { drawBars, SCALES } from './bars.js';
 import { bytes, byUnit, count, isNumber, ratio, share, time } from './format.js';
 import { makeHistory } from './history.js';
 import { byId, element } from './page.js';
+import { makeStacks } from './stacks.js';
 import { makeTable } from './table.js';
 
 const paragraph = (...content) => element('p', {}, ...content);
@@ -307,7 +308,7 @@ export function showRun(data) {
   byId('facts').replaceChildren(...facts({ ...data, run: { ...run, runs } }));
   byId('run-page').hidden = false;
   if (!runs.length) {
-    for (const id of ['managers', 'selector', 'history', 'pages', 'kernels', 'allocations', 'numbers']) byId(id).hidden = true;
+    for (const id of ['managers', 'stacks', 'selector', 'history', 'pages', 'kernels', 'allocations', 'numbers']) byId(id).hidden = true;
     return;
   }
   showManagers(runs, counters);
@@ -345,6 +346,7 @@ function showManagers(runs, counters) {
     { sort: { key: 'bytes', down: true }, filter: 'filter: managed, refaults>0 ...', empty: 'Nothing was allocated.' },
   );
   counterTable(counters, runs);
+  const stacks = makeStacks(runs);
   const history = makeHistory();
   const select = byId('manager');
   select.replaceChildren(...runs.map(({ memory }, i) => element('option', { value: i }, memory)));
@@ -371,6 +373,7 @@ function showManagers(runs, counters) {
     byId('manager-facts').textContent = run.error
       ? `could not run the program: ${run.error}`
       : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} copy, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
+    stacks.show(run);
     history.show(run);
     kernels.show(run.kernels ?? []);
     allocations.show(run.allocations ?? []);
