@@ -62,6 +62,12 @@ static void instances_row(const sim_result *result, table *t) {
   map_cell(t, s);
 }
 
+static bool any_instances(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (shown(&run->results[i]) && run->results[i].stacks.instances) return true;
+  return false;
+}
+
 void people_stacks_write(const report_run *run, ff_text *out) {
   static const char *const traffic[] = {"memory stacks", "speed", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
   static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "too few", "TX busy", "RX busy", "full", "instructions", "map", NULL};
@@ -74,6 +80,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
     if (shown(&run->results[i])) traffic_row(run, &run->results[i], &t);
   table_write(&t, 0, out);
   table_free(&t);
+  if (!any_instances(run)) return; /* the trace was simulated without its marks */
   ff_text_add(out, "\n");
   table_start(&t, "lrrrrrrrrl");
   table_names(&t, instances);

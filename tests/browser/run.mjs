@@ -166,6 +166,26 @@ expect(
   JSON.parse(readFileSync(join(source, 'tests/unit/report/golden/sample.json'))).runs.length,
 );
 expect('trouble in it', golden.trouble, []);
+// ---- memory stacks ----
+expect('no stacks, no section', await golden.isVisible('#stacks'), false);
+run('report', join(source, 'tests/unit/report/golden/stacks.json'), '--html', 'stacks.html');
+const stacks = await open('stacks.html');
+const controlled = 'copy+offload=controlled+map=learned';
+expect('simulations with stacks', await column(stacks, '#stack-table', 'memory'), ['copy+offload=none+map=baseline', controlled]);
+expect('their speed', await column(stacks, '#stack-table', 'speed'), ['1.00x', '1.50x']);
+expect('the map that was learned', (await column(stacks, '#stack-table', 'map'))[1], 'learned: 12:13');
+expect('bars of speed', await stacks.getAttribute('#stack-bars', 'data-marks'), '2');
+await stacks.click('[data-measure=traffic]');
+expect('parts of bars of traffic', await stacks.getAttribute('#stack-bars', 'data-marks'), '6');
+for (const part of ['s1', 's2', 's3']) expect(`the traffic's ${part}`, await hasColour(stacks, '#stack-bars', part));
+await stacks.selectOption('#manager', '1');
+expect('the links are of the chosen one', (await stacks.textContent('#stack-links p')).includes(controlled));
+const sent = JSON.parse(readFileSync(join(source, 'tests/unit/report/golden/stacks.json'))).runs[1].stacks;
+const cell = (row, at) => stacks.getAttribute(`#stack-links tbody tr:nth-child(${row}) td:nth-of-type(${at})`, 'title');
+expect('from the GPU to stack 2', await cell(1, 4), `${sent.tx_bytes[2]} bytes`);
+expect('from stack 1 to the GPU', await cell(3, 1), `${sent.rx_bytes[1]} bytes`);
+expect('from stack 3 to stack 0', await cell(5, 2), `${sent.cross_bytes[3][0]} bytes`);
+expect('trouble in it', stacks.trouble, []);
 writeFileSync(join(work, 'none.json'), JSON.stringify({ ...sample(), runs: [] }));
 run('report', 'none.json', '--html', 'none.html');
 const none = await open('none.html');

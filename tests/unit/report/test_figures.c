@@ -117,6 +117,39 @@ static void pictures_have_names_of_their_own(void **state) {
   report_free(&run);
 }
 
+/* Two simulations of two stacks; the second is twice as fast, and has more than the first on one link. */
+static void stacks_have_bars_and_links(void **state) {
+  report_run run = {.command = ff_strdup("./a"), .results = ff_alloc(2 * sizeof *run.results), .result_count = 2, .complete = true};
+  ff_text picture = {0};
+  for (uint32_t i = 0; i < 2; i++) {
+    sim_result *r = &run.results[i];
+    snprintf(r->memory, sizeof r->memory, "copy+map=%s", i ? "<b>" : "baseline");
+    r->complete = true;
+    r->counters.time_ps = 10 * US;
+    r->counters.kernel_ps = (2 - i) * US;
+    r->stacks = (sim_stacks){.count = 2, .tx = {1024, 2048}, .cross = {{0, i * 600 << 10}, {4096, 0}}, .instances = 8, .colocated = 2, .link_joule = 0.5};
+    snprintf(r->stacks.map, sizeof r->stacks.map, "%s", i ? "<b>" : "baseline");
+  }
+  figure_stacks(&run, &picture);
+  check_escaped(picture.chars);
+  assert_non_null(strstr(picture.chars, ">none, &lt;b&gt;</text>"));
+  assert_non_null(strstr(picture.chars, "<title>2</title>"));
+  assert_non_null(strstr(picture.chars, "<title>25</title>"));
+  assert_null(strstr(picture.chars, "nan"));
+  picture.length = 0;
+  assert_true(figure_stack_links(&run, &run.results[1], &picture));
+  check_escaped(picture.chars);
+  assert_non_null(strstr(picture.chars, "fill=\"#fff\">600.00 KiB</text>")); /* the darkest cell has the most of all */
+  picture.length = 0;
+  assert_true(figure_stack_links(&run, &run.results[0], &picture));
+  assert_null(strstr(picture.chars, "#08306b"));
+  run.results[0].stacks.count = 0;
+  picture.length = 0;
+  assert_false(figure_stack_links(&run, &run.results[0], &picture));
+  free(picture.chars);
+  report_free(&run);
+}
+
 static void nothing_to_draw_is_drawn_empty(void **state) {
   report_run run = {.results = ff_alloc(sizeof *run.results), .result_count = 1}, none = {0};
   ff_text picture = {0};
@@ -135,7 +168,7 @@ static void nothing_to_draw_is_drawn_empty(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_are_escaped), cmocka_unit_test(marks_are_where_the_time_says), cmocka_unit_test(every_cause_has_a_colour), cmocka_unit_test(pictures_have_names_of_their_own),
-      cmocka_unit_test(nothing_to_draw_is_drawn_empty),
+      cmocka_unit_test(nothing_to_draw_is_drawn_empty), cmocka_unit_test(stacks_have_bars_and_links),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
