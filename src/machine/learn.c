@@ -142,6 +142,7 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   s->stopped = end;
   k->result.stopped_ps += end - time;
   k->result.learning_ps = end - l->from;
+  k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
   stacks_describe(k);
   learner_free(k);
 }

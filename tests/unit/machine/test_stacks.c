@@ -266,6 +266,7 @@ static void test_learned(void **state) {
   assert_true(c.remote_bytes >= 52 * 256);
   assert_true(s.offloaded > 0 && s.offloaded <= 256 - 52);
   assert_true(s.stopped_ps > (1 << 20) * UINT64_C(62)); /* 16 GB/s: 62.5 ps a byte */
+  assert_true(s.learning_kernel_ps > s.stopped_ps && s.learning_kernel_ps <= s.learning_ps && s.learning_kernel_ps < c.kernel_ps);
   sim_stacks fixed = run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "9:10", NULL, k, &known);
   assert_int_equal(fixed.colocated, 256);
   assert_int_equal(known.remote_bytes, 0);
