@@ -87,6 +87,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   r.address = physical_address(s, r.address);
   r.sm = p->m->index;
   bool remote = p->unit->state == PAGER_REMOTE;
+  if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
   if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
     remote = true;
     if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) learner_wrote(s, r.address);

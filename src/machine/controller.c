@@ -100,8 +100,10 @@ static sm *near_sm(sim *s, uint32_t stack) {
 static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
   sm *m = near_sm(s, stack);
   s->stacks->items[stack].running++;
+  m->began_version = instance_of(s, w)->began_version = versions_now(s->stacks);
   m->threads++; /* of an SM in a stack: its warps */
-  if (s->stacks->offload != SIM_OFFLOAD_IDEAL && ++m->l1_epoch >= 1 << 16) {
+  bool empties = s->stacks->offload != SIM_OFFLOAD_IDEAL && !(s->stacks->left_out & COHERENCE_EMPTY);
+  if (empties && ++m->l1_epoch >= 1 << 16) {
     m->l1_epoch = 1;
     cache_clear(&m->l1);
   }
@@ -129,7 +131,8 @@ bool controller_decide(sim *s, warp *w, ps time) {
   ps there = time;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
     uint64_t bytes = s->spec->packet_head_bytes + c->in_bytes;
-    ps packed = (w->sm->written > time ? w->sm->written : time) + k->pack;
+    bool pushes = !(k->left_out & COHERENCE_PUSH);
+    ps packed = (pushes && w->sm->written > time ? w->sm->written : time) + k->pack;
     k->result.request_bytes += bytes;
     there = stacks_send(&to->tx, k->tx_byte_fixed, bytes, k->window, time, packed) + k->link_latency;
   }
@@ -162,7 +165,11 @@ static void drop_written(sim *s, stack_instance *i) {
     if (!n || i->lines.items[n] != i->lines.items[n - 1]) i->lines.items[count++] = i->lines.items[n];
   i->lines.count = count;
   k->result.dirty_lines += count;
-  for (size_t n = 0; n < count; n++) k->result.invalidated_lines += l2_drop(s, i->lines.items[n]) + l1_drop(i->own, i->lines.items[n]);
+  for (size_t n = 0; n < count; n++) {
+    versions_answered(k, i->own->index, i->lines.items[n]);
+    if (!(k->left_out & COHERENCE_DROP_L2)) k->result.invalidated_lines += l2_drop(s, i->lines.items[n]);
+    if (!(k->left_out & COHERENCE_DROP_L1)) k->result.invalidated_lines += l1_drop(i->own, i->lines.items[n]);
+  }
 }
 
 /* There is room in the stack: who waits longest goes on there. */

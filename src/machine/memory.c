@@ -86,6 +86,7 @@ static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, ca
     slots_hold(&slice->mshrs, dram_access(s, &old, sector_count(victim->dirty), true, ask, at, r->tally));
   }
   cache_retag(&slice->cache, victim, p->tag);
+  if (s->stacks) victim->filled = versions_now(s->stacks);
   *line = victim;
   return at;
 }
@@ -109,6 +110,7 @@ static ps l2_write(sim *s, const place *p, const request *r, ps ask, ps at) {
   ps begin = slots_wait(&slice->mshrs, at), over = dram_access(s, p, sector_count(r->sectors), true, ask, begin, r->tally);
   slots_hold(&slice->mshrs, over);
   if (s->sms[r->sm].written < over) s->sms[r->sm].written = over;
+  if (s->stacks) versions_wrote(s->stacks, r->sm, r->address, over);
   return begin;
 }
 
@@ -128,6 +130,7 @@ ps l2_access(sim *s, const request *r) {
   if (!line) data = l2_replace(s, &p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
+  if (s->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(s->stacks, r->address, line->filled);
   COUNT(r->tally, l2_hits, sector_count(have));
   COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
@@ -227,11 +230,13 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
     uint64_t old_tag;
     line = cache_victim(&m->l1, set, &old_tag);
     cache_retag(&m->l1, line, tag);
+    if (s->stacks) line->filled = versions_now(s->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
   ps data = r->at + s->t.l1;
   if ((have & line->pending) && data < line->ready) data = line->ready;
+  if (s->stacks && have) versions_l1_hit(s->stacks, m, r->address, line->filled);
   COUNT(r->tally, l1_hits, sector_count(have));
   COUNT(r->tally, l1_misses, sector_count(missing));
   if (!missing) return data;

@@ -116,6 +116,7 @@ bool lru_remove(lru *table, uint64_t key);                /* false: it was not t
 typedef struct cache_line {
   ps ready;             /* when the pending sectors arrive */
   uint8_t valid, dirty, pending; /* sector masks; pending is part of valid */
+  uint32_t filled;      /* machines with stacks: versions_now when it became this line */
 } cache_line;
 typedef struct cache_ring { uint32_t newer, older, next; } cache_ring;
 typedef struct cache {
@@ -199,6 +200,7 @@ typedef struct seen_page { /* a page that the access in the load/store unit has 
 typedef struct sm {
   uint32_t index;
   uint32_t stack;               /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
+  uint32_t began_version;       /* in a stack: versions_now when the last instance came */
   ps written;                   /* when all that it wrote is in memory (l2_write_through) */
   server *schedulers;
   server lsu, shared, tlb_port;
@@ -494,6 +496,7 @@ typedef struct request {
   bool bypass_l1;
   ps ask, at;
   const tally *tally;
+  const struct stack_instance *instance; /* that makes it in a stack; NULL */
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */

@@ -131,6 +131,7 @@ ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool
 /* Atomics read and write where the data is; such a block is none that is offloaded, but a stream may say so. */
 ps stacks_below(sim *s, const sm *m, const request *r) {
   uint32_t sectors = sector_count(r->sectors);
+  if (r->instance && r->op != TRACE_STORE) versions_near_read(s->stacks, r->instance, r->address, r->at);
   ps done = r->op == TRACE_STORE ? r->at : stacks_access(s, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
   return r->op == TRACE_LOAD ? done : stacks_access(s, m->stack, r->address, sectors, true, r->ask, done, r->tally);
 }
@@ -207,6 +208,7 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   if (k->choice.kind == SIM_MAP_ORACLE) take_oracle(k);
   stacks_describe(k);
   learner_create(s);
+  versions_create(k);
   return FF_OK;
 }
 
@@ -214,6 +216,7 @@ void stacks_free(sim *s) {
   stacks *k = s->stacks;
   if (!k) return;
   learner_free(k);
+  versions_free(k);
   for (size_t i = 0; i < k->instances.count; i++) free(k->instances.items[i].lines.items);
   free(k->instances.items);
   free(k->ranges.items);

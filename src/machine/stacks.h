@@ -36,6 +36,9 @@ typedef struct memory_stack {
   uint64_t internal;            /* bytes on the vaults' buses */
 } memory_stack;
 
+/* Steps of coherence, for tests that leave one out: the oracle (versions.c) must see it. */
+enum { COHERENCE_PUSH = 1, COHERENCE_EMPTY = 2, COHERENCE_DROP_L2 = 4, COHERENCE_DROP_L1 = 8 };
+
 typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate; /* NULL: the warp is in none */
   uint32_t trips;
@@ -44,6 +47,7 @@ typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   uint32_t home;                /* stack of its first line */
   sm *own;                      /* away: the SM that it comes back to, and its scheduler there */
   server *own_scheduler;
+  uint32_t began_version;       /* away: of all writes that it must see the last one (versions.c) */
   ps drained;                   /* away: when the last of its accesses is over */
   FF_VEC(uint64_t) lines;       /* learning: all that it touched; away: all that it wrote */
 } stack_instance;
@@ -63,8 +67,10 @@ typedef struct stacks {
   ps tx_byte_fixed, rx_byte_fixed, cross_byte_fixed; /* picoseconds << 20 */
   ps burst[5];                  /* of so many sectors on a vault's bus */
   sim_stacks result;
+  uint32_t left_out;            /* steps of coherence; none but in tests */
   FF_VEC(stack_instance) instances; /* by warp index */
   struct learner *learner;      /* learn.c; NULL: nothing is learned any more */
+  struct versions *versions;    /* versions.c; NULL: nothing is checked */
 } stacks;
 
 ff_status stacks_create(sim *s, const sim_options *options, ff_error *error);
@@ -94,5 +100,15 @@ void learner_delay(sim *s, const trace_op *op);
 void learner_wrote(sim *s, uint64_t line); /* a kernel has, in CPU memory */
 void learner_kernel(sim *s, ps time);      /* one begins */
 void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
+
+/* versions.c: all do nothing below the deepest check level. */
+void versions_create(stacks *k);
+void versions_free(stacks *k);
+uint32_t versions_now(const stacks *k);                                              /* of the last write that is known */
+void versions_wrote(stacks *k, uint32_t sm, uint64_t address, ps over);              /* an SM of the GPU; over: it is in memory */
+void versions_answered(stacks *k, uint32_t sm, uint64_t address);                    /* an instance that this SM had sent away, and its answer is there */
+void versions_l2_hit(const stacks *k, uint64_t address, uint32_t filled);
+void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t filled);
+void versions_near_read(const stacks *k, const stack_instance *i, uint64_t address, ps at); /* an instance reads memory */
 
 #endif

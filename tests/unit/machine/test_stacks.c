@@ -4,6 +4,11 @@
  *
  * The rig's stacks: four, with links of 8 GB/s (a byte takes 125 ps), 4 GB/s from stack to stack, 10 ns latency, vaults of 32 B/ns, packing 10 cycles of 1 ns.
  * Addresses of the map 12:13: the stack is (address >> 12) & 3. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "rig.h"
 
 enum { LINK_NS = 10, BURST_LINE_NS = 4, OPEN_NS = 12, COLUMN_NS = 12, CONTROLLER_NS = 20, L2_NS = 100 };
@@ -173,6 +178,65 @@ static void test_written_lines(void **state) {
   assert_int_equal(c.l1_misses, 12);
 }
 
+/* ---- the version oracle: a step of coherence is left out ---- */
+
+static void store_then_block(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 10, 0, OF_STACK(5), 0); /* the stack's SM knows the page */
+  rig_store(w, OF_STACK(1));
+  trace_put_enter(w, 10, 0);
+  rig_load_wait(w, OF_STACK(1));
+  trace_put_leave(w, 10);
+}
+/* The stack's SM keeps a line from one instance to the next, and the GPU writes it between. */
+static void block_store_block(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  load_in_block(w, 10, 0, OF_STACK(1), 0);
+  rig_store(w, OF_STACK(1));
+  rig_issue(w, 2000);
+  load_in_block(w, 10, 0, OF_STACK(1), 0);
+}
+static void bypass_after_block(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  rig_load_wait(w, OF_STACK(1));
+  trace_put_enter(w, 10, 0);
+  rig_store(w, OF_STACK(1));
+  trace_put_leave(w, 10);
+  rig_access(w, TRACE_LOAD, TRACE_BYPASS_L1, OF_STACK(1), 15);
+  trace_put_wait(w, 0);
+}
+
+static int run_left_out(uint32_t step, body warp) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (!child) {
+    signal(SIGABRT, SIG_DFL);
+    ff_check_level = 2;
+    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    rig r;
+    rig_open(&r, "ideal");
+    four_stacks(&r.spec);
+    r.offload = SIM_OFFLOAD_CONTROLLED;
+    r.map = "12:13";
+    r.offloading = &offloading;
+    rig_start(&r);
+    r.sim->stacks->left_out = step;
+    rig_alloc(&r, RIG_BASE, 64 << 20, TRACE_MEMORY_DEVICE);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = warp});
+    _exit(rig_finish(&r)->stacks.offloaded > 0 ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void test_the_oracle_sees_stale_lines(void **state) {
+  static const struct { uint32_t step; body warp; } steps[] = {
+      {COHERENCE_PUSH, store_then_block}, {COHERENCE_EMPTY, block_store_block}, {COHERENCE_DROP_L2, bypass_after_block}, {COHERENCE_DROP_L1, store_in_block}};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    assert_int_equal(run_left_out(0, steps[i].warp), 0);
+    assert_int_equal(run_left_out(steps[i].step, steps[i].warp), SIGABRT);
+  }
+}
+
 /* ---- the controller ---- */
 
 static void few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) { load_in_block(w, 30, 3, OF_STACK(1), 0); }
@@ -289,7 +353,7 @@ static void test_energy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_load_from_gpu), cmocka_unit_test(test_store_from_gpu), cmocka_unit_test(test_instance), cmocka_unit_test(test_written_lines),
+      cmocka_unit_test(test_load_from_gpu), cmocka_unit_test(test_store_from_gpu), cmocka_unit_test(test_instance), cmocka_unit_test(test_written_lines), cmocka_unit_test(test_the_oracle_sees_stale_lines),
       cmocka_unit_test(test_condition), cmocka_unit_test(test_room), cmocka_unit_test(test_channels), cmocka_unit_test(test_ideal), cmocka_unit_test(test_learned),
       cmocka_unit_test(test_energy),
   };
