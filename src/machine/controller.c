@@ -117,7 +117,9 @@ bool controller_decide(sim *s, warp *w, ps time) {
   stack_instance *i = instance_of(s, w);
   if (i->decided) return false;
   i->decided = true;
-  if (k->offload == SIM_OFFLOAD_NONE || !k->near_each || k->learner || !may_go(k, i, s->spec->stack_busy, time)) return false;
+  if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
+  k->result.refused_learning += k->learner != NULL;
+  if (k->learner || !may_go(k, i, s->spec->stack_busy, time)) return false;
   memory_stack *to = &k->items[i->home];
   const sim_candidate *c = i->candidate;
   to->pending++;
