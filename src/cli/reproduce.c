@@ -468,10 +468,7 @@ static int reproduce_in(work *w) {
 
 static ff_status run_own(const arguments *a, uint32_t setting, repro_measured *out, ff_error *error) {
   if (a->paper->shares) return repro_share_run(a->paper, a->size, a->program, setting, a->recordings, &out->counters, error);
-  char *recording = repro_recording(a->paper, a->size, a->program, a->recordings);
-  ff_status status = repro_offsets_run(recording, &out->offsets, error);
-  free(recording);
-  return status;
+  return repro_offsets_run(a->paper, a->size, a->program, a->recordings, &out->offsets, error);
 }
 
 /* --cells: in one of many processes. */

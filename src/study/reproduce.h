@@ -53,8 +53,8 @@ typedef struct repro_share {
 
 /* What the accesses in candidate blocks (machine/offload.h) keep between them (Hsieh et al., ISCA 2016, section 3.2.1). */
 typedef struct repro_offsets {
-  uint64_t candidates;         /* blocks in which there is an offset to look at, of kernels that ran */
-  uint64_t some_fixed;         /* of these, those with an access at the same distance from the block's first one in all instances of a launch */
+  uint64_t candidates;         /* blocks of more than one access that ran */
+  uint64_t some_fixed;         /* of these, those with an access at the same distance from the block's first one in (nearly) all instances of a launch */
   uint64_t all_fixed;          /* those in which all accesses are so */
 } repro_offsets;
 
@@ -162,8 +162,8 @@ char *repro_recording(const repro_paper *paper, repro_size size, uint32_t progra
 ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
                           ff_error *error);
 
-/* Reads a recording and fills `out`. FF_PARSE, FF_IO: it is damaged, or none. */
-ff_status repro_offsets_run(const char *recording, repro_offsets *out, ff_error *error);
+/* Reads the recording of a program. FF_PARSE, FF_IO: it is damaged, or none. */
+ff_status repro_offsets_run(const repro_paper *paper, repro_size size, uint32_t program, const char *folder, repro_offsets *out, ff_error *error);
 
 /* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is left out. FF_PARSE: it is
  * not such a file, or cells are missing; then nothing was taken. */
