@@ -54,6 +54,7 @@ static void instances_row(const sim_result *result, table *t) {
   table_count(t, s->instances);
   table_share(t, s->colocated, s->instances);
   table_share(t, s->offloaded, s->instances);
+  table_share(t, s->refused_learning, s->instances);
   table_share(t, s->refused_condition, s->instances);
   table_share(t, s->refused_tx, s->instances);
   table_share(t, s->refused_rx, s->instances);
@@ -70,7 +71,7 @@ static bool any_instances(const report_run *run) {
 
 void people_stacks_write(const report_run *run, ff_text *out) {
   static const char *const traffic[] = {"memory stacks", "speed", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
-  static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "too few", "TX busy", "RX busy", "full", "instructions", "map", NULL};
+  static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "full", "instructions", "map", NULL};
   table t;
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
@@ -82,7 +83,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
   table_free(&t);
   if (!any_instances(run)) return; /* the trace was simulated without its marks */
   ff_text_add(out, "\n");
-  table_start(&t, "lrrrrrrrrl");
+  table_start(&t, "lrrrrrrrrrl");
   table_names(&t, instances);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) instances_row(&run->results[i], &t);
