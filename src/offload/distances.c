@@ -36,7 +36,7 @@ void distances_end_launch(distances *d) {
   }
 }
 
-void distances_say(const distances *d, offload_measured *out) {
+void distances_say(const distances *d, offload_profile_candidate *out) {
   for (uint32_t position = 1; position < d->used; position++) {
     const struct distances_position *p = &d->at[position];
     if (!p->total) continue;

@@ -22,6 +22,6 @@ typedef struct distances {
 
 void distances_add(distances *d, uint32_t position, uint64_t first_line, uint64_t line); /* position: from 1 */
 void distances_end_launch(distances *d);
-void distances_say(const distances *d, offload_measured *out);
+void distances_say(const distances *d, offload_profile_candidate *out);
 
 #endif

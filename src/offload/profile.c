@@ -44,7 +44,7 @@ static bool cache_touch(lines_cache *c, uint64_t line) {
 
 /* ---- the pass ---- */
 
-typedef struct candidate { offload_measured measured; distances distances; } candidate;
+typedef struct candidate { offload_profile_candidate measured; distances distances; } candidate;
 typedef struct name { uint64_t address; char text[64]; } name;
 
 typedef struct pass {
@@ -76,7 +76,7 @@ static candidate *candidate_at(pass *p, uint32_t pc) {
   if (p->count == OFFLOAD_PROFILE_CANDIDATES) return NULL;
   candidate *c = p->candidates[p->count] = ff_alloc(sizeof *c);
   p->hash[slot] = ++p->count;
-  c->measured = (offload_measured){.kernel_index = p->kernel_index, .kernel = p->kernels.items[p->kernel_index], .pc = pc, .trips_least = UINT64_MAX};
+  c->measured = (offload_profile_candidate){.kernel_index = p->kernel_index, .kernel = p->kernels.items[p->kernel_index], .pc = pc, .trips_least = UINT64_MAX};
   if (p->options->find) c->measured.candidate = p->options->find(p->options->context, p->launch, pc);
   return c;
 }
@@ -90,7 +90,7 @@ static void enter(pass *p, uint64_t word) {
 
 static void leave(pass *p) {
   if (!p->open) return;
-  offload_measured *m = &p->open->measured;
+  offload_profile_candidate *m = &p->open->measured;
   p->open = NULL;
   if (!p->line_count) {
     m->without_access++;
@@ -112,7 +112,7 @@ static uint32_t misses(pass *p, const uint64_t *record, uint32_t lines) {
   return missed;
 }
 
-static void count_access(offload_measured *m, const uint64_t *record, uint32_t lines, uint32_t missed) {
+static void count_access(offload_profile_candidate *m, const uint64_t *record, uint32_t lines, uint32_t missed) {
   trace_access_op op = trace_access_operation(*record);
   if (op == TRACE_LOAD) {
     m->loads++;
@@ -208,7 +208,7 @@ static void operation(pass *p, const trace_op *op) {
 /* ---- what comes of it ---- */
 
 static int by_kernel_and_pc(const void *a, const void *b) {
-  const offload_measured *left = a, *right = b;
+  const offload_profile_candidate *left = a, *right = b;
   if (left->kernel_index != right->kernel_index) return left->kernel_index < right->kernel_index ? -1 : 1;
   return left->pc < right->pc ? -1 : left->pc > right->pc;
 }
@@ -217,7 +217,7 @@ static void finish_candidates(pass *p) {
   offload_profile *out = p->out;
   out->candidates = ff_alloc(p->count * sizeof *out->candidates + 1);
   for (uint32_t i = 0; i < p->count; i++) {
-    offload_measured *m = &p->candidates[i]->measured;
+    offload_profile_candidate *m = &p->candidates[i]->measured;
     distances_say(&p->candidates[i]->distances, m);
     if (!m->instances) m->trips_least = 0;
     m->kernel = ff_strdup(m->kernel);
@@ -349,7 +349,7 @@ void offload_profile_offloading(const offload_profile *profile, const offload_pr
 }
 
 static double ratio(uint64_t part, uint64_t whole, double assumed) { return whole ? (double)part / (double)whole : assumed; }
-double offload_measured_coal_load(const offload_measured *m) { return ratio(m->load_lines, m->loads, 1); }
-double offload_measured_coal_store(const offload_measured *m) { return ratio(m->store_lines, m->stores, 1); }
-double offload_measured_miss_load(const offload_measured *m) { return ratio(m->load_misses, m->load_lines, 0.5); }
-double offload_measured_trips(const offload_measured *m) { return ratio(m->trips, m->instances, 1); }
+double offload_profile_coal_load(const offload_profile_candidate *m) { return ratio(m->load_lines, m->loads, 1); }
+double offload_profile_coal_store(const offload_profile_candidate *m) { return ratio(m->store_lines, m->stores, 1); }
+double offload_profile_miss_load(const offload_profile_candidate *m) { return ratio(m->load_misses, m->load_lines, 0.5); }
+double offload_profile_trips(const offload_profile_candidate *m) { return ratio(m->trips, m->instances, 1); }

@@ -38,7 +38,7 @@ typedef enum offload_offsets {
 } offload_offsets;
 const char *offload_offsets_name(offload_offsets offsets); /* "single", "none", "some", "all" */
 
-typedef struct offload_measured {    /* a candidate of a kernel */
+typedef struct offload_profile_candidate {    /* a candidate of a kernel */
   const char *kernel;
   uint32_t kernel_index, pc;
   const sim_candidate *candidate;    /* what options.find says of it; NULL: nothing */
@@ -50,7 +50,7 @@ typedef struct offload_measured {    /* a candidate of a kernel */
   uint32_t positions, fixed_positions;
   uint64_t distances, fixed_distances; /* all that were looked at; those that were the launch's most frequent */
   offload_offsets offsets;
-} offload_measured;
+} offload_profile_candidate;
 
 typedef struct offload_profile_range { uint64_t address, bytes; char name[64]; bool touched; stack_map linear; } offload_profile_range;
 
@@ -60,7 +60,7 @@ typedef struct offload_profile {
   uint32_t bits;                     /* of a stack's number */
   bool cut;                          /* the file is damaged: what stands before */
   uint64_t warp_instructions, candidate_instructions, accesses, candidate_accesses, instances;
-  offload_measured *candidates;      /* by kernel and pc, as they were launched */
+  offload_profile_candidate *candidates;      /* by kernel and pc, as they were launched */
   uint32_t candidate_count;
   offload_profile_range *ranges;
   uint32_t range_count;
@@ -86,9 +86,9 @@ void offload_profile_free(offload_profile *profile);
 void offload_profile_offloading(const offload_profile *profile, const offload_profile_options *options, sim_offloading *out);
 
 /* Ratios as measured; what was not seen is as assumed: 0 loads miss half of the time. */
-double offload_measured_coal_load(const offload_measured *m);
-double offload_measured_coal_store(const offload_measured *m);
-double offload_measured_miss_load(const offload_measured *m);
-double offload_measured_trips(const offload_measured *m);
+double offload_profile_coal_load(const offload_profile_candidate *m);
+double offload_profile_coal_store(const offload_profile_candidate *m);
+double offload_profile_miss_load(const offload_profile_candidate *m);
+double offload_profile_trips(const offload_profile_candidate *m);
 
 #endif

@@ -97,19 +97,19 @@ static void test_counts(void **state) {
   assert_int_equal(p->accesses, 12 + 10 + 15 + 10);
   assert_int_equal(p->candidate_accesses, 10 + 15);
   assert_int_equal(p->candidate_count, 2);
-  const offload_measured *m = &p->candidates[0];
+  const offload_profile_candidate *m = &p->candidates[0];
   assert_string_equal(m->kernel, "kernel0(int*)");
   assert_true(m->pc == 7 && m->instances == 5 && m->without_access == 1 && m->loads == 5 && m->stores == 5 && m->instructions == 30);
   assert_true(m->trips_known == 5 && m->trips == 2 + 3 + 4 + 5 + 6 && m->trips_least == 2 && m->trips_most == 6);
-  assert_float_equal(offload_measured_trips(m), 4, 0);
-  assert_float_equal(offload_measured_coal_load(m), 1, 0);
-  assert_float_equal(offload_measured_coal_store(m), 2, 0);
-  assert_float_equal(offload_measured_miss_load(m), 1, 0);
+  assert_float_equal(offload_profile_trips(m), 4, 0);
+  assert_float_equal(offload_profile_coal_load(m), 1, 0);
+  assert_float_equal(offload_profile_coal_store(m), 2, 0);
+  assert_float_equal(offload_profile_miss_load(m), 1, 0);
   assert_int_equal(m->lanes, 10 * 16);
   m = &p->candidates[1];
   assert_string_equal(m->kernel, "kernel1(int*)");
   assert_true(m->trips_known == 0 && m->trips == 10 && m->trips_least == 2 && m->trips_most == 2); /* the first access came twice */
-  assert_true(offload_measured_miss_load(m) <= 0.5);
+  assert_true(offload_profile_miss_load(m) <= 0.5);
   assert_int_equal(p->range_count, 3);
   assert_true(p->ranges[0].touched && p->ranges[1].touched && !p->ranges[2].touched);
   assert_string_equal(p->ranges[1].name, "b");
@@ -135,7 +135,7 @@ static void test_misses(void **state) {
     leave_warp();
     trace_file *file = end();
     offload_profile *p = profile_of(file);
-    assert_float_equal(offload_measured_miss_load(&p->candidates[0]), lines == 16 ? 0.1 : 1, 0);
+    assert_float_equal(offload_profile_miss_load(&p->candidates[0]), lines == 16 ? 0.1 : 1, 0);
     offload_profile_free(p);
     trace_file_close(file);
   }
