@@ -4,6 +4,8 @@
  * What always holds: a machine without stacks has no such key; sums and ratios are written for readers and not read; a list has as many numbers as
  * there are stacks. Input is never trusted. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "report/json_parts.h"
 #include "report/stacks.h"
@@ -16,7 +18,19 @@ static json_t *list_value(const uint64_t *numbers, uint32_t count) {
   return list;
 }
 
-json_t *json_stacks_value(const sim_stacks *s, const sim_counters *c) {
+/* As it will be read: so that sums of what was read are the sums that were written. */
+static double as_written(double joule) {
+  char text[64];
+  snprintf(text, sizeof text, "%.12g", joule);
+  return strtod(text, NULL);
+}
+
+json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *c) {
+  sim_stacks written = *stacks, *s = &written;
+  s->link_joule = as_written(s->link_joule);
+  s->idle_joule = as_written(s->idle_joule);
+  s->activation_joule = as_written(s->activation_joule);
+  s->read_joule = as_written(s->read_joule);
   json_t *object = json_object(), *cross = json_array();
   json_put_count(object, "count", s->count);
   json_put(object, "offload", json_string(sim_offload_name(s->offload)));

@@ -13,7 +13,9 @@
 static void draw(const report_run *run) {
   ff_text pictures = {0};
   figure_times(run, &pictures);
+  if (report_has_stacks(run)) figure_stacks(run, &pictures);
   for (uint32_t i = 0; i < run->result_count; i++) {
+    figure_stack_links(run, &run->results[i], &pictures);
     if (!run->results[i].history) continue;
     figure_timeline(run, &run->results[i], &pictures);
     figure_link(run, &run->results[i], &pictures);
