@@ -6,10 +6,9 @@
  *
  * It is started by posix_spawn: no handler of the caller's runs, no signal of his is lost, nothing of his is inherited but the environment
  * (without LD_*, which puts other libraries in front). */
-#define _GNU_SOURCE /* dladdr, posix_spawn_file_actions_addclosefrom_np, secure_getenv */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, secure_getenv */
 #include "broker/start.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/installed.h"
 #include "base/memory.h"
 
 enum { START_PATIENCE_MS = 10000, ABOVE_OURS = 10 };
@@ -30,46 +30,16 @@ extern char **environ;
 
 /* ---- where it is ---- */
 
-static bool file_beside(const char *module, const char *below, char *path, size_t room) {
-  char real[PATH_MAX];
-  if (!module || !realpath(module, real)) return false;
-  *strrchr(real, '/') = '\0';
-  int length = snprintf(path, room, "%s/%s", real, below);
-  return length > 0 && (size_t)length < room && access(path, X_OK) == 0;
-}
-
-static bool on_path(char *path, size_t room) {
-  const char *folders = secure_getenv("PATH");
-  bool found = false;
-  char *list = ff_strdup(folders ? folders : ""), *rest = NULL;
-  for (char *folder = strtok_r(list, ":", &rest); folder && !found; folder = strtok_r(NULL, ":", &rest)) {
-    char program[PATH_MAX];
-    int length = snprintf(program, sizeof program, "%s/farfault", folder);
-    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0) found = file_beside(program, "../lib/farfault/farfault-broker", path, room);
-  }
-  free(list);
-  return found;
-}
-
 static bool find_daemon(char *path, size_t room) {
-  static const char *const below[] = {"farfault/farfault-broker", "../lib/farfault/farfault-broker", "farfault-broker"};
-  const char *told = secure_getenv("FARFAULT_BROKER");
-  Dl_info info;
-  const char *modules[] = {dladdr((void *)find_daemon, &info) ? info.dli_fname : NULL, "/proc/self/exe"};
-  int length;
-  if (told && *told) {
-    length = snprintf(path, room, "%s", told);
-    return length > 0 && (size_t)length < room;
-  }
-  for (size_t m = 0; m < 2; m++)
-    for (size_t b = 0; b < sizeof below / sizeof *below; b++)
-      if (file_beside(modules[m], below[b], path, room)) return true;
-  if (on_path(path, room)) return true;
 #ifdef FARFAULT_LIBRARY_FOLDER
-  length = snprintf(path, room, "%s/farfault-broker", FARFAULT_LIBRARY_FOLDER);
-  if (length > 0 && (size_t)length < room && access(path, X_OK) == 0) return true;
+  static const char folder[] = FARFAULT_LIBRARY_FOLDER;
+#else
+  static const char *folder;
 #endif
-  return false;
+  const char *told = secure_getenv("FARFAULT_BROKER");
+  if (!told || !*told) return ff_find_installed("farfault-broker", X_OK, (void *)find_daemon, folder, true, path, room);
+  int length = snprintf(path, room, "%s", told);
+  return length > 0 && (size_t)length < room;
 }
 
 /* ---- how it is started ---- */

@@ -15,48 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/installed.h"
 #include "base/memory.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FF_VEC(cuda_driver *) opened; /* live as long as the process, as their libraries do */
 
-static bool file_beside(const char *module, const char *below, char *path, size_t room) {
-  char real[PATH_MAX];
-  if (!realpath(module, real)) return false;
-  char *slash = strrchr(real, '/');
-  if (!slash) return false;
-  *slash = '\0';
-  int length = snprintf(path, room, "%s/%s", real, below);
-  return length > 0 && (size_t)length < room && access(path, R_OK) == 0;
-}
-
-/* The shell's way to the program farfault: its installation has the library. */
-static bool on_path(char *path, size_t room) {
-  const char *folders = getenv("PATH");
-  bool found = false;
-  char *list = ff_strdup(folders ? folders : ""), *rest = NULL;
-  for (char *folder = strtok_r(list, ":", &rest); folder && !found; folder = strtok_r(NULL, ":", &rest)) {
-    char program[PATH_MAX];
-    int length = snprintf(program, sizeof program, "%s/farfault", folder);
-    if (length > 0 && (size_t)length < sizeof program && access(program, X_OK) == 0) found = file_beside(program, "../lib/farfault/libcuda.so.1", path, room);
-  }
-  free(list);
-  return found;
-}
-
 static bool virtual_library(char *path, size_t room) {
-  static const char *const below[] = {"farfault/libcuda.so.1", "../lib/farfault/libcuda.so.1", "libcuda.so.1", "../../lib/farfault/libcuda.so.1"};
-  Dl_info info;
-  const char *modules[] = {dladdr((void *)virtual_library, &info) ? info.dli_fname : NULL, "/proc/self/exe"};
-  for (size_t m = 0; m < 2; m++)
-    for (size_t b = 0; modules[m] && b < sizeof below / sizeof *below; b++)
-      if (file_beside(modules[m], below[b], path, room)) return true;
-  if (on_path(path, room)) return true;
 #ifdef FARFAULT_LIBRARY_FOLDER
-  int length = snprintf(path, room, "%s/libcuda.so.1", FARFAULT_LIBRARY_FOLDER);
-  if (length > 0 && (size_t)length < room && access(path, R_OK) == 0) return true;
+  static const char folder[] = FARFAULT_LIBRARY_FOLDER;
+#else
+  static const char *folder;
 #endif
-  return false;
+  return ff_find_installed("libcuda.so.1", R_OK, (void *)virtual_library, folder, false, path, room);
 }
 
 /* Fills the table; NULL, or the name of the first function that is missing. */
