@@ -37,7 +37,7 @@ extern "C" {
 /* Of this interface: raised when a program has to be compiled again. The library's own is ff_trace_library_version(). */
 #define FF_TRACE_VERSION 1u
 /* Of the files that this library writes. */
-#define FF_TRACE_FORMAT 1u
+#define FF_TRACE_FORMAT 2u
 
 FF_TRACE_API uint32_t ff_trace_library_version(void);
 
@@ -70,7 +70,12 @@ typedef struct ff_trace_error {
  *           or ATOMIC with the flag RETURNS.
  *   BARRIER id:8 at 4 | arrive only:1 at 12 | expected:16 at 16
  *           It arrives at a barrier of its block, and waits there unless it only arrives; `expected` arrivals open it.
- *   ENTER, LEAVE  id:32 at 32: a part of the kernel that is of interest begins, ends. No simulation looks at it so far.
+ *   ENTER   trips:28 at 4 | pc:32 at 32
+ *           The warp comes to a block of the kernel's code that may run near its data; pc is the block's first instruction, trips how
+ *           often its loop will run as far as that is known before it (0: it is not known).
+ *   LEAVE   pc:32 at 32
+ *           It has left that block. Pairs do not nest, and have no BARRIER and no EXIT in them. Simulations without offloading run as
+ *           if neither were there.
  *   EXIT    the warp's last record. */
 typedef enum ff_trace_record_kind {
   FF_TRACE_ISSUE = 1,
@@ -89,6 +94,8 @@ typedef enum ff_trace_access_op { FF_TRACE_LOAD, FF_TRACE_STORE, FF_TRACE_ATOMIC
 #define FF_TRACE_READ_ONLY 2u /* .nc */
 #define FF_TRACE_RETURNS 4u   /* an atomic whose old value is used: it can be waited for */
 #define FF_TRACE_STREAMING 8u /* .cs, .lu, evict first */
+
+#define FF_TRACE_TRIPS_MAX 0xfffffffu /* of ENTER; more count as that */
 
 #define FF_TRACE_LANES 32u
 #define FF_TRACE_LINE_BYTES 128u
@@ -114,6 +121,9 @@ static inline uint64_t ff_trace_barrier(uint32_t id, bool arrive_only, uint32_t 
   return (uint64_t)FF_TRACE_BARRIER | (uint64_t)(id & 0xffu) << 4 | (uint64_t)arrive_only << 12 | (uint64_t)(expected & 0xffffu) << 16;
 }
 static inline uint64_t ff_trace_enter(uint32_t id) { return (uint64_t)FF_TRACE_ENTER | (uint64_t)id << 32; }
+static inline uint64_t ff_trace_enter_trips(uint32_t pc, uint32_t trips) {
+  return (uint64_t)FF_TRACE_ENTER | (uint64_t)(trips < FF_TRACE_TRIPS_MAX ? trips : FF_TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32;
+}
 static inline uint64_t ff_trace_leave(uint32_t id) { return (uint64_t)FF_TRACE_LEAVE | (uint64_t)id << 32; }
 static inline uint64_t ff_trace_exit(void) { return (uint64_t)FF_TRACE_EXIT; }
 
@@ -135,7 +145,8 @@ static inline uint32_t ff_trace_wait_k(uint64_t word) { return (uint32_t)(word >
 static inline uint32_t ff_trace_barrier_id(uint64_t word) { return (uint32_t)(word >> 4 & 0xffu); }
 static inline bool ff_trace_barrier_arrive_only(uint64_t word) { return (word >> 12 & 1u) != 0; }
 static inline uint32_t ff_trace_barrier_expected(uint64_t word) { return (uint32_t)(word >> 16 & 0xffffu); }
-static inline uint32_t ff_trace_mark(uint64_t word) { return (uint32_t)(word >> 32); } /* of ENTER, LEAVE */
+static inline uint32_t ff_trace_mark(uint64_t word) { return (uint32_t)(word >> 32); } /* pc of ENTER, LEAVE */
+static inline uint32_t ff_trace_trips(uint64_t word) { return (uint32_t)(word >> 4) & FF_TRACE_TRIPS_MAX; }
 
 /* ---- operations: what the host does ---- */
 
@@ -273,7 +284,7 @@ FF_TRACE_API ff_trace_status ff_trace_begin_warp(ff_trace_writer *writer, uint64
 
 /* One record of `count` words (1; 2 + lines for an ACCESS). EXIT ends the warp; it is written by itself where it is left out.
  * FF_TRACE_INVALID: no warp has begun, no such record, a wrong count, sfu + fp64 beyond the instructions, a WAIT for a load that the
- * warp has not made, a BARRIER that expects nobody, a line at 2^56 or beyond. */
+ * warp has not made, a BARRIER that expects nobody, ENTER and LEAVE that do not match, a line at 2^56 or beyond. */
 FF_TRACE_API ff_trace_status ff_trace_put_record(ff_trace_writer *writer, const uint64_t *words, size_t count, ff_trace_error *error);
 
 /* An ACCESS by what the lanes ask for: address[lane] for the lanes of `mask`, `bytes` each (a power of two up to 128, to which the
@@ -310,6 +321,7 @@ typedef struct ff_trace_info {
   uint64_t warp_instructions, thread_instructions, sectors, divergent_branches, barriers; /* 0 if it is not whole */
   const char *const *notes;
   uint32_t note_count;
+  bool marks;                   /* there are ENTER and LEAVE, or would be if its code had such blocks */
 } ff_trace_info;
 
 /* FF_TRACE_IO: cannot be read. FF_TRACE_NO_TRACE. A damaged or incomplete one opens. *out is the caller's until ff_trace_close. */

@@ -95,7 +95,7 @@ static void say(const char *message) { cli_fail(0, "%s", message); }
 
 /* ---- what all kernels and allocations did ---- */
 
-typedef struct kernel_sum { char name[256]; uint64_t launches, blocks, instructions, accesses, stores, lines; } kernel_sum;
+typedef struct kernel_sum { char name[256]; uint64_t launches, blocks, instructions, accesses, stores, lines, instances; } kernel_sum; /* instances: of its offload candidates */
 typedef struct allocation_sum { char name[64]; uint64_t bytes; trace_memory_kind memory; } allocation_sum;
 
 typedef struct sums {
@@ -103,6 +103,11 @@ typedef struct sums {
   FF_VEC(allocation_sum) allocations;
   uint64_t operations[TRACE_OP_END + 1];
   uint64_t lost; /* frames */
+  bool warp_known;    /* its records were all there so far */
+  bool marked;        /* it is between ENTER and LEAVE, */
+  uint32_t mark;      /* of this pc */
+  uint64_t unmatched; /* ENTERs and LEAVEs without the other */
+  char first_unmatched[400];
 } sums;
 
 static void sum_operation(sums *s, const trace_op *op) {
@@ -121,10 +126,30 @@ static void sum_operation(sums *s, const trace_op *op) {
   k->blocks += launch->blocks;
 }
 
+static void unmatched(sums *s, const trace_item *item, const char *what) {
+  if (!s->unmatched++) snprintf(s->first_unmatched, sizeof s->first_unmatched, "launch %" PRIu64 " (%s), block %" PRIu64 ", warp %u: %s", item->launch->id,
+                                item->launch->kernel, item->block, item->warp, what);
+}
+
+/* Each ENTER has its LEAVE, with no other mark, barrier or end between. */
+static void match_marks(sums *s, const trace_item *item) {
+  uint64_t word = item->record[0];
+  trace_kind kind = trace_word_kind(word);
+  if (s->warp_known && kind == TRACE_ENTER && s->marked) unmatched(s, item, "ENTER behind an ENTER");
+  if (s->warp_known && kind == TRACE_LEAVE && !s->marked) unmatched(s, item, "LEAVE without an ENTER");
+  if (s->warp_known && kind == TRACE_LEAVE && s->marked && s->mark != trace_mark_pc(word)) unmatched(s, item, "LEAVE of another block than the ENTER before it");
+  if (s->warp_known && (kind == TRACE_BARRIER || kind == TRACE_EXIT) && s->marked) unmatched(s, item, kind == TRACE_EXIT ? "EXIT before the LEAVE" : "BARRIER before the LEAVE");
+  if (kind == TRACE_EXIT) s->warp_known = true;
+  if (kind == TRACE_ENTER) s->mark = trace_mark_pc(word);
+  s->marked = kind == TRACE_ENTER || (s->marked && kind != TRACE_LEAVE && kind != TRACE_EXIT);
+}
+
 static void sum_record(sums *s, const trace_item *item) {
   kernel_sum *k = item->launch->kernel_index < s->kernels.count ? &s->kernels.items[item->launch->kernel_index] : NULL;
   uint64_t word = item->record[0];
+  match_marks(s, item);
   if (!k) return;
+  k->instances += trace_word_kind(word) == TRACE_ENTER;
   if (trace_word_kind(word) == TRACE_ISSUE) k->instructions += trace_issue_count(word);
   if (trace_word_kind(word) != TRACE_ACCESS) return;
   k->accesses++;
@@ -135,10 +160,12 @@ static void sum_record(sums *s, const trace_item *item) {
 static void sum_all(trace_file *file, sums *s) {
   trace_item item;
   ff_error error;
+  s->warp_known = true;
   do {
     if (trace_file_next(file, &item, &error)) {
       say(error.message);
       s->lost++;
+      s->warp_known = s->marked = false;
       item.kind = TRACE_ITEM_RECORD;
       continue;
     }
@@ -166,6 +193,7 @@ static void info_text(const trace_file_info *info, ff_text *out) {
   ff_text_add(out, "operations    %" PRIu64 "\nlaunches      %" PRIu64 "\n", info->operations, info->launches);
   if (info->whole) ff_text_add(out, "blocks        %" PRIu64 "\n", info->blocks);
   ff_text_add(out, "warp accesses %" PRIu64 " (%.2f bytes each)\n", info->accesses, bytes_per_access(info));
+  ff_text_add(out, "marks         %s\n", info->about.marks ? "yes: offload candidates" : "no");
   if (info->whole) ff_text_add(out, "checksum      %016" PRIx64 "\n", info->checksum);
   for (uint32_t i = 0; i < info->about.note_count; i++) ff_text_add(out, "note          %s\n", info->about.notes[i]);
 }
@@ -173,13 +201,13 @@ static void info_text(const trace_file_info *info, ff_text *out) {
 static const char *const memory_names[] = {"device", "managed", "pinned", "host"};
 
 static void sums_text(const sums *s, ff_text *out) {
-  ff_text_add(out, "\n%10s %12s %14s %14s %7s %10s  kernel\n", "launches", "blocks", "instructions", "accesses", "stores", "lines each");
+  ff_text_add(out, "\n%10s %12s %14s %14s %7s %10s %10s  kernel\n", "launches", "blocks", "instructions", "accesses", "stores", "lines each", "instances");
   for (size_t i = 0; i < s->kernels.count; i++) {
     const kernel_sum *k = &s->kernels.items[i];
     if (!k->launches) continue;
     double accesses = k->accesses ? (double)k->accesses : 1;
-    ff_text_add(out, "%10" PRIu64 " %12" PRIu64 " %14" PRIu64 " %14" PRIu64 " %5.1f %% %10.2f  %s\n", k->launches, k->blocks, k->instructions, k->accesses,
-                100 * (double)k->stores / accesses, (double)k->lines / accesses, k->name);
+    ff_text_add(out, "%10" PRIu64 " %12" PRIu64 " %14" PRIu64 " %14" PRIu64 " %5.1f %% %10.2f %10" PRIu64 "  %s\n", k->launches, k->blocks, k->instructions, k->accesses,
+                100 * (double)k->stores / accesses, (double)k->lines / accesses, k->instances, k->name);
   }
   ff_text_add(out, "\n%10s  %-8s allocation\n", "bytes", "memory");
   for (size_t i = 0; i < s->allocations.count; i++) {
@@ -206,15 +234,15 @@ static void info_json(const trace_file_info *info, const sums *s, ff_text *out) 
   for (size_t i = 0; i < s->kernels.count; i++) {
     const kernel_sum *k = &s->kernels.items[i];
     if (!k->launches) continue;
-    json_array_append_new(kernels, json_pack("{s:o s:I s:I s:I s:I s:I s:I}", "name", text_of(k->name), "launches", (json_int_t)k->launches, "blocks",
+    json_array_append_new(kernels, json_pack("{s:o s:I s:I s:I s:I s:I s:I s:I}", "name", text_of(k->name), "launches", (json_int_t)k->launches, "blocks",
                                              (json_int_t)k->blocks, "warp_instructions", (json_int_t)k->instructions, "accesses", (json_int_t)k->accesses,
-                                             "stores", (json_int_t)k->stores, "lines", (json_int_t)k->lines));
+                                             "stores", (json_int_t)k->stores, "lines", (json_int_t)k->lines, "instances", (json_int_t)k->instances));
   }
   for (size_t i = 0; i < s->allocations.count; i++)
     json_array_append_new(allocations, json_pack("{s:o s:I s:s}", "name", text_of(s->allocations.items[i].name), "bytes",
                                                  (json_int_t)s->allocations.items[i].bytes, "memory", memory_names[s->allocations.items[i].memory]));
-  json_t *all = json_pack("{s:o s:o s:o s:b s:b s:o s:I s:I s:I s:I s:I s:I s:o s:o s:o}", "command", text_of(info->about.command), "version", text_of(info->about.farfault),
-                          "machine", text_of(info->about.machine), "whole", info->whole, "complete", info->about.complete, "checksum",
+  json_t *all = json_pack("{s:o s:o s:o s:b s:b s:b s:o s:I s:I s:I s:I s:I s:I s:o s:o s:o}", "command", text_of(info->about.command), "version", text_of(info->about.farfault),
+                          "machine", text_of(info->about.machine), "whole", info->whole, "complete", info->about.complete, "marks", info->about.marks, "checksum",
                           info->whole ? json_string(checksum) : json_null(), "bytes", (json_int_t)info->bytes, "frames", (json_int_t)info->frame_count, "operations",
                           (json_int_t)info->operations, "launches", (json_int_t)info->launches, "blocks", (json_int_t)info->blocks, "accesses",
                           (json_int_t)info->accesses, "notes", notes, "kernels", kernels, "allocations", allocations);
@@ -310,8 +338,11 @@ static void dump_record(const trace_item *item, ff_text *out) {
   case TRACE_BARRIER:
     ff_text_add(out, "barrier %u, %u expected%s", trace_barrier_id(word), trace_barrier_expected(word), trace_barrier_arrive_only(word) ? ", arrives" : "");
     break;
-  case TRACE_ENTER: ff_text_add(out, "enter %u", trace_wait_k(word)); break;
-  case TRACE_LEAVE: ff_text_add(out, "leave %u", trace_wait_k(word)); break;
+  case TRACE_ENTER:
+    ff_text_add(out, "enter pc %u", trace_mark_pc(word));
+    if (trace_enter_trips(word)) ff_text_add(out, ", trips %u", trace_enter_trips(word));
+    break;
+  case TRACE_LEAVE: ff_text_add(out, "leave pc %u", trace_mark_pc(word)); break;
   default: ff_text_add(out, "exit"); break;
   }
   ff_text_add(out, "\n");
@@ -358,7 +389,8 @@ static int check(const arguments *a, trace_file *file) {
   ff_text out = {0};
   if (!about->whole) cli_fail(0, "%s: the recording was cut off: it has %" PRIu64 " operations, %" PRIu64 " launches (farfault trace cut --repair makes a whole trace of them)", a->file,
                               about->operations, about->launches);
-  bool good = about->whole && !s.lost;
+  if (s.unmatched) cli_fail(0, "%s: %" PRIu64 " marks of offload candidates do not match; the first: %s", a->file, s.unmatched, s.first_unmatched);
+  bool good = about->whole && !s.lost && !s.unmatched;
   if (good) ff_text_add(&out, "%s: good: %" PRIu64 " frames, %" PRIu64 " operations, %" PRIu64 " warp accesses, checksum %016" PRIx64 "\n", a->file, about->frame_count,
                         about->operations, about->accesses, about->checksum);
   else if (s.lost) cli_fail(0, "%s: %" PRIu64 " of %" PRIu64 " frames are damaged", a->file, s.lost, about->frame_count);

@@ -41,14 +41,16 @@ void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint
 
 /* ---- the access stream (trace.c); called only when w->trace is set ---- */
 
-/* core_trace_issue (core.h) counts instructions into an ISSUE, with extra cycles of memory passes. */
+/* core_trace_issue (core.h) counts instructions into an ISSUE. */
 /* Lanes of `mask` access consecutive cells of `bytes` bytes from `address` on (the first active lane's cell). */
 void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask);
 /* Every lane of `mask` accesses `bytes` bytes at value[lane] + add. */
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask);
-void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
-void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask);
-void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask);
+/* i takes so many cycles more than its first. */
+void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more);
+void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask);
+void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask);
 void core_trace_prefetch(core_warp *w, const exec_instr *i);
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at);
 

@@ -70,7 +70,7 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
   if (w->block->ranges) core_uses_check(w, i, value, bytes, found != SHAPE_SCATTER);
   if (!w->trace) return;
   uint64_t add = (uint64_t)i->immediate, low = value[first_lane(w->active)] + add;
-  if (a->space == PTX_SPACE_CONST) core_trace_const(w, value, w->active);
+  if (a->space == PTX_SPACE_CONST) core_trace_const(w, i, value, w->active);
   else if (found == SHAPE_ROW) core_trace_row(w, i, low, bytes, w->active);
   else core_trace_gather(w, i, value, add, bytes, w->active);
 }
@@ -248,18 +248,18 @@ INLINE bool shared_good(const core_warp *w, const uint32_t *offset, uint32_t add
 
 /* The access stream: a row or one cell for each half of the warp is settled here; anything else is counted bank by bank.
  * Two halves are one pass if they are the same row or cell, or use different banks. */
-INLINE void trace_shared(core_warp *w, const uint32_t *offset, uint32_t total) {
+INLINE void trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t total) {
   if (total == 4 && w->active == UINT32_MAX) {
     uint32_t step = offset[1] - offset[0], apart = (offset[16] - offset[0]) / 4 % 32;
     uint32_t off = lanes_off_row32(offset, offset[0], step) & 0xffff;
     off |= lanes_off_row32(offset, offset[16] - 16 * step, step) & 0xffff0000;
     if ((step == 4 || step == 0) && !off) {
       if (offset[0] == offset[16] || (step ? apart == 16 : apart != 0)) return;
-      trace_put_issue(w->trace, 0, 1, 0, 0);
+      core_trace_passes(w, i, 1);
       return;
     }
   }
-  core_trace_shared(w, offset, total, w->active);
+  core_trace_shared(w, i, offset, total, w->active);
 }
 
 #if EXEC_ISA_avx512
@@ -306,7 +306,7 @@ INLINE void shared_load_pieces(uint32_t *to, const unsigned char *base, const ui
       core_access_lanes(&w->x, i);                                                                                       \
       return;                                                                                                            \
     }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shared(w, offset, total);                                   \
+    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                   \
     if (sizeof(memory) == 4 && sizeof(cell) == 4 && elements == 1 && LIKELY(w->active == UINT32_MAX)) {                  \
       shared_load_pieces((uint32_t *)exec_operand(&w->x, a->data[0]), w->shared, offset, add);                           \
     } else {                                                                                                             \
@@ -340,7 +340,7 @@ LOAD_KINDS(X)
       core_access_lanes(&w->x, i);                                                                                       \
       return;                                                                                                            \
     }                                                                                                                    \
-    if (UNLIKELY(w->trace != NULL)) trace_shared(w, offset, total);                                   \
+    if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, total);                                   \
     if (elements == 1 && sizeof(memory) == 4 && !lanes_off_row32(offset, offset[0], 4) && w->active == UINT32_MAX) {     \
       STORE_ROW1(kind, cell, w->shared + (uint32_t)(offset[0] + add), (const cell *)exec_operand(&w->x, a->data[0]),     \
                  UINT32_MAX);                                                                                            \
@@ -418,7 +418,7 @@ static void local_access(exec_warp *x, const exec_instr *i) {
   if (UNLIKELY(w->trace != NULL)) {
     uint32_t offsets[32];
     EVERY_LANE offsets[l] = offset;
-    core_trace_local(w, offsets, (uint32_t)a->bytes * a->elements, w->active);
+    core_trace_local(w, i, offsets, (uint32_t)a->bytes * a->elements, w->active);
   }
   local_move(w, i, offset);
 }
@@ -479,7 +479,7 @@ static void shared_atomic(exec_warp *x, const exec_instr *i) {
     core_access_lanes(x, i);
     return;
   }
-  if (UNLIKELY(w->trace != NULL)) trace_shared(w, offset, a->bytes);
+  if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, a->bytes);
   void *address[32];
   EVERY_LANE address[l] = w->shared + (uint32_t)(offset[l] + add);
   core_atomic(w, i, a->atomic_shared, address, w->active, true);

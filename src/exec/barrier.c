@@ -42,12 +42,17 @@ static bool waits_at(const core_warp *w, uint32_t id) {
   return false;
 }
 
+static void trace_barrier(core_warp *w, uint32_t id, bool arrive_only, uint32_t expected) {
+  if (w->inside) core_mark_leave(w);
+  trace_put_barrier(w->trace, id, arrive_only, expected);
+}
+
 /* One BARRIER record per warp that waited; those that only arrived have theirs already. */
 static void trace_completion(core_block *block, uint32_t id, uint32_t arrived_only) {
   uint32_t records = arrived_only;
   for (uint32_t n = 0; n < block->warp_count; n++) records += waits_at(&block->warps[n], id);
   for (uint32_t n = 0; n < block->warp_count; n++)
-    if (waits_at(&block->warps[n], id)) trace_put_barrier(block->warps[n].trace, id, false, records);
+    if (waits_at(&block->warps[n], id)) trace_barrier(&block->warps[n], id, false, records);
 }
 
 static void release(core_block *block, uint32_t id) {
@@ -112,7 +117,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   w->pc = i;
   if (sync->mode == EXEC_BARRIER_ARRIVE) {
     barrier->arrive_records++;
-    if (w->trace) trace_put_barrier(w->trace, id, true, expected / EXEC_LANES);
+    if (w->trace) trace_barrier(w, id, true, expected / EXEC_LANES);
     if (complete(block, barrier)) release(block, id);
     return true;
   }

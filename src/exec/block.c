@@ -85,7 +85,7 @@ static void start_warp(core_block *block, core_warp *w) {
   w->live = w->present;
   w->other_count = w->ready_count = 0;
   w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
-  w->loads = w->waited = 0;
+  w->loads = w->waited = w->inside = 0;
   w->clock = 0;
   w->x.carry = 0;
   if (block->chunk) trace_chunk_writer(block->chunk, w->index, &w->writer);
@@ -164,6 +164,7 @@ static uint32_t next_ready(const core_block *block) {
 
 static void warp_done(core_block *block, core_warp *w) {
   block->ready &= ~(UINT64_C(1) << w->index);
+  if (w->inside) core_mark_leave(w);
   if (w->trace) trace_put_exit(w->trace);
 }
 
@@ -268,6 +269,7 @@ void core_block_abort(core_block *block) {
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     if (w->started && w->live) free_frames(w);
+    if (w->inside && w->live) core_mark_leave(w);
     if (w->trace && w->live) trace_put_exit(w->trace);
   }
   core_output_flush(block->launch->output, block, true);

@@ -66,6 +66,7 @@ enum {
   EXEC_ATTEND_WAIT = 2,   /* may use a register with an outstanding load: only when the access stream is wanted */
   EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
   EXEC_ATTEND_START = 8,  /* backward branch, store in a loop: where a warp's first turn ends */
+  EXEC_ATTEND_MARK = 16,  /* first of a marked region, or its end: only when the access stream is wanted */
 };
 
 /* ---- decoded code ---- */
@@ -77,6 +78,12 @@ typedef struct exec_place { /* a .param variable: `words` slots of 32-bit words 
   uint32_t words;
   uint32_t local;   /* its address was taken: bytes from the frame's local memory; else EXEC_NO_OFFSET */
 } exec_place;
+
+typedef struct exec_region { /* an exec_mark: registers as operand offsets, EXEC_NO_OFFSET: none, or unknown */
+  exec_mark mark;
+  uint32_t from, to;
+  uint8_t from_bytes, to_bytes;    /* of their slots per lane */
+} exec_region;
 
 struct exec_function {
   const ptx_func *source;
@@ -95,6 +102,8 @@ struct exec_function {
   uint32_t pc_base;                /* trace pc of PTX instruction 0 */
   uint32_t loads_offset;           /* frame offset of uint32_t[load_count]: number of the newest load into a register */
   uint32_t load_count;
+  const exec_region *regions;      /* by begin */
+  uint32_t region_count;
   const uint32_t *waits;           /* lists for exec_instr.wait: count, then indices into those numbers */
 };
 
@@ -255,6 +264,8 @@ struct core_warp {
   uint32_t present;                /* lanes that exist */
   uint64_t executed, thread_executed, accesses, sectors, diverged;
   uint64_t mark;                   /* of a block that takes virtual ones: what it had executed and touched at the last */
+  uint32_t inside;                 /* trace: lanes that are in `region`, among them all of the running split; 0: no region is entered */
+  const exec_region *region;
   uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
   bool started;                    /* it has a frame */
   bool starting;                   /* its first turn is not over */
@@ -379,8 +390,14 @@ void core_update_ready(core_warp *w);
 /* Lanes of the running split leave the kernel. */
 void core_exit(core_warp *w, const exec_instr *i);
 
-void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory); /* trace.c */
+void core_trace_issue(core_warp *w, uint32_t end); /* trace.c */
 void core_trace_waits(core_warp *w, const exec_instr *i);
+void core_mark(core_warp *w, const exec_instr *i); /* mark.c: the running split is where a marked region begins or ends */
+void core_mark_leave(core_warp *w);
+/* The lanes that are to run now are not all in the region: the others have left it, or wait in it. */
+static inline void core_mark_check(core_warp *w) {
+  if (w->inside && (w->active & ~w->inside)) core_mark_leave(w);
+}
 
 /* The warp has looked at something that only others can change. */
 static inline void core_poll(core_warp *w) {
@@ -391,7 +408,7 @@ static inline void core_poll(core_warp *w) {
 /* Counts what was executed up to PTX instruction `end` (exclusive). */
 static inline void core_count(core_warp *w, uint32_t end) {
   if (w->trace) {
-    core_trace_issue(w, end, 0);
+    core_trace_issue(w, end);
     return;
   }
   uint32_t n = end - w->segment;

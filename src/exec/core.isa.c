@@ -28,7 +28,7 @@ INLINE void enter(core_warp *w, step *at) {
   w->x.base[1] = frame->function->constants;
   at->i = w->pc;
   at->code = frame->function->code;
-  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
+  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
                   (w->starting ? EXEC_ATTEND_START : 0);
   if (w->active == frame->lanes) {
     at->form = 0;
@@ -145,6 +145,7 @@ warp_turn ISA(core_run)(core_warp *w) {
     }
     uint8_t ask = at.i->attention & at.attention;
     if (ask & EXEC_ATTEND_START) {
+      core_count(w, at.i->index);
       w->pc = at.i;
       return TURN_YIELD;
     }
@@ -158,6 +159,7 @@ warp_turn ISA(core_run)(core_warp *w) {
       }
       ask = at.i->attention & at.attention;
     }
+    if (ask & EXEC_ATTEND_MARK) core_mark(w, at.i);
     if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, at.i);
     const exec_instr *i = at.i;
     switch ((exec_flow)i->flow) {

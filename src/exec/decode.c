@@ -516,11 +516,36 @@ static void *keep(ff_arena *arena, const void *items, size_t bytes) {
   return aligned;
 }
 
+/* A bound's slot in the frame, if it is a register that has one. */
+static uint32_t bound_slot(const decoder *d, const exec_bound *bound, uint8_t *bytes) {
+  *bytes = 0;
+  if (bound->reg == PTX_NO_REG) return EXEC_NO_OFFSET;
+  *bytes = (uint8_t)exec_type_slot(d->func->regs[bound->reg].type);
+  return *bytes == 4 || *bytes == 8 ? decode_register(d, bound->reg) : EXEC_NO_OFFSET;
+}
+
+/* The marked regions, of the kernel's own function. */
+static void set_marks(decoder *d, const uint32_t *first_of) {
+  uint32_t count = d->func == d->kernel->func ? d->kernel->mark_count : 0;
+  exec_region *regions = ff_arena_alloc(d->arena, (count + (size_t)1) * sizeof *regions);
+  for (uint32_t n = 0; n < count; n++) {
+    exec_region *r = &regions[n];
+    r->mark = d->kernel->marks[n];
+    r->from = bound_slot(d, &r->mark.from, &r->from_bytes);
+    r->to = bound_slot(d, &r->mark.to, &r->to_bytes);
+    d->code.items[first_of[r->mark.begin]].attention |= EXEC_ATTEND_MARK;
+    d->code.items[first_of[r->mark.end]].attention |= EXEC_ATTEND_MARK;
+  }
+  d->out->regions = regions;
+  d->out->region_count = count;
+}
+
 static void finish(decoder *d, uint32_t *first_of) {
   exec_function *out = d->out;
   set_ranks(d, first_of);
   set_targets(d, first_of);
   set_starts(d, first_of);
+  set_marks(d, first_of);
   make_waits(d, first_of);
   uint32_t *sfu = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *sfu);
   uint32_t *fp64 = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *fp64);

@@ -32,6 +32,7 @@ static void add_place(ff_text *text, const core_warp *w, const exec_instr *i, ui
 static _Noreturn void leave(core_warp *w, const exec_instr *i, uint32_t lane, exec_fault_kind kind, uint64_t address, ff_text *text) {
   core_launch *launch = w->launch;
   uint64_t block = w->block->index;
+  if (i->index > w->segment) core_count(w, i->index); /* what was executed up to it */
   pthread_mutex_lock(&launch->lock);
   if (launch->fault.kind == EXEC_FAULT_NONE || block < launch->fault_block) {
     exec_fault *fault = &launch->fault;

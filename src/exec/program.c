@@ -384,6 +384,28 @@ ff_status exec_program_kernel(exec_program *program, const char *name, exec_kern
   return status;
 }
 
+static bool known(const ptx_func *func, const exec_bound *bound) { return bound->reg == PTX_NO_REG || bound->reg < func->reg_count; }
+
+ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error) {
+  uint32_t before = 0;
+  for (uint32_t n = 0; n < count; n++) {
+    const exec_mark *m = &marks[n];
+    if (m->begin < before || m->end <= m->begin || m->end > kernel->func->instr_count || !known(kernel->func, &m->from) || !known(kernel->func, &m->to))
+      return ff_fail(error, FF_INVALID, "kernel %s: marked region %u [%u, %u) overlaps another or is not in the kernel", kernel->info.name, n, m->begin, m->end);
+    before = m->end;
+  }
+  pthread_mutex_lock(&kernel->program->lock);
+  bool decoded = false;
+  for (uint32_t n = 0; n < EXEC_ISAS; n++) decoded |= kernel->code[n].functions != NULL;
+  if (!decoded) {
+    kernel->marks = ff_arena_alloc(&kernel->arena, (count + (size_t)1) * sizeof *kernel->marks);
+    if (count) memcpy(kernel->marks, marks, count * sizeof *marks);
+    kernel->mark_count = count;
+  }
+  pthread_mutex_unlock(&kernel->program->lock);
+  return FF_OK;
+}
+
 const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel) { return &kernel->info; }
 
 ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error) {

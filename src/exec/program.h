@@ -30,6 +30,8 @@ struct exec_kernel {
   FF_VEC(exec_shared_var) shared;
   FF_VEC(uint64_t) variables;   /* info.variables */
   uint32_t pc_total;            /* PTX instructions of all its functions: trace pcs */
+  exec_mark *marks;             /* exec_kernel_mark; on arena */
+  uint32_t mark_count;
   exec_code code[EXEC_ISAS];    /* decoded on demand */
   ff_arena arena;
   exec_kernel *next;

@@ -50,6 +50,7 @@ static void run_split(core_warp *w, uint32_t index) {
   w->frame = split->frame;
   w->segment = split->pc->index;
   core_drop_split(w, index);
+  core_mark_check(w);
 }
 
 bool core_pick(core_warp *w) {
@@ -84,6 +85,7 @@ void core_switch(core_warp *w) {
     }
   }
   w->active_count = (uint32_t)__builtin_popcount(w->active);
+  if (w->inside) w->inside |= w->active; /* lanes that were in the region before are in it again */
   core_update_ready(w);
   if (w->next_key >= key || w->rotated) return;
   uint32_t mask = w->active;

@@ -11,21 +11,19 @@
 
 /* ---- issue ---- */
 
-void core_trace_issue(core_warp *w, uint32_t end, uint32_t memory) {
+/* An ISSUE is filled to the last instruction that fits, so that it does not matter in which pieces they are counted. */
+void core_trace_issue(core_warp *w, uint32_t end) {
   const exec_function *f = w->function;
   uint32_t at = w->segment, n = end - at;
-  if (!n && !memory) return;
   w->executed += n;
   w->thread_executed += (uint64_t)n * w->active_count;
   w->budget -= (int32_t)n;
   w->segment = end;
-  do {
-    uint32_t piece = n < 4096 ? n : 4096, extra = memory < 4096 ? memory : 4096;
-    trace_put_issue(w->trace, piece, extra, f->sfu_before[at + piece] - f->sfu_before[at], f->fp64_before[at + piece] - f->fp64_before[at]);
-    at += piece;
-    n -= piece;
-    memory -= extra;
-  } while (n || memory);
+  for (uint32_t piece; n; at += piece, n -= piece) {
+    uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
+    piece = !room ? n < TRACE_ISSUE_MAX ? n : TRACE_ISSUE_MAX : n < room ? n : room;
+    trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at], f->fp64_before[at + piece] - f->fp64_before[at]);
+  }
 }
 
 /* ---- accesses ---- */
@@ -37,7 +35,7 @@ static trace_access_op operation(const exec_access *a) {
 /* The ACCESS of instruction i: returns where its line words go. */
 static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines) {
   const exec_access *a = i->side;
-  core_trace_issue(w, i->index + 1, 0);
+  core_trace_issue(w, i->index + 1);
   uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags, w->function->pc_base + i->index, mask, lines);
   if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
   w->loads++;
@@ -97,27 +95,31 @@ void core_trace_prefetch(core_warp *w, const exec_instr *i) {
 
 /* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */
 
-/* Extra cycles need not wait for the instructions that cost them to be counted: both end up in the same ISSUE. */
-static void add_passes(core_warp *w, uint32_t passes) {
-  if (passes > 1) trace_put_issue(w->trace, 0, passes - 1, 0, 0);
+/* Extra cycles come behind the instructions up to the one that costs them, so that a mark has them on its right side. */
+void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more) {
+  if (!more) return;
+  core_trace_issue(w, i->index + 1);
+  trace_put_issue(w->trace, 0, more, 0, 0);
 }
 
-void core_trace_shared(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  add_passes(w, trace_shared_passes(offset, bytes, mask));
+static void add_passes(core_warp *w, const exec_instr *i, uint32_t passes) { core_trace_passes(w, i, passes ? passes - 1 : 0); }
+
+void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  add_passes(w, i, trace_shared_passes(offset, bytes, mask));
 }
 
-void core_trace_local(core_warp *w, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
-  add_passes(w, trace_local_passes(offset, bytes, mask));
+void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  add_passes(w, i, trace_local_passes(offset, bytes, mask));
 }
 
-void core_trace_const(core_warp *w, const uint64_t *value, uint32_t mask) {
+void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask) {
   uint32_t passes = 0;
   for (uint32_t left = mask; left; passes++) {
     uint64_t word = value[__builtin_ctz(left)];
     for (uint32_t m = left; m; m &= m - 1)
       if (value[__builtin_ctz(m)] == word) left &= ~(m & -m);
   }
-  add_passes(w, passes);
+  add_passes(w, i, passes);
 }
 
 void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {
@@ -131,10 +133,10 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
     else if (at[lane].space == PTX_SPACE_LOCAL) local |= bit, offset[lane] = at[lane].offset;
     else global |= bit;
   }
-  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, address, global);
+  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
   else if (global) core_trace_gather(w, i, address, 0, bytes, global);
-  if (shared) core_trace_shared(w, offset, bytes, shared);
-  if (local) core_trace_local(w, offset, bytes, local);
+  if (shared) core_trace_shared(w, i, offset, bytes, shared);
+  if (local) core_trace_local(w, i, offset, bytes, local);
 }
 
 /* ---- waits ---- */
@@ -148,7 +150,7 @@ void core_trace_waits(core_warp *w, const exec_instr *i) {
     newest[list[n]] = 0;
     if (number == w->waited) continue; /* another register of the same load */
     w->waited = number;
-    core_trace_issue(w, i->index, 0);
+    core_trace_issue(w, i->index);
     trace_put_wait(w->trace, w->loads - number);
   }
 }

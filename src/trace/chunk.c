@@ -221,6 +221,24 @@ void trace_writer_grow(trace_writer *writer, uint32_t words) {
   writer->end = page->words + PAGE_WORDS(size_class) - 1;
 }
 
+void trace_flush_cut(trace_writer *w) {
+  uint32_t issue = w->issue - w->cut_issue, memory = w->memory - w->cut_memory, sfu = w->sfu - w->cut_sfu, fp64 = w->fp64 - w->cut_fp64;
+  w->issue = w->memory = w->sfu = w->fp64 = w->cut_issue = w->cut_memory = w->cut_sfu = w->cut_fp64 = 0;
+  if (!issue && !memory) return;
+  *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)issue << 4 | (uint64_t)memory << 20 | (uint64_t)sfu << 36 | (uint64_t)fp64 << 50;
+}
+
+/* What is pending is written, but goes on counting, so that the ISSUE behind the mark ends where it would have ended without. */
+void trace_put_mark(trace_writer *w, uint64_t word) {
+  uint32_t issue = w->issue, memory = w->memory, sfu = w->sfu, fp64 = w->fp64;
+  trace_flush_issue(w);
+  *trace_room(w, 1) = word;
+  w->issue = w->cut_issue = issue;
+  w->memory = w->cut_memory = memory;
+  w->sfu = w->cut_sfu = sfu;
+  w->fp64 = w->cut_fp64 = fp64;
+}
+
 void trace_writer_close(trace_writer *writer) {
   trace_page *page = writer->chunk->streams[writer->warp].last;
   page->used = (uint32_t)(writer->at - page->words);

@@ -6,7 +6,7 @@
  *   read:   trace_file_open -> trace_file_next ... -> trace_file_close
  *
  * Layout (all numbers little-endian):
- *   file   "FFTRACE\n", version u32, 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
+ *   file   "FFTRACE\n", version u32 (1, or 2 if the file has marks), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
  *   frame  FRAME_HEADER_BYTES (frame.h), ended by XXH64 of what stands before; then the payload, with its own XXH64 in the header
  *   DATA   columns (pack.h), each: bytes u64-varint, stored bytes u64-varint, zstd frame (or the bytes, if that is no shorter)
@@ -21,7 +21,8 @@
 
 #include "trace/stream.h"
 
-#define TRACE_FILE_VERSION 1u
+#define TRACE_FILE_VERSION 2u       /* with marks; a file without has version 1 */
+#define TRACE_FILE_UNMARKED 1u
 
 typedef struct trace_file_totals { /* what executing the program took; as exec_stats */
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
@@ -32,6 +33,7 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
   char *command;          /* the program and its arguments, quoted for a shell; NULL: unknown */
   char *machine;          /* name or path of the machine whose GPU the program found; NULL: unknown */
   bool complete;          /* the program ended by itself; false: a signal ended it, or the recording was cut off */
+  bool marks;             /* offload candidates are marked with ENTER and LEAVE (or were looked for: there may be none) */
   char **notes;           /* for the reports of every simulation */
   uint32_t note_count;
   trace_file_totals totals;
@@ -40,7 +42,8 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
 /* ---- writing ---- */
 
 typedef struct trace_file_writer trace_file_writer;
-/* Opens `path` for writing and writes the beginning; there must be no such file yet (FF_IO). Copies command and machine. */
+/* Opens `path` for writing and writes the beginning; there must be no such file yet (FF_IO). Copies command and machine. A file that
+ * is to have no marks gets them all the same with the first mark that is put into it. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
 /* What comes next. An error of the disk is remembered and returned by trace_file_finish; nothing more is written then. */
 void trace_file_put_operation(trace_file_writer *writer, const trace_op *op); /* END: not written; an open launch is ended by it */
@@ -99,7 +102,7 @@ typedef struct trace_item {
 ff_status trace_file_next(trace_file *file, trace_item *item, ff_error *error);
 void trace_file_rewind(trace_file *file);
 
-/* Appends everything, but for TRACE_OP_END, to the program, whose simulations run in other threads; waits where the
+/* Appends everything, but for TRACE_OP_END, and for marks if the program wants none, to the program, whose simulations run in other threads; waits where the
  * program does, so that memory stays bounded. `step` (NULL: none) is called for each operation and block. On an error the
  * launch that was open is ended as far as it came; what is there can be simulated. */
 typedef struct trace_file_step {

@@ -2,7 +2,8 @@
 /* A trace file into a program's access stream, as exec/ and driver/ would have filled it.
  *
  * What always holds: the operations come in the order in which they were recorded, each launch's blocks in order, a block
- * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. */
+ * starts only when the throttle lets it (trace_block_wait); a launch that was opened is finished. A program that wants no marks
+ * gets the records that it would have if the file had none. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -20,6 +21,7 @@ struct trace_feed {
   bool writing;             /* the writer is open */
   trace_file_step step;
   const trace_file_watch *watch;
+  bool marks;               /* the program wants them */
   bool waits;               /* for room, as exec/ does */
   bool over;
   ff_status status;         /* of the file */
@@ -96,7 +98,7 @@ static void end_warp(feeder *f) {
 
 /* What follows in the warp at hand, and in the block's further warps, as far as the frame goes. */
 static void feed_block(feeder *f) {
-  while (trace_file_take_warp(f->file, &f->writer, &f->step.warp_instructions)) {
+  while (trace_file_take_warp(f->file, &f->writer, f->marks, &f->step.warp_instructions)) {
     end_warp(f);
     if (!f->chunk) return;
     trace_chunk_writer(f->chunk, f->warp, &f->writer);
@@ -113,8 +115,13 @@ static void feed_record(feeder *f, const trace_item *item) {
     end_warp(f);
     return;
   }
-  uint64_t *room = trace_room(&f->writer, item->words);
-  for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
+  if (item->words == 1 && !f->marks) {
+    trace_copy_word(&f->writer, item->record[0]);
+  } else {
+    trace_flush_issue(&f->writer);
+    uint64_t *room = trace_room(&f->writer, item->words);
+    for (uint32_t i = 0; i < item->words; i++) room[i] = item->record[i];
+  }
   if (trace_word_kind(item->record[0]) == TRACE_ISSUE) f->step.warp_instructions += trace_issue_count(item->record[0]);
   feed_block(f);
 }
@@ -123,6 +130,7 @@ trace_feed *trace_feed_create(trace_file *file, trace_program *program, const tr
   feeder *f = ff_alloc(sizeof *f);
   f->file = file;
   f->program = program;
+  f->marks = trace_program_marks(program);
   f->watch = watch;
   trace_file_rewind(file);
   return f;

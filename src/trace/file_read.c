@@ -221,8 +221,10 @@ static ff_status check_start(trace_file *f, ff_error *error) {
   if (f->info.bytes < sizeof start || !read_at(f, 0, start, sizeof start) || memcmp(start, FILE_MAGIC, 8))
     return ff_fail(error, FF_PARSE, "%s: no trace (one that `farfault record` wrote begins with FFTRACE)", f->path);
   uint32_t version = start[8] | start[9] << 8 | start[10] << 16 | (uint32_t)start[11] << 24;
-  if (version != TRACE_FILE_VERSION)
-    return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads version %u", f->path, version, TRACE_FILE_VERSION);
+  if (version != TRACE_FILE_VERSION && version != TRACE_FILE_UNMARKED)
+    return ff_fail(error, FF_PARSE, "%s: a trace of version %" PRIu32 "; this farfault reads versions up to %u", f->path, version, TRACE_FILE_VERSION);
+  f->info.about.marks = version == TRACE_FILE_VERSION;
+  if (!f->info.about.marks) pack_coder_plain(f->coder);
   return FF_OK;
 }
 
@@ -394,9 +396,9 @@ static ff_status next_record(trace_file *f, trace_item *item, ff_error *error) {
   return FF_OK;
 }
 
-bool trace_file_take_warp(trace_file *f, trace_writer *to, uint64_t *instructions) {
+bool trace_file_take_warp(trace_file *f, trace_writer *to, bool marks, uint64_t *instructions) {
   if (!f->loaded || f->bad || !f->words_left) return false;
-  if (pack_take_warp(f->coder, f->columns, to, &f->words_left, instructions)) {
+  if (pack_take_warp(f->coder, f->columns, to, marks, &f->words_left, instructions)) {
     end_warp(f);
     return true;
   }

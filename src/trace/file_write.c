@@ -34,6 +34,7 @@ struct trace_file_writer {
   uint64_t open_launch;          /* its number */
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
+  bool marked;                   /* the file's version says so */
 };
 
 /* ---- bytes to the disk ---- */
@@ -76,6 +77,17 @@ static void write_about(trace_file_writer *w, const trace_file_about *about) {
   write_frame(w, &(frame_header){.kind = FRAME_ABOUT});
 }
 
+enum { VERSION_AT = 8 };
+
+/* The first mark of a file that was to have none. Records before it look the same in either version. */
+static void write_version(trace_file_writer *w) {
+  static const uint8_t version = TRACE_FILE_VERSION;
+  ssize_t done;
+  w->marked = true;
+  while ((done = pwrite(w->descriptor, &version, 1, VERSION_AT)) < 0 && errno == EINTR) {}
+  if (done < 0 && !w->failed) w->failed = errno;
+}
+
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
   int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return ff_fail(error, FF_IO, "%s: cannot be written: %s", path, strerror(errno));
@@ -85,7 +97,8 @@ ff_status trace_file_create(const char *path, const trace_file_about *about, tra
   w->compressor = ZSTD_createCCtx();
   w->coder = pack_coder_create();
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  start[8] = TRACE_FILE_VERSION;
+  w->marked = about->marks;
+  start[VERSION_AT] = w->marked ? TRACE_FILE_VERSION : TRACE_FILE_UNMARKED;
   write_bytes(w, start, sizeof start);
   write_about(w, about);
   w->frame = (frame_header){.kind = FRAME_DATA};
@@ -173,7 +186,9 @@ static void end_warp(trace_file_writer *w) {
 }
 
 void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
-  bool access = trace_word_kind(words[0]) == TRACE_ACCESS;
+  trace_kind kind = trace_word_kind(words[0]);
+  bool access = kind == TRACE_ACCESS;
+  if (!w->marked && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) write_version(w);
   if (frame_is_empty(w)) begin_frame(w);
   pack_put(w->coder, w->columns, words);
   uint32_t count = access ? 2 + trace_access_lines(words[0]) : 1;
@@ -181,7 +196,7 @@ void trace_file_put_record(trace_file_writer *w, const uint64_t *words) {
   w->words += count;
   w->frame.accesses += access;
   w->accesses += access;
-  if (trace_word_kind(words[0]) == TRACE_EXIT) end_warp(w);
+  if (kind == TRACE_EXIT) end_warp(w);
   if (++w->since_look < LOOK_RECORDS) return;
   w->since_look = 0;
   if (is_full(w)) end_frame(w);

@@ -42,8 +42,8 @@ bool frame_unpack(struct ZSTD_DCtx_s *decompressor, const uint8_t *payload, size
 
 /* ---- file_read.c, for file_feed.c ---- */
 
-/* The records that follow of the warp at hand, without its EXIT, straight to the writer; adds the instructions of its ISSUEs.
+/* The records that follow of the warp at hand, without its EXIT, straight to the writer, with its marks or as if they had never been; adds the instructions of its ISSUEs.
  * true: the EXIT came. false: the frame has ended, or is damaged: trace_file_next goes on, or says so. */
-bool trace_file_take_warp(trace_file *file, trace_writer *to, uint64_t *instructions);
+bool trace_file_take_warp(trace_file *file, trace_writer *to, bool marks, uint64_t *instructions);
 
 #endif

@@ -28,6 +28,7 @@ typedef struct head {
   uint32_t kernel;
   uint32_t successor; /* the head that followed it the last time; NOTHING: none yet */
   uint32_t slot;      /* of an ACCESS */
+  uint32_t trips;     /* of the last ENTER with this head */
 } head;
 
 /* Numbers by hash, open addressing; NOTHING: empty. */
@@ -43,6 +44,7 @@ struct pack_coder {
   uint64_t warp, block;    /* counted from 1 */
   uint64_t last_line;      /* of any access: where a new instruction's first line is looked for */
   uint32_t mask;           /* of the warp's access before */
+  bool plain;              /* heads of ENTERs have their trips */
 };
 
 /* ---- bytes ---- */
@@ -109,6 +111,8 @@ void pack_coder_reset(pack_coder *c) {
   c->last_line = 0;
   c->mask = FULL_MASK;
 }
+
+void pack_coder_plain(pack_coder *c) { c->plain = true; }
 
 void pack_coder_kernel(pack_coder *c, uint32_t kernel) {
   while (c->starts.count <= kernel) FF_PUSH(&c->starts, NOTHING);
@@ -279,8 +283,20 @@ static void put_lines(pack_coder *c, pack_bytes *columns, slot *s, const uint64_
   c->last_line = number;
 }
 
+#define TRIPS_BITS ((uint64_t)TRACE_TRIPS_MAX << 4)
+
+static void put_enter(pack_coder *c, pack_bytes *columns, uint64_t word) {
+  head *h = &c->heads.items[put_head(c, columns, word & ~TRIPS_BITS)];
+  pack_number(&columns[PACK_WORDS], zigzag((int64_t)trace_enter_trips(word) - h->trips));
+  h->trips = trace_enter_trips(word);
+}
+
 void pack_put(pack_coder *c, pack_bytes columns[PACK_COLUMNS], const uint64_t *words) {
   make_room(c);
+  if (trace_word_kind(words[0]) == TRACE_ENTER && !c->plain) {
+    put_enter(c, columns, words[0]);
+    return;
+  }
   uint32_t number = put_head(c, columns, words[0]);
   if (trace_word_kind(words[0]) != TRACE_ACCESS) return;
   slot *s = &c->slots.items[c->heads.items[number].slot];
@@ -333,6 +349,7 @@ static bool take_other_head(pack_coder *c, pack_view *columns, uint32_t *number)
     if (c->heads.items[*number].kernel != c->kernel) return false;
   } else {
     if (coded != c->heads.count + 1 || !take_word(&columns[PACK_WORDS], 8, &word) || !allowed(word)) return false;
+    if (trace_word_kind(word) == TRACE_ENTER && !c->plain && word & TRIPS_BITS) return false;
     if (c->by_word.items[head_place(c, word, c->kernel)] != NOTHING) return false;
     *number = learn_head(c, word);
   }
@@ -387,11 +404,24 @@ static bool take_lines(pack_coder *c, pack_view *columns, slot *s, uint64_t *lin
   return true;
 }
 
+/* The head's word, an ENTER's with its trips. */
+static inline bool take_trips(const pack_coder *c, pack_view *columns, head *h, uint64_t *word) {
+  uint64_t distance;
+  *word = h->word;
+  if (trace_word_kind(h->word) != TRACE_ENTER || c->plain) return true;
+  if (!pack_take_number(&columns[PACK_WORDS], &distance)) return false;
+  uint64_t trips = h->trips + (uint64_t)unzigzag(distance);
+  if (trips > TRACE_TRIPS_MAX) return false;
+  h->trips = (uint32_t)trips;
+  *word |= trips << 4;
+  return true;
+}
+
 uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *words) {
   uint32_t number;
   make_room(c);
   if (!take_expected_head(c, columns, &number) && !take_other_head(c, columns, &number)) return 0;
-  words[0] = c->heads.items[number].word;
+  if (!take_trips(c, columns, &c->heads.items[number], &words[0])) return 0;
   if (trace_word_kind(words[0]) != TRACE_ACCESS) return 1;
   slot *s = &c->slots.items[c->heads.items[number].slot];
   if (!take_mask(c, columns, s)) return 0;
@@ -399,21 +429,27 @@ uint32_t pack_take(pack_coder *c, pack_view columns[PACK_COLUMNS], uint64_t *wor
   return take_lines(c, columns, s, words + 2, trace_access_lines(words[0])) ? 2 + trace_access_lines(words[0]) : 0;
 }
 
-bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, uint32_t *words_left, uint64_t *instructions) {
+bool pack_take_warp(pack_coder *c, pack_view columns[PACK_COLUMNS], trace_writer *to, bool marks, uint32_t *words_left, uint64_t *instructions) {
   while (*words_left) {
     uint32_t number;
     make_room(c);
     if (!take_expected_head(c, columns, &number) && !take_other_head(c, columns, &number)) break;
-    uint64_t word = c->heads.items[number].word;
+    uint64_t word;
+    if (!take_trips(c, columns, &c->heads.items[number], &word)) break;
     trace_kind kind = trace_word_kind(word);
     uint32_t lines = kind == TRACE_ACCESS ? trace_access_lines(word) : 0, words = kind == TRACE_ACCESS ? 2 + lines : 1;
     if (words > *words_left) break;
     *words_left -= words;
     if (kind == TRACE_EXIT) return true;
+    if (kind == TRACE_ISSUE) *instructions += trace_issue_count(word);
+    if (kind != TRACE_ACCESS) {
+      if (marks) *trace_room(to, 1) = word;
+      else trace_copy_word(to, word);
+      continue;
+    }
+    trace_flush_issue(to);
     uint64_t *at = trace_room(to, words);
     at[0] = word;
-    if (kind == TRACE_ISSUE) *instructions += trace_issue_count(word);
-    if (kind != TRACE_ACCESS) continue;
     slot *s = &c->slots.items[c->heads.items[number].slot];
     bool good = take_mask(c, columns, s);
     at[1] = c->mask;

@@ -22,7 +22,7 @@ _Static_assert(FF_TRACE_ISSUE == (int)TRACE_ISSUE && FF_TRACE_EXIT == (int)TRACE
 _Static_assert(FF_TRACE_PREFETCH == (int)TRACE_PREFETCH && FF_TRACE_RETURNS == TRACE_RETURNS && FF_TRACE_STREAMING == TRACE_STREAMING, "accesses");
 _Static_assert(FF_TRACE_ALLOCATE == (int)TRACE_OP_ALLOC && FF_TRACE_LAUNCH == (int)TRACE_OP_LAUNCH && FF_TRACE_MODULE == (int)TRACE_OP_MODULE && FF_TRACE_STREAM_SMS == (int)TRACE_OP_STREAM_SMS, "operations");
 _Static_assert(FF_TRACE_MEMORY_HOST == (int)TRACE_MEMORY_HOST && FF_TRACE_ON_HOST == (int)TRACE_H2H, "kinds of memory, directions");
-_Static_assert(FF_TRACE_USES_MAX == TRACE_USES_MAX && FF_TRACE_LINES_MAX == PACK_LINES_MAX && FF_TRACE_FORMAT == TRACE_FILE_VERSION && FF_TRACE_SMS_MAX == TRACE_SMS_MAX, "limits");
+_Static_assert(FF_TRACE_USES_MAX == TRACE_USES_MAX && FF_TRACE_LINES_MAX == PACK_LINES_MAX && FF_TRACE_FORMAT == TRACE_FILE_VERSION && FF_TRACE_SMS_MAX == TRACE_SMS_MAX && FF_TRACE_TRIPS_MAX == TRACE_TRIPS_MAX, "limits");
 _Static_assert(FF_TRACE_LANES == TRACE_LANES && FF_TRACE_LINE_BYTES == TRACE_LINE_BYTES && FF_TRACE_SECTOR_BYTES == TRACE_SECTOR_BYTES, "sizes");
 
 uint32_t ff_trace_library_version(void) { return FF_TRACE_VERSION; }
@@ -54,6 +54,8 @@ struct ff_trace_writer {
   bool in_launch, in_warp, begun; /* begun: a warp of the launch has */
   uint64_t block;               /* the last warp that began */
   uint32_t warp, loads;         /* loads: of it, so far */
+  bool marked;                  /* it is between ENTER and LEAVE */
+  uint32_t mark;                /* of this pc */
   trace_file_totals totals;
 };
 
@@ -281,6 +283,7 @@ ff_trace_status ff_trace_begin_warp(ff_trace_writer *w, uint64_t block, uint32_t
   w->block = block;
   w->warp = warp;
   w->loads = 0;
+  w->marked = false;
   return FF_TRACE_OK;
 }
 
@@ -302,14 +305,19 @@ static const char *check_record(const ff_trace_writer *w, const uint64_t *words,
   case TRACE_ISSUE: return trace_issue_sfu(word) + trace_issue_fp64(word) > trace_issue_count(word) ? "more instructions of some units than of all" : NULL;
   case TRACE_ACCESS: return check_lines(words, count);
   case TRACE_WAIT: return trace_wait_k(word) >= w->loads ? "it waits for a load that the warp has not made" : NULL;
-  case TRACE_BARRIER: return trace_barrier_expected(word) ? NULL : "a barrier that expects nobody";
-  case TRACE_ENTER: case TRACE_LEAVE: case TRACE_EXIT: return NULL;
+  case TRACE_BARRIER: return !trace_barrier_expected(word) ? "a barrier that expects nobody" : w->marked ? "a barrier between ENTER and LEAVE" : NULL;
+  case TRACE_ENTER: return w->marked ? "an ENTER between ENTER and LEAVE" : NULL;
+  case TRACE_LEAVE: return !w->marked || w->mark != trace_mark_pc(word) ? "a LEAVE without its ENTER" : NULL;
+  case TRACE_EXIT: return w->marked ? "an EXIT between ENTER and LEAVE" : NULL;
   case TRACE_END: break;
   }
   return "of no kind that is known";
 }
 
 static void count_record(ff_trace_writer *w, const uint64_t *words) {
+  trace_kind kind = trace_word_kind(words[0]);
+  if (kind == TRACE_ENTER) w->mark = trace_mark_pc(words[0]);
+  if (kind == TRACE_ENTER || kind == TRACE_LEAVE) w->marked = kind == TRACE_ENTER;
   if (trace_word_kind(words[0]) == TRACE_ISSUE) w->totals.warp_instructions += trace_issue_count(words[0]);
   if (trace_word_kind(words[0]) != TRACE_ACCESS) return;
   trace_access_op op = trace_access_operation(words[0]);
@@ -367,7 +375,7 @@ static void fill_info(ff_trace_info *to, const trace_file_info *from) {
                         .operations = from->operations, .launches = from->launches, .blocks = from->blocks, .accesses = from->accesses,
                         .words = from->words, .warp_instructions = t->warp_instructions, .thread_instructions = t->thread_instructions,
                         .sectors = t->sectors, .divergent_branches = t->divergent_branches, .barriers = t->barriers,
-                        .notes = (const char *const *)from->about.notes, .note_count = from->about.note_count};
+                        .notes = (const char *const *)from->about.notes, .note_count = from->about.note_count, .marks = from->about.marks};
 }
 
 ff_trace_status ff_trace_open(const char *path, ff_trace_reader **out, ff_trace_error *error) {

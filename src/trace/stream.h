@@ -30,7 +30,11 @@
  *   ENTER   kind:4 | trips:28 of the block's loop, as known before it from registers; 0: not known | pc:32
  *   LEAVE   kind:4 | unused:28 | pc:32. Both are of an offload candidate block (offload/candidates.h), where lanes of the
  *           warp come to it and when they have all left it; pc is the block's first instruction. Only in streams that
- *           are asked for them (trace_program_mark); pairs do not nest.
+ *           are asked for them (trace_program_mark); pairs do not nest, and between the two is no BARRIER and nothing of other lanes.
+ *
+ * An ISSUE holds what a warp executes until its next ACCESS, WAIT, BARRIER or EXIT, or as much of that as fits. A mark cuts one in
+ * two, but where one is full does not depend on marks: two ISSUEs with nothing but marks between them were one without those, exactly
+ * if together they fit (trace_copy_word). So a stream whose marks are left out is, word by word, the one that never had any.
  *   EXIT    the last record of every warp. */
 #ifndef FF_TRACE_STREAM_H
 #define FF_TRACE_STREAM_H
@@ -57,6 +61,7 @@ enum { /* ACCESS flags */
 #define TRACE_LINE_BYTES 128u
 #define TRACE_SECTOR_BYTES 32u
 #define TRACE_TRIPS_MAX ((1u << 28) - 1)
+#define TRACE_ISSUE_MAX 0x3fffu /* instructions, and extra cycles, of one ISSUE */
 
 static inline trace_kind trace_word_kind(uint64_t word) { return (trace_kind)(word & 15); }
 
@@ -204,7 +209,9 @@ typedef struct trace_writer { /* one per warp; the fields are for the inline fun
   uint64_t *at, *end;        /* free words of the current page */
   trace_chunk *chunk;
   uint32_t warp;
-  uint32_t issue, memory, sfu, fp64; /* pending ISSUE, not written yet */
+  uint32_t issue, memory, sfu, fp64; /* pending ISSUE, not written yet, */
+  uint32_t cut_issue, cut_memory, cut_sfu, cut_fp64; /* but for these, which were written before a mark */
+  bool joins;                /* trace_copy_word: a mark was left out behind the pending ISSUE */
 } trace_writer;
 
 trace_chunk *trace_chunk_begin(trace_launch *launch, uint64_t block); /* by the thread that runs the block */
@@ -212,6 +219,8 @@ void trace_chunk_writer(trace_chunk *chunk, uint32_t warp, trace_writer *writer)
 void trace_chunk_publish(trace_chunk *chunk); /* after trace_put_exit on every writer */
 void trace_writer_grow(trace_writer *writer, uint32_t words); /* makes room for `words` consecutive words (slow path) */
 void trace_writer_close(trace_writer *writer); /* by trace_put_exit: the warp's stream is whole */
+void trace_flush_cut(trace_writer *writer); /* of a pending ISSUE, what no mark has cut off (slow path) */
+void trace_put_mark(trace_writer *writer, uint64_t word); /* by trace_put_enter and trace_put_leave */
 
 static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
   if (__builtin_expect(w->at + words > w->end, 0)) trace_writer_grow(w, words);
@@ -221,13 +230,17 @@ static inline uint64_t *trace_room(trace_writer *w, uint32_t words) {
 }
 static inline void trace_flush_issue(trace_writer *w) {
   if (!w->issue && !w->memory) return;
+  if (__builtin_expect(w->cut_issue || w->cut_memory, 0)) {
+    trace_flush_cut(w);
+    return;
+  }
   *trace_room(w, 1) = TRACE_ISSUE | (uint64_t)w->issue << 4 | (uint64_t)w->memory << 20 | (uint64_t)w->sfu << 36 |
                       (uint64_t)w->fp64 << 50;
   w->issue = w->memory = w->sfu = w->fp64 = 0;
 }
 /* n instructions, of which sfu and fp64 go to those units, and extra memory-pass cycles. n, memory < 8192 each call. */
 static inline void trace_put_issue(trace_writer *w, uint32_t n, uint32_t memory, uint32_t sfu, uint32_t fp64) {
-  if (__builtin_expect(w->issue + n > 0x3fff || w->memory + memory > 0x3fff, 0)) trace_flush_issue(w);
+  if (__builtin_expect(w->issue + n > TRACE_ISSUE_MAX || w->memory + memory > TRACE_ISSUE_MAX, 0)) trace_flush_issue(w);
   w->issue += n;
   w->memory += memory;
   w->sfu += sfu;
@@ -255,12 +268,23 @@ static inline void trace_put_barrier(trace_writer *w, uint32_t id, bool arrive_o
   *trace_room(w, 1) = TRACE_BARRIER | (uint64_t)id << 4 | (uint64_t)arrive_only << 12 | (uint64_t)expected << 16;
 }
 static inline void trace_put_enter(trace_writer *w, uint32_t pc, uint32_t trips) { /* trips: more than TRACE_TRIPS_MAX count as that */
-  trace_flush_issue(w);
-  *trace_room(w, 1) = TRACE_ENTER | (uint64_t)(trips < TRACE_TRIPS_MAX ? trips : TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32;
+  trace_put_mark(w, TRACE_ENTER | (uint64_t)(trips < TRACE_TRIPS_MAX ? trips : TRACE_TRIPS_MAX) << 4 | (uint64_t)pc << 32);
 }
-static inline void trace_put_leave(trace_writer *w, uint32_t pc) {
-  trace_flush_issue(w);
-  *trace_room(w, 1) = TRACE_LEAVE | (uint64_t)pc << 32;
+static inline void trace_put_leave(trace_writer *w, uint32_t pc) { trace_put_mark(w, TRACE_LEAVE | (uint64_t)pc << 32); }
+/* A record of one word from a stream with marks, into one without: as if they had never been. */
+static inline void trace_copy_word(trace_writer *w, uint64_t word) {
+  switch (trace_word_kind(word)) {
+  case TRACE_ENTER: case TRACE_LEAVE: w->joins = true; return;
+  case TRACE_ISSUE:
+    if (!w->joins || w->issue + trace_issue_count(word) > TRACE_ISSUE_MAX || w->memory + trace_issue_memory(word) > TRACE_ISSUE_MAX) trace_flush_issue(w);
+    w->issue += trace_issue_count(word);
+    w->memory += trace_issue_memory(word);
+    w->sfu += trace_issue_sfu(word);
+    w->fp64 += trace_issue_fp64(word);
+    w->joins = false;
+    return;
+  default: trace_flush_issue(w); *trace_room(w, 1) = word;
+  }
 }
 static inline void trace_put_exit(trace_writer *w) {
   trace_flush_issue(w);
