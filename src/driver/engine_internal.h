@@ -91,6 +91,7 @@ struct engine_function {
   engine_module *module;
   exec_kernel *kernel;     /* NULL until used */
   char *title;             /* demangled */
+  bool marked;             /* engine_function_mark has looked at it */
   uint32_t index;          /* kernel_index of the access stream */
   int dynamic_shared;      /* as set; -1: not set */
   int carveout;
@@ -224,6 +225,8 @@ ff_status engine_parts_parse(engine_module *module, ff_error *error);
 cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
+const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
+void engine_function_mark(engine_function *function); /* before its kernel's first launch; engine_marks.c */
 cudaError_t engine_function_load_locked(engine_function *function);
 void engine_modules_reset(void);
 void engine_function_info_locked(engine_function *function, engine_function_info *info);

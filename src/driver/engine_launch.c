@@ -196,6 +196,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
   ff_error reason;
   show_progress(launch);
+  engine_function_mark(launch->function);
   engine_touch_collect(true);
   exec_launch_request request = {
       .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,

@@ -125,7 +125,7 @@ static void point_managed_variables(engine_module *module) {
 
 static void drop_code(engine_module *module) {
   if (module->program) note_variables(module, false);
-  for (engine_function *f = module->functions; f; f = f->next) f->kernel = NULL;
+  for (engine_function *f = module->functions; f; f = f->next) f->kernel = NULL, f->marked = false;
   if (module->program) exec_program_free(module->program);
   if (module->linked) ptx_module_free(module->linked);
   for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
@@ -360,6 +360,8 @@ bool engine_function_valid(const engine_function *function) {
 }
 
 const char *engine_function_name(const engine_function *function) { return function->name; }
+
+const ptx_func *engine_module_function(const engine_module *module, const char *name) { return ptx_find_func(module_code(module), name); }
 
 cudaError_t engine_function_load_locked(engine_function *function) {
   if (function->kernel) return cudaSuccess;

@@ -66,7 +66,7 @@ enum {
   EXEC_ATTEND_WAIT = 2,   /* may use a register with an outstanding load: only when the access stream is wanted */
   EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
   EXEC_ATTEND_START = 8,  /* backward branch, store in a loop: where a warp's first turn ends */
-  EXEC_ATTEND_MARK = 16,  /* first of a marked region, or its end: only when the access stream is wanted */
+  EXEC_ATTEND_MARK = 16,  /* entry of a marked region, or where it goes on: only when the access stream is wanted */
 };
 
 /* ---- decoded code ---- */
@@ -102,7 +102,7 @@ struct exec_function {
   uint32_t pc_base;                /* trace pc of PTX instruction 0 */
   uint32_t loads_offset;           /* frame offset of uint32_t[load_count]: number of the newest load into a register */
   uint32_t load_count;
-  const exec_region *regions;      /* by begin */
+  const exec_region *regions;      /* by entry */
   uint32_t region_count;
   const uint32_t *waits;           /* lists for exec_instr.wait: count, then indices into those numbers */
 };

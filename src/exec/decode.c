@@ -533,8 +533,8 @@ static void set_marks(decoder *d, const uint32_t *first_of) {
     r->mark = d->kernel->marks[n];
     r->from = bound_slot(d, &r->mark.from, &r->from_bytes);
     r->to = bound_slot(d, &r->mark.to, &r->to_bytes);
-    d->code.items[first_of[r->mark.begin]].attention |= EXEC_ATTEND_MARK;
-    d->code.items[first_of[r->mark.end]].attention |= EXEC_ATTEND_MARK;
+    d->code.items[first_of[r->mark.entry]].attention |= EXEC_ATTEND_MARK;
+    d->code.items[first_of[r->mark.exit]].attention |= EXEC_ATTEND_MARK;
   }
   d->out->regions = regions;
   d->out->region_count = count;

@@ -42,23 +42,23 @@ typedef struct exec_kernel exec_kernel;
 ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error);
 void exec_program_free(exec_program *program); /* releases the variables */
 ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error);
-/* A region of the kernel's own function that is marked in the access stream: ENTER where lanes come to its first instruction from
- * outside, LEAVE when they are all at its end (trace/stream.h). It must be entered only at `begin` and left only to `end`, and have no
- * barrier and no exit. Its trips, for ENTER: `trips`; if that is 0, of a counter that goes from `from` in steps of `step` as long as it
- * is COMPARE `to`; if step is 0, too, they are not known. */
+/* A region of the kernel's own function that is marked in the access stream: ENTER where lanes come to its entry from outside, LEAVE
+ * when they are all where it goes on (trace/stream.h). It must be entered only at `entry`, be left only to `exit`, and have no barrier
+ * and no end of threads in it; regions do not overlap. Its trips, for ENTER: `trips`; if that is 0, 1 (0 if tested_first) + the number
+ * of t = 0, 1, 2 ... for which from + t * step COMPARE to, one after the other; if step is 0, too, they are not known. */
 typedef struct exec_bound { uint32_t reg; int64_t value; } exec_bound; /* the register plus value; PTX_NO_REG: value */
 typedef struct exec_mark {
-  uint32_t begin, end;        /* PTX instructions of the function */
+  uint32_t entry, exit;       /* PTX instructions of the function; exit is outside, and may be behind the last one */
   uint32_t trips;
   exec_bound from, to;
   int64_t step;
   ptx_mod compare;            /* PTX_MOD_LT, _LE, _GT, _GE, _EQ, _NE or an unsigned one */
-  bool tested_first;          /* before the first trip; else there is one at least */
+  bool tested_first;          /* before the first trip */
   bool is_signed;
   uint32_t bits;              /* of the counter: 32 or 64 */
 } exec_mark;
-/* Before the kernel's first launch; after it nothing changes. Copies them. FF_INVALID: they are not in order, overlap, or are not in the
- * function. Results do not depend on marks, nor does the access stream once they are left out of it. */
+/* Before the kernel's first launch; after it nothing changes. Copies them. FF_INVALID: they are not in the order of their entries, or not
+ * in the function. Results do not depend on marks, nor does the access stream once they are left out of it. */
 ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error);
 const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel);
 /* FF_NOT_FOUND if there is no such .global/.const variable. */

@@ -387,12 +387,11 @@ ff_status exec_program_kernel(exec_program *program, const char *name, exec_kern
 static bool known(const ptx_func *func, const exec_bound *bound) { return bound->reg == PTX_NO_REG || bound->reg < func->reg_count; }
 
 ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error) {
-  uint32_t before = 0;
   for (uint32_t n = 0; n < count; n++) {
     const exec_mark *m = &marks[n];
-    if (m->begin < before || m->end <= m->begin || m->end > kernel->func->instr_count || !known(kernel->func, &m->from) || !known(kernel->func, &m->to))
-      return ff_fail(error, FF_INVALID, "kernel %s: marked region %u [%u, %u) overlaps another or is not in the kernel", kernel->info.name, n, m->begin, m->end);
-    before = m->end;
+    if ((n && m->entry <= marks[n - 1].entry) || m->entry >= kernel->func->instr_count || m->exit > kernel->func->instr_count || m->exit == m->entry ||
+        !known(kernel->func, &m->from) || !known(kernel->func, &m->to))
+      return ff_fail(error, FF_INVALID, "kernel %s: marked region %u, from %u to %u: out of order, or not in the kernel", kernel->info.name, n, m->entry, m->exit);
   }
   pthread_mutex_lock(&kernel->program->lock);
   bool decoded = false;

@@ -394,6 +394,7 @@ struct sim {
   ff_policy_instance prefetch, evict;
   trace_program *program;
   trace_reader *reader;
+  bool joins_issues;            /* the stream has marks, which mean nothing here */
   uint64_t gpu_memory;
   uint64_t least_memory;        /* that a paged manager can work with */
   double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */

@@ -299,6 +299,7 @@ void sim_run(sim *s) {
   if (s->future) trace_future_wait(s->future);
   device_enter(s);
   sim_lock(s);
+  s->joins_issues = trace_program_marks(s->program) && !(s->stacks && s->stacks->offloading);
   while (!end && !device_stopped(s)) {
     while (!trace_reader_has_op(s->reader)) {
       answer_questions(s);

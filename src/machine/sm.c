@@ -154,7 +154,7 @@ void warp_wake(sim *s, warp *w, ps time) {
     }
     const uint64_t *record = trace_cursor_next(s->reader, &w->cursor);
     switch (trace_word_kind(*record)) {
-    case TRACE_ISSUE: issue_begin(w, *record); break;
+    case TRACE_ISSUE: issue_begin(w, __builtin_expect(s->joins_issues, 0) ? trace_cursor_join(s->reader, &w->cursor, *record) : *record); break;
     case TRACE_ACCESS: access_begin(s, w, record, &time); break;
     case TRACE_WAIT: wait_for_load(s, w, trace_wait_k(*record), &time); break;
     case TRACE_BARRIER:

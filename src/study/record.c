@@ -63,7 +63,7 @@ void *recording_run(void *argument) {
 }
 
 ff_status recording_create(session *session, recording **out, ff_error *error) {
-  trace_file_about about = {.command = session_command(session), .machine = session->options.machine};
+  trace_file_about about = {.command = session_command(session), .machine = session->options.machine, .marks = trace_program_marks(session->program)};
   snprintf(about.farfault, sizeof about.farfault, "%s", FARFAULT_VERSION);
   char *path = session_own_path(session, session->options.record);
   trace_file_writer *writer;

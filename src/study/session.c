@@ -246,6 +246,7 @@ char *session_own_path(const session *session, const char *pattern) {
 static ff_status add_recording(session *session, ff_error *error) {
   if (!session->options.record[0]) return FF_OK;
   if (!session->program) session->program = trace_program_create(0);
+  trace_program_mark(session->program, true);
   return recording_create(session, &session->recording, error);
 }
 

@@ -451,6 +451,21 @@ const uint64_t *trace_cursor_turn(trace_reader *reader, trace_cursor *cursor) {
   return cursor->at;
 }
 
+uint64_t trace_cursor_join(trace_reader *reader, trace_cursor *cursor, uint64_t issue) {
+  bool joins = false;
+  for (;; cursor->at++) {
+    uint64_t next = trace_word_kind(*cursor->at) == TRACE_END ? *trace_cursor_turn(reader, cursor) : *cursor->at;
+    trace_kind kind = trace_word_kind(next);
+    if (kind == TRACE_ENTER || kind == TRACE_LEAVE) {
+      joins = true;
+      continue;
+    }
+    if (kind != TRACE_ISSUE || !joins || !trace_issues_fit(issue, next)) return issue;
+    issue += (next >> 4) << 4; /* no field overflows: sfu and fp64 are at most the instructions */
+    joins = false;
+  }
+}
+
 void trace_cursor_close(trace_reader *reader, trace_cursor *cursor) {
   cursor_buffer *buffer = cursor->buffer;
   if (!buffer) return;

@@ -286,7 +286,8 @@ static void put_lines(pack_coder *c, pack_bytes *columns, slot *s, const uint64_
 #define TRIPS_BITS ((uint64_t)TRACE_TRIPS_MAX << 4)
 
 static void put_enter(pack_coder *c, pack_bytes *columns, uint64_t word) {
-  head *h = &c->heads.items[put_head(c, columns, word & ~TRIPS_BITS)];
+  uint32_t number = put_head(c, columns, word & ~TRIPS_BITS);
+  head *h = &c->heads.items[number];
   pack_number(&columns[PACK_WORDS], zigzag((int64_t)trace_enter_trips(word) - h->trips));
   h->trips = trace_enter_trips(word);
 }

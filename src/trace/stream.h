@@ -70,6 +70,9 @@ static inline uint32_t trace_issue_count(uint64_t w) { return w >> 4 & 0xffff; }
 static inline uint32_t trace_issue_memory(uint64_t w) { return w >> 20 & 0xffff; }
 static inline uint32_t trace_issue_sfu(uint64_t w) { return w >> 36 & 0x3fff; }
 static inline uint32_t trace_issue_fp64(uint64_t w) { return w >> 50 & 0x3fff; }
+static inline bool trace_issues_fit(uint64_t a, uint64_t b) { /* into one */
+  return trace_issue_count(a) + trace_issue_count(b) <= TRACE_ISSUE_MAX && trace_issue_memory(a) + trace_issue_memory(b) <= TRACE_ISSUE_MAX;
+}
 static inline trace_access_op trace_access_operation(uint64_t w) { return (trace_access_op)(w >> 4 & 3); }
 static inline uint32_t trace_access_bytes(uint64_t w) { return 1u << (w >> 6 & 7); }
 static inline uint32_t trace_access_flags(uint64_t w) { return w >> 9 & 0x7f; }
@@ -331,6 +334,8 @@ static inline const uint64_t *trace_cursor_next(trace_reader *reader, trace_curs
   cursor->at = record + (trace_word_kind(*record) == TRACE_ACCESS ? 2 + trace_access_lines(*record) : 1);
   return record;
 }
+/* For readers of a stream with marks that want none: the whole of an ISSUE that was just read; skips the marks behind it. */
+uint64_t trace_cursor_join(trace_reader *reader, trace_cursor *cursor, uint64_t issue);
 void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives its buffer back; before the release */
 /* The reader is done with the chunk (all its warps reached EXIT). */
 void trace_reader_release(trace_reader *reader, trace_chunk *chunk);

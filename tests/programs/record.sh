@@ -122,6 +122,7 @@ vectoradd 20000
 bfs 4096 4
 hosttouch 40
 reduce 40000 64
+spmv 2000
 END
 
 run "$farfault" trace info -v app.fft

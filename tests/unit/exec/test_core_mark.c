@@ -178,7 +178,7 @@ static void expect_shape(const char *body, const exec_mark *marks, uint32_t coun
 }
 
 #define NO_BOUND {PTX_NO_REG, 0}
-#define PLAIN(first, last) {.begin = first, .end = last, .from = NO_BOUND, .to = NO_BOUND}
+#define PLAIN(first, last) {.entry = first, .exit = last, .from = NO_BOUND, .to = NO_BOUND}
 
 static void straight(void **state) {
   (void)state;
@@ -215,7 +215,7 @@ static void loop(void **state) {
   kernel_test *t = open_body("", body);
   uint32_t counter = t->module->funcs[0]->instrs[5].operands[0].reg, limit = t->module->funcs[0]->instrs[3].operands[0].reg;
   close_ptx(t);
-  exec_mark marks[] = {{.begin = 5, .end = 8, .from = {counter, 0}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .bits = 32}};
+  exec_mark marks[] = {{.entry = 5, .exit = 8, .from = {counter, 1}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .bits = 32}};
   expect_shape(body, marks, 1, 4, 0, "i5 e5:4 i12 l5 i2 x");
 }
 
@@ -241,7 +241,7 @@ static void skipped(void **state) {
   kernel_test *t = open_body("", body);
   uint32_t counter = t->module->funcs[0]->instrs[3].operands[0].reg, limit = t->module->funcs[0]->instrs[1].operands[0].reg;
   close_ptx(t);
-  exec_mark marks[] = {{.begin = 4, .end = 8, .from = {counter, 0}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .tested_first = true, .bits = 32}};
+  exec_mark marks[] = {{.entry = 4, .exit = 8, .from = {counter, 0}, .to = {limit, 0}, .step = 1, .compare = PTX_MOD_LT, .tested_first = true, .bits = 32}};
   expect_shape(body, marks, 1, 32, 3, "i4 e4:3 i14 l4 i2 x");
   expect_shape(body, marks, 1, 32, 0, "i4 e4:0 i2 l4 i2 x");
 }
@@ -251,8 +251,8 @@ static void skipped(void **state) {
 static uint32_t trips_for(exec_mark mark, uint32_t from, uint32_t to) {
   const char *body = "ld.global.u32 %r1, [%out]; ld.global.u32 %r2, [%out+4]; add.u32 %r3, %r1, %r2;"; /* 2 3 4, ret 5 */
   kernel_test *t = open_body("", body);
-  mark.begin = 4;
-  mark.end = 5;
+  mark.entry = 4;
+  mark.exit = 5;
   mark.from.reg = t->module->funcs[0]->instrs[2].operands[0].reg;
   mark.to.reg = t->module->funcs[0]->instrs[3].operands[0].reg;
   struct { uint64_t out; uint32_t n; } params = {buffer(t, 64), 0};
@@ -289,11 +289,11 @@ static void trip_counts(void **state) {
   random_kernel random = {.state = 5};
   for (uint32_t n = 0; n < 150; n++) {
     exec_mark mark = {.compare = PICK(&random, compares), .step = PICK(&random, steps), .tested_first = pick(&random, 2), .is_signed = pick(&random, 2), .bits = 32};
-    uint32_t from = (uint32_t)PICK(&random, values), to = (uint32_t)PICK(&random, values), want = 0, counter = from;
+    uint32_t from = (uint32_t)PICK(&random, values), to = (uint32_t)PICK(&random, values), want = !mark.tested_first, counter = from;
     bool wraps = false;
-    for (bool go = !mark.tested_first || holds(mark.compare, mark.is_signed, counter, to); go && want < 3000; go = holds(mark.compare, mark.is_signed, counter, to)) {
+    while (want < 3000 && holds(mark.compare, mark.is_signed, counter, to)) {
       int64_t next = (mark.is_signed ? (int64_t)(int32_t)counter : (int64_t)counter) + mark.step;
-      wraps |= mark.is_signed ? next != (int32_t)next : next < 0 || next > UINT32_MAX;
+      wraps |= mark.compare != PTX_MOD_NE && (mark.is_signed ? next != (int32_t)next : next < 0 || next > UINT32_MAX);
       counter += (uint32_t)mark.step;
       want++;
     }
@@ -367,7 +367,7 @@ static uint32_t random_regions(random_kernel *k, const ptx_func *f, exec_mark *m
       at++;
       continue;
     }
-    marks[count++] = (exec_mark){.begin = begin, .end = end, .from = {pick(k, f->reg_count), 3}, .to = {pick(k, f->reg_count), -1}, .step = 2, .compare = PTX_MOD_LT, .bits = pick(k, 2) ? 32 : 64};
+    marks[count++] = (exec_mark){.entry = begin, .exit = end, .from = {pick(k, f->reg_count), 3}, .to = {pick(k, f->reg_count), -1}, .step = 2, .compare = PTX_MOD_LT, .bits = pick(k, 2) ? 32 : 64};
     at = end;
   }
   return count;
@@ -415,8 +415,8 @@ static void refusals(void **state) {
   exec_kernel *kernel;
   ff_error error = {0};
   assert_int_equal(exec_program_kernel(t->program, "k", &kernel, &error), FF_OK);
-  exec_mark overlap[] = {PLAIN(0, 3), PLAIN(2, 4)}, beyond[] = {PLAIN(2, 99)}, empty[] = {PLAIN(2, 2)}, unknown[] = {{.begin = 1, .end = 2, .from = {100000, 0}, .to = NO_BOUND}};
-  assert_int_equal(exec_kernel_mark(kernel, overlap, 2, &error), FF_INVALID);
+  exec_mark order[] = {PLAIN(2, 3), PLAIN(0, 1)}, beyond[] = {PLAIN(2, 99)}, empty[] = {PLAIN(2, 2)}, unknown[] = {{.entry = 1, .exit = 2, .from = {100000, 0}, .to = NO_BOUND}};
+  assert_int_equal(exec_kernel_mark(kernel, order, 2, &error), FF_INVALID);
   assert_int_equal(exec_kernel_mark(kernel, beyond, 1, &error), FF_INVALID);
   assert_int_equal(exec_kernel_mark(kernel, empty, 1, &error), FF_INVALID);
   assert_int_equal(exec_kernel_mark(kernel, unknown, 1, &error), FF_INVALID);
