@@ -84,14 +84,13 @@ static float train_on_gpu(layer *l, float *partial, long steps) {
               changes = gpu_upload(l->changes, bytes);
   gpu_pointer partials = gpu_allocate(partial_bytes), deltas = gpu_allocate(sizeof delta);
   gpu_shape shape = {(unsigned)(l->inputs / UNITS), 1, UNITS, UNITS};
-  float rate_argument = rate, momentum_argument = momentum;
   for (long step = 0; step < steps; step++) {
     GPU_LAUNCH(forward, shape, input, weights, partials);
     gpu_copy_to_host(partial, partials, partial_bytes);
     gpu_copy_to_host(bias, weights, sizeof bias);
     result = finish_step(l, partial, bias + 1, delta);
     gpu_copy_to_device(deltas, delta, sizeof delta);
-    GPU_LAUNCH(adjust, shape, input, deltas, weights, changes, rate_argument, momentum_argument);
+    GPU_LAUNCH(adjust, shape, input, deltas, weights, changes);
   }
   gpu_copy_to_host(l->weights, weights, bytes);
   gpu_copy_to_host(l->changes, changes, bytes);

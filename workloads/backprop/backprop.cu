@@ -5,6 +5,8 @@
 
 #define UNITS 16
 #define PITCH (UNITS + 1)
+#define RATE 0.3f /* as in backprop.c */
+#define MOMENTUM 0.3f
 
 /* A block multiplies 16 inputs by their 16 x 16 weights and adds them up in shared memory: one partial sum per unit. */
 extern "C" __global__ void backprop_forward(const float *input, const float *weights, float *partial) {
@@ -21,16 +23,15 @@ extern "C" __global__ void backprop_forward(const float *input, const float *wei
   if (y == 0) partial[blockIdx.x * UNITS + unit] = product[0][unit];
 }
 
-static __device__ __forceinline__ void adjust(float *weight, float *change, float slope, float rate, float momentum) {
-  float now = fmaf(rate, slope, __fmul_rn(momentum, *change));
+static __device__ __forceinline__ void adjust(float *weight, float *change, float slope) {
+  float now = fmaf(RATE, slope, __fmul_rn(MOMENTUM, *change));
   *weight += now;
   *change = now;
 }
 
 /* Every weight moves by its unit's delta and a part of its last change; block 0 does the biases too. */
-extern "C" __global__ void backprop_adjust(const float *input, const float *delta, float *weights, float *changes,
-                                           float rate, float momentum) {
+extern "C" __global__ void backprop_adjust(const float *input, const float *delta, float *weights, float *changes) {
   unsigned unit = threadIdx.x, y = threadIdx.y, i = blockIdx.x * UNITS + y, at = (i + 1) * PITCH + unit + 1;
-  adjust(&weights[at], &changes[at], __fmul_rn(delta[unit], input[i]), rate, momentum);
-  if (i == 0) adjust(&weights[unit + 1], &changes[unit + 1], delta[unit], rate, momentum);
+  adjust(&weights[at], &changes[at], __fmul_rn(delta[unit], input[i]));
+  if (i == 0) adjust(&weights[unit + 1], &changes[unit + 1], delta[unit]);
 }

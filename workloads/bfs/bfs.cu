@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One level of a breadth-first search. A thread takes one node of the frontier and looks at its edges; the thread that
+/* One level of a breadth-first search, in two ways. bfs_level: a thread takes one node of the frontier and looks at its edges; the thread that
  * changes a neighbour's depth from "not seen" claims it for the next frontier. Neighbours are anywhere in memory: the
- * loads scatter, and under demand paging nearly every page is wanted. */
+ * loads scatter, and under demand paging nearly every page is wanted. bfs_sweep: a thread looks whether a node is of the last level, and gives the
+ * neighbours that have no depth yet theirs: no atomics, as all who write the same word write the same number. */
 #include "device.h"
 
 extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned *edges, int *depth,
@@ -15,4 +16,17 @@ extern "C" __global__ void bfs_level(const unsigned *first_edge, const unsigned 
     if (depth[neighbour] >= 0) continue;
     if (atomicCAS(&depth[neighbour], -1, level) == -1) next[atomicAdd(next_count, 1u)] = neighbour;
   }
+}
+
+extern "C" __global__ void bfs_sweep(const unsigned *first_edge, const unsigned *edges, int *depth, unsigned nodes, int *found, int level) {
+  unsigned node = blockIdx.x * blockDim.x + threadIdx.x;
+  if (node >= nodes || depth[node] != level - 1) return;
+  unsigned end = first_edge[node + 1];
+  int any = 0;
+#pragma unroll 1
+  for (unsigned edge = first_edge[node]; edge < end; edge++) {
+    unsigned neighbour = edges[edge];
+    if (depth[neighbour] < 0) depth[neighbour] = level, any = 1;
+  }
+  if (any) *found = 1;
 }

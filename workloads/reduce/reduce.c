@@ -19,8 +19,8 @@ typedef struct partial { /* same as in reduce.cu */
 } partial;
 
 int main(int argc, char **argv) {
-  workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}, {"blocks", 128, 1, 65535}};
-  workload_arguments(argc, argv, "reduce", "sums and maximum of two arrays, by warp shuffles", arguments, 2);
+  workload_argument arguments[] = {{"elements", 1 << 20, 1, 1 << 28}, {"blocks", 128, 1, 65535}, {"stretches", 0, 0, 1}};
+  workload_arguments(argc, argv, "reduce", "sums and maximum of two arrays, by warp shuffles", arguments, 3);
   unsigned count = (unsigned)arguments[0].value, blocks = (unsigned)arguments[1].value, threads = 256;
 
   workload_random random = {7};
@@ -41,7 +41,10 @@ int main(int argc, char **argv) {
   gpu_pointer device_integers = gpu_upload(integers, count * sizeof *integers);
   gpu_pointer partials = gpu_allocate(blocks * sizeof result), device_result = gpu_allocate(sizeof result);
   gpu_shape many = {blocks, 1, threads, 1}, one = {1, 1, threads, 1};
-  GPU_LAUNCH(gpu_find_kernel("reduce_array"), many, device_floats, device_integers, count, partials);
+  if (arguments[2].value) {
+    unsigned stretch = gpu_divide_up(gpu_divide_up(count, blocks), threads) * threads;
+    GPU_LAUNCH(gpu_find_kernel("reduce_stretches"), many, device_floats, device_integers, count, stretch, partials);
+  } else GPU_LAUNCH(gpu_find_kernel("reduce_array"), many, device_floats, device_integers, count, partials);
   GPU_LAUNCH(gpu_find_kernel("reduce_partials"), one, partials, blocks, device_result);
   gpu_copy_to_host(&result, device_result, sizeof result);
   gpu_free(device_floats), gpu_free(device_integers), gpu_free(partials), gpu_free(device_result);

@@ -9,6 +9,7 @@ struct partial { /* same as in reduce.c */
   int most;
 };
 
+#define STRETCH_THREADS 256u /* of a block; as in reduce.c */
 #define NOTHING (partial{0, 0, -2147483647 - 1})
 
 static __device__ __forceinline__ partial combine(partial a, partial b) {
@@ -38,6 +39,17 @@ static __device__ __forceinline__ partial reduce_block(partial value) {
 extern "C" __global__ void reduce_array(const float *floats, const int *integers, unsigned count, partial *result) {
   partial value = NOTHING;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+    value = combine(value, partial{floats[i], (unsigned)integers[i], integers[i]});
+  value = reduce_block(value);
+  if (threadIdx.x == 0) result[blockIdx.x] = value;
+}
+
+/* The same by stretches: a block goes through `stretch` elements that lie together, a multiple of the block's threads. */
+extern "C" __global__ void reduce_stretches(const float *floats, const int *integers, unsigned count, unsigned stretch, partial *result) {
+  partial value = NOTHING;
+  unsigned end = blockIdx.x * stretch + stretch < count ? blockIdx.x * stretch + stretch : count;
+#pragma unroll 1
+  for (unsigned i = blockIdx.x * stretch + threadIdx.x; i < end; i += STRETCH_THREADS)
     value = combine(value, partial{floats[i], (unsigned)integers[i], integers[i]});
   value = reduce_block(value);
   if (threadIdx.x == 0) result[blockIdx.x] = value;
