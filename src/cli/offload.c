@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `farfault offload analyze FILE`: which blocks of a program's kernels are worth running in memory stacks (offload/candidates.h).
+/* `farfault offload analyze FILE`: which blocks of a program's kernels are worth running in memory stacks (offload/candidates.h); of a trace also what
+ * they did. `farfault offload profile` is in offload_profile.c.
  *
  * What always holds: what is printed with --annotate is PTX that means the same as the file's. */
 #include <stdlib.h>
@@ -7,28 +8,32 @@
 
 #include "cli/cli.h"
 #include "cli/offload.h"
+#include "cli/offload_profile.h"
 #include "offload/describe.h"
 
 typedef struct arguments {
-  const char *file, *kernel, *json;
-  bool chosen, annotate;
+  const char *file, *kernel, *json, *machine;
+  bool chosen, annotate, measured;
 } arguments;
 
-enum { KEY_JSON = 256, KEY_ANNOTATE };
+enum { KEY_JSON = 256, KEY_ANNOTATE, KEY_MEASURED };
 static const struct argp_option options[] = {
     {"kernel", 'k', "NAME", 0, "only kernels whose name has this in it", 0},
     {"json", KEY_JSON, "FILE", 0, "write all that is known of every block there; -: to stdout instead of the table", 0},
     {"annotate", KEY_ANNOTATE, NULL, 0, "print the PTX with a comment where each chosen block begins and ends, instead of the table", 0},
+    {"measured", KEY_MEASURED, NULL, 0, "of a trace: what is assumed beside what was measured - trips, lines per access, loads that miss - and what that changes", 0},
+    {"machine", 'm', "NAME|FILE", 0, "--measured: the machine whose L2 cache loads miss (default: tom)", 0},
     {0}};
 
 static void take_action(arguments *a, const char *value, struct argp_state *state) {
-  static const char *const actions[] = {"analyze", NULL};
+  static const char *const actions[] = {"analyze", "profile", NULL};
+  const char *near = cli_closest(value, actions);
   if (!strcmp(value, actions[0])) {
     a->chosen = true;
     return;
   }
-  if (cli_closest(value, actions)) cli_refuse(state, "no action '%s': did you mean 'analyze'?", value);
-  cli_refuse(state, "no action '%s': there is analyze", value);
+  if (near) cli_refuse(state, "no action '%s': did you mean '%s'?", value, near);
+  cli_refuse(state, "no action '%s': there are analyze and profile", value);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -40,6 +45,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->json = value;
     return 0;
   case KEY_ANNOTATE: a->annotate = true; return 0;
+  case KEY_MEASURED: a->measured = true; return 0;
+  case 'm': a->machine = value; return 0;
   case ARGP_KEY_ARG:
     if (!a->chosen) {
       take_action(a, value, state);
@@ -50,9 +57,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->file = value;
     return 0;
   case ARGP_KEY_END:
-    if (!a->chosen) cli_refuse(state, "what is to be done? (farfault offload analyze FILE)");
+    if (!a->chosen) cli_refuse(state, "what is to be done? (farfault offload analyze FILE, farfault offload profile TRACE)");
     if (!a->file) cli_refuse(state, "which file? (PTX text, an executable with PTX inside, or a trace)");
     if (a->annotate && a->json && !strcmp(a->json, "-")) cli_refuse(state, "--annotate and --json - both write to stdout");
+    if (a->annotate && a->measured) cli_refuse(state, "--annotate and --measured are two outputs");
+    if (a->machine && !a->measured) cli_refuse(state, "--machine is for --measured");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -109,6 +118,7 @@ static int show(const arguments *a, const offload_list *list) {
   bool json_only = a->json && !strcmp(a->json, "-");
   if (a->json) offload_write_json(a->file, list, json_only ? &out : &json);
   if (a->annotate) status = annotate(a, list, &out);
+  else if (!json_only && a->measured) offload_write_measured(list, &out);
   else if (!json_only) offload_write_table(list, &out);
   if (!status && a->json && !json_only && ff_file_write(a->json, json.chars, json.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   if (!status) status = cli_print(&out);
@@ -117,26 +127,41 @@ static int show(const arguments *a, const offload_list *list) {
   return status;
 }
 
+static int measure(const arguments *a, offload_list *list) {
+  machine_spec spec;
+  ff_error error;
+  if (machine_spec_load(a->machine ? a->machine : "tom", &spec, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  return offload_measure(a->file, &spec, list);
+}
+
 static int offload(int argc, char **argv) {
-  static const struct argp argp = {options, parse, "analyze FILE",
+  static const struct argp argp = {options, parse, "analyze FILE\nprofile TRACE",
                                    "Says which blocks of a program's kernels are worth running in the memory stacks of a machine that has SMs there (near-data "
                                    "processing): where each begins and ends, which registers have to be sent, what its loads and stores save on the links to the memory, "
                                    "and from how many trips of its loop on; and of other blocks why not. FILE is PTX text, an executable with PTX inside, or a "
-                                   "trace.\v"
+                                   "trace. `profile` says what blocks of a recorded program did and how its data should lie (farfault offload profile --help).\v"
                                    "TX is what goes to the memory, RX what comes from it, in words of 4 bytes for a warp; k is the number of trips. A block is worth it "
                                    "where TX + RX is below 0.\n\n"
                                    "Example:\n  farfault offload analyze kernels.ptx\n  farfault offload analyze --kernel libor --json blocks.json app.fft\n"
-                                   "  farfault offload analyze --annotate ./saxpy > marked.ptx",
+                                   "  farfault offload analyze --annotate ./saxpy > marked.ptx\n  farfault offload analyze --measured app.fft\n  farfault offload profile app.fft",
                                    NULL, NULL, NULL};
   arguments a = {0};
   code code;
   ff_error error;
   offload_list list = {0};
+  if (argc > 1 && !strcmp(argv[1], "profile")) {
+    argv[1] = "farfault offload profile";
+    return cli_offload_profile(argc - 1, argv + 1);
+  }
   cli_parse(&argp, argc, argv, &a);
   if (code_load(a.file, &code, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   analyse_all(&a, &code, &list);
-  int status = list.count ? show(&a, &list) : fail_without(&a, &code);
-  for (size_t i = 0; i < list.count; i++) offload_kernel_free(list.items[i].kernel);
+  int status = !list.count ? fail_without(&a, &code) : a.measured ? measure(&a, &list) : CLI_DONE;
+  if (!status) status = show(&a, &list);
+  for (size_t i = 0; i < list.count; i++) {
+    free(list.items[i].measured);
+    offload_kernel_free(list.items[i].kernel);
+  }
   free(list.items);
   code_free(&code);
   return status;

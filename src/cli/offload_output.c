@@ -133,9 +133,11 @@ static json_t *region(const offload_kernel *kernel, const offload_region *r) {
   return value;
 }
 
-static json_t *measured(const offload_measured *m) {
-  return json_pack("{s:I s:f s:f s:f s:f s:f}", "instances", (json_int_t)m->instances, "trips", m->trips, "lines_per_load", m->ratios.coal_load, "lines_per_store", m->ratios.coal_store,
-                   "load_misses", m->ratios.miss_load, "words_per_line", m->ratios.line_words);
+static json_t *words(offload_words w) { return json_pack("{s:f s:f s:f s:b}", "trips", w.trips, "tx", w.tx, "rx", w.rx, "worth_it", w.tx + w.rx < 0); }
+
+static json_t *measured(const offload_region *r, const offload_measured *m) {
+  return json_pack("{s:I s:f s:f s:f s:f s:f s:o s:o}", "instances", (json_int_t)m->instances, "trips", m->trips, "lines_per_load", m->ratios.coal_load, "lines_per_store", m->ratios.coal_store,
+                   "load_misses", m->ratios.miss_load, "words_per_line", m->ratios.line_words, "words_assumed", words(offload_words_assumed(r, m)), "words_measured", words(offload_words_measured(r, m)));
 }
 
 void offload_write_json(const char *file, const offload_list *list, ff_text *out) {
@@ -145,7 +147,7 @@ void offload_write_json(const char *file, const offload_list *list, ff_text *out
     json_t *regions = json_array();
     for (uint32_t r = 0; r < shown->kernel->region_count; r++) {
       json_t *value = region(shown->kernel, &shown->kernel->regions[r]);
-      if (shown->measured && shown->measured[r].instances) json_object_set_new(value, "measured", measured(&shown->measured[r]));
+      if (shown->measured && shown->measured[r].instances) json_object_set_new(value, "measured", measured(&shown->kernel->regions[r], &shown->measured[r]));
       json_array_append_new(regions, value);
     }
     json_array_append_new(kernels, json_pack("{s:o s:o s:i s:i s:o}", "name", text_of(shown->kernel->func->name), "module", text_of(shown->module->name), "instructions",
