@@ -179,7 +179,7 @@ static void choose_in_block(chooser *c, uint32_t block) {
   const ptx_block *b = &a->cfg->blocks[block];
   c->tails.count = c->wholes.count = c->all.count = 0;
   if (a->live_in && b->reachable) {
-    if (c->blocks[block].last_bar + 1 < b->end) find_spans(c, block, true);
+    if (c->blocks[block].last_bar < b->end) find_spans(c, block, true);
     find_spans(c, block, false);
   }
   for (uint32_t i = b->end; i-- > b->first;) {

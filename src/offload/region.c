@@ -134,6 +134,12 @@ static void find_bar(const analysis *a, const borders *found, offload_region *r)
     r->bar_line = line_of(a, i);
     return;
   }
+  for (uint32_t b = a->cfg->block_of[r->begin]; b <= a->cfg->block_of[r->end - 1]; b++) {
+    if (a->cfg->blocks[b].reachable) continue;
+    r->bar = OFFLOAD_UNREACHED;
+    r->bar_line = line_of(a, a->cfg->blocks[b].first);
+    return;
+  }
   if (found->entries != 1) r->bar = OFFLOAD_ENTERED, r->bar_line = found->entry_line;
   else if (found->exits != 1) r->bar = OFFLOAD_DIVERGENCE, r->bar_line = found->exits ? found->exit_line : r->last_line;
 }
