@@ -82,12 +82,12 @@ static void add_runs(lister *l, uint32_t block) {
   }
 }
 
-/* What is in no loop and has something in it that bars it. */
+/* What is in no loop and has something in it that bars it: not the end of all threads, but of some. */
 static void add_barred(lister *l, uint32_t block) {
   const analysis *a = l->a;
   const ptx_block *b = &a->cfg->blocks[block];
   bool barred = false;
-  for (uint32_t i = b->first; i < b->end; i++) barred |= a->bars[i] && a->bars[i] != OFFLOAD_EXIT;
+  for (uint32_t i = b->first; i < b->end; i++) barred |= a->bars[i] && (a->bars[i] != OFFLOAD_EXIT || a->func->instrs[i].guard != PTX_NO_REG);
   if (barred && a->loop_of[block] == OFFLOAD_NONE_INDEX && pays(l, b->first, b->end)) add(l, b->first, b->end);
 }
 

@@ -136,7 +136,7 @@ static void go_on(chooser *c, uint32_t begin, const found_span *f, double times)
   uint32_t loads = r->loads, stores = r->stores;
   bool written = bounds_written(r, &f->s);
   c->log.count = 0;
-  if (f->s.first <= f->s.last) region_state_add_span(r, c->all.items + f->s.effect_first, f->s.effect_count, &c->log);
+  if (f->s.effect_count) region_state_add_span(r, c->all.items + f->s.effect_first, f->s.effect_count, &c->log);
   r->loads += f->s.once_loads;
   r->stores += f->s.once_stores;
   if (f->behind == OFFLOAD_NONE_INDEX) {

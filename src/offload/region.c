@@ -211,7 +211,7 @@ static span run_through(const analysis *a, const offload_region *r, region_state
   if (spans) {
     span_make(a, &s, all);
     *written = bounds_written(state, &s);
-    region_state_add_span(state, all->items + s.effect_first, s.effect_count, NULL);
+    if (s.effect_count) region_state_add_span(state, all->items + s.effect_first, s.effect_count, NULL);
   }
   for (uint32_t i = blocks[last].first; i < r->end && top; i++) region_state_add(state, i, NULL);
   return s;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as PTX: parsing must end with a module or a message. A module must survive everything that is done with
- * one: printing (which must parse back to the same text), linking, instrumenting, binding to SMs, control flow, liveness, outstanding loads. */
+ * one: printing (which must parse back to the same text), linking, instrumenting, binding to SMs, control flow, liveness, outstanding loads, offload
+ * candidates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "offload/describe.h"
 #include "ptx/cfg.h"
 #include "ptx/instrument.h"
 #include "ptx/persistent.h"
@@ -41,6 +43,45 @@ static void check_func(const ptx_func *func) {
   FF_ASSERT(registers >= 8 && registers <= 255);
   free(pending);
   ptx_cfg_free(cfg);
+}
+
+/* Chosen regions do not overlap, and save; marked, the text is the same PTX. */
+static void check_offload(const ptx_module *module) {
+  FF_VEC(offload_kernel *) kernels = {0};
+  ff_text words = {0}, marked = {0}, before = {0}, after = {0};
+  ff_error error;
+  ptx_module *again;
+  for (uint32_t f = 0; f < module->func_count; f++) {
+    if (!module->funcs[f]->has_body) continue;
+    offload_kernel *k = offload_analyze(module->funcs[f]);
+    uint32_t end = 0, chosen = 0;
+    for (uint32_t i = 0; i < k->region_count; i++) {
+      const offload_region *r = &k->regions[i];
+      FF_ASSERT(r->begin < r->end && r->end <= k->func->instr_count && r->entry >= r->begin && r->entry < r->end);
+      offload_put_verdict(k, r, &words);
+      if (!r->chosen) continue;
+      FF_ASSERT(r->candidate && r->begin >= end && r->exit < k->func->instr_count && r->threshold != OFFLOAD_NEVER);
+      end = r->end;
+      chosen++;
+    }
+    FF_ASSERT(chosen == k->chosen_count);
+    FF_PUSH(&kernels, k);
+  }
+  offload_annotate(module, kernels.items, (uint32_t)kernels.count, &marked);
+  if (ptx_module_parse("marked", marked.chars, marked.length, &again, &error) != FF_OK) {
+    fprintf(stderr, "%s\n%s\n", marked.chars, error.message);
+    abort();
+  }
+  ptx_print_module(module, &before);
+  ptx_print_module(again, &after);
+  FF_ASSERT(!strcmp(before.chars, after.chars));
+  ptx_module_free(again);
+  for (size_t i = 0; i < kernels.count; i++) offload_kernel_free(kernels.items[i]);
+  free(kernels.items);
+  free(words.chars);
+  free(marked.chars);
+  free(before.chars);
+  free(after.chars);
 }
 
 static void check_printed(const ptx_module *module) {
@@ -113,6 +154,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   }
   for (uint32_t i = 0; i < module->func_count; i++) check_func(module->funcs[i]);
   check_printed(module);
+  check_offload(module);
   check_instrumented(module);
   check_persistent(module, &(ptx_persistent_options){0});
   check_persistent(module, &(ptx_persistent_options){.replace = true, .polling = true, .whole_warps = true});
