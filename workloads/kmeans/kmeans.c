@@ -59,12 +59,12 @@ static unsigned nearest_centre(const problem *p, const float *centres, unsigned 
   return best;
 }
 
-static void round_on_cpu(const problem *p, float *centres, int *labels, uint64_t *sums, unsigned *sizes) {
+/* The middles of labelled points. */
+static void find_centres(const problem *p, float *centres, const int *labels, uint64_t *sums, unsigned *sizes) {
   memset(sums, 0, (size_t)p->clusters * p->features * sizeof *sums);
   memset(sizes, 0, p->clusters * sizeof *sizes);
   for (unsigned i = 0; i < p->count; i++) {
-    unsigned best = nearest_centre(p, centres, i);
-    labels[i] = (int)best;
+    unsigned best = (unsigned)labels[i];
     sizes[best]++;
     for (unsigned f = 0; f < p->features; f++)
       sums[best * p->features + f] += (uint64_t)p->points[(size_t)f * p->count + i];
@@ -76,7 +76,30 @@ static void round_on_cpu(const problem *p, float *centres, int *labels, uint64_t
 static void cluster_on_cpu(const problem *p, float *centres, int *labels) {
   uint64_t *sums = workload_memory((size_t)p->clusters * p->features, sizeof *sums);
   unsigned *sizes = workload_memory(p->clusters, sizeof *sizes);
-  for (unsigned round = 0; round < p->rounds; round++) round_on_cpu(p, centres, labels, sums, sizes);
+  for (unsigned round = 0; round < p->rounds; round++) {
+    for (unsigned i = 0; i < p->count; i++) labels[i] = (int)nearest_centre(p, centres, i);
+    find_centres(p, centres, labels, sums, sizes);
+  }
+  free(sums), free(sizes);
+}
+
+/* The GPU labels, the host adds up. */
+static void cluster_by_both(problem *p) {
+  size_t coordinates = (size_t)p->clusters * p->features;
+  uint64_t *sums = workload_memory(coordinates, sizeof *sums);
+  unsigned *sizes = workload_memory(p->clusters, sizeof *sizes);
+  gpu_open(workload_ptx);
+  gpu_pointer points = gpu_upload(p->points, (size_t)p->count * p->features * sizeof *p->points), labels = gpu_allocate(p->count * sizeof *p->labels);
+  gpu_pointer centres = gpu_allocate(coordinates * sizeof *p->centres);
+  gpu_shape by_point = {gpu_divide_up(p->count, 256), 1, 256, 1};
+  for (unsigned round = 0; round < p->rounds; round++) {
+    gpu_copy_to_device(centres, p->centres, coordinates * sizeof *p->centres);
+    GPU_LAUNCH(gpu_find_kernel("kmeans_label"), by_point, points, p->count, p->features, centres, p->clusters, labels);
+    gpu_copy_to_host(p->labels, labels, p->count * sizeof *p->labels);
+    find_centres(p, p->centres, p->labels, sums, sizes);
+  }
+  gpu_free(points), gpu_free(labels), gpu_free(centres);
+  gpu_close();
   free(sums), free(sizes);
 }
 
@@ -104,15 +127,16 @@ static void cluster_on_gpu(problem *p) {
 
 int main(int argc, char **argv) {
   workload_argument arguments[] = {
-      {"points", 16384, 1, 1 << 24}, {"features", 8, 1, 64}, {"clusters", 8, 1, 256}, {"rounds", 4, 1, 1000}};
-  workload_arguments(argc, argv, "kmeans", "k-means clustering", arguments, 4);
+      {"points", 16384, 1, 1 << 24}, {"features", 8, 1, 64}, {"clusters", 8, 1, 256}, {"rounds", 4, 1, 1000}, {"host-sums", 0, 0, 1}};
+  workload_arguments(argc, argv, "kmeans", "k-means clustering", arguments, 5);
   problem p = random_problem(arguments);
   size_t coordinates = (size_t)p.clusters * p.features;
   float *expected_centres = workload_memory(coordinates, sizeof *expected_centres);
   int *expected_labels = workload_memory(p.count, sizeof *expected_labels);
   memcpy(expected_centres, p.centres, coordinates * sizeof *expected_centres);
   cluster_on_cpu(&p, expected_centres, expected_labels);
-  cluster_on_gpu(&p);
+  if (arguments[4].value) cluster_by_both(&p);
+  else cluster_on_gpu(&p);
 
   size_t wrong = 0;
   for (unsigned i = 0; i < p.count; i++) wrong += p.labels[i] != expected_labels[i];
