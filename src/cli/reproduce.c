@@ -20,7 +20,7 @@
 #include "study/reproduce.h"
 #include "trace/file.h"
 
-enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, KEY_JSON, KEY_CELLS, KEY_RECORDINGS, SETTINGS_PER_RUN = 16, LOG_LIMIT = 1 << 20 };
+enum { KEY_CSV = 256, KEY_SVG, KEY_SIZE, KEY_KEEP, KEY_JSON, KEY_CELLS, KEY_RECORDINGS, SETTINGS_PER_RUN = 24, LOG_LIMIT = 1 << 20 };
 
 typedef struct arguments {
   const repro_paper *paper;
@@ -156,7 +156,7 @@ static const char *machine_of(const repro_paper *paper, uint32_t setting) {
 /* How many settings from `first` on one run can take: they are of one machine. */
 static uint32_t settings_together(const repro_paper *paper, uint32_t first) {
   uint32_t count = 1;
-  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && paper->settings[first].memory && paper->settings[first + count].memory &&
+  while (count < SETTINGS_PER_RUN && first + count < paper->setting_count && !paper->settings[first].memory == !paper->settings[first + count].memory &&
          !strcmp(machine_of(paper, first), machine_of(paper, first + count)))
     count++;
   return count;
@@ -188,7 +188,10 @@ static char **run_command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
   const repro_program *program = &paper->programs[part->program];
   ff_text memory = {0};
-  for (uint32_t i = 0; i < part->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", paper->settings[part->first + i].memory);
+  for (uint32_t i = 0; i < part->count; i++) {
+    if (i) ff_text_add(&memory, ",");
+    repro_memory(&w->data, part->program, part->first + i, &memory); /* the cells that it names are known: they were made before */
+  }
   const char *run[] = {w->self, "run", "--threads", "1"}, *sim[] = {w->self, "sim"};
   const char *head[] = {"--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
   char **argv = NULL;
@@ -242,7 +245,8 @@ static bool any_applies(const repro_paper *paper, uint32_t program, uint32_t fir
   return false;
 }
 
-static void plan_program(work *w, uint32_t program) {
+/* Without `own` what this command does not do by itself, and the other way round. */
+static void plan_program(work *w, uint32_t program, bool own) {
   const arguments *a = w->arguments;
   const repro_paper *paper = a->paper;
   const repro_program *of = &paper->programs[program];
@@ -250,15 +254,15 @@ static void plan_program(work *w, uint32_t program) {
   ff_text_add(&name, "%s-%s-%s", paper->name, repro_size_names[a->size], of->label);
   for (uint32_t first = 0, count; first < paper->setting_count; first += count) {
     count = settings_together(paper, first);
-    if (!any_applies(paper, program, first, count)) continue;
+    if (is_own(paper, first) != own || !any_applies(paper, program, first, count)) continue;
     part part = {program, first, count, file_in(a->keep ? a->keep : w->folder, "%s-%u.json", name.chars, first + 1)};
     add_part(w, part, name.chars, of->seconds[a->size] * count / paper->setting_count);
   }
   free(name.chars);
 }
 
-static void plan(work *w) {
-  for (uint32_t program = 0; program < w->data.paper->program_count; program++) plan_program(w, program);
+static void plan(work *w, bool own) {
+  for (uint32_t program = 0; program < w->data.paper->program_count; program++) plan_program(w, program, own);
 }
 
 /* Of the programs whose recordings the shares will take. */
@@ -459,16 +463,11 @@ static int reproduce_in(work *w) {
     plan_recordings(w);
     signal = run_planned(w);
   }
-  if (!signal && !w->failed) {
-    plan(w);
+  for (int own = 1; own >= 0 && !signal && !w->failed; own--) { /* simulations may name what was found before */
+    plan(w, own);
     signal = run_planned(w);
   }
   return conclude(w, signal);
-}
-
-static ff_status run_own(const arguments *a, uint32_t setting, repro_measured *out, ff_error *error) {
-  if (a->paper->shares) return repro_share_run(a->paper, a->size, a->program, setting, a->recordings, &out->counters, error);
-  return repro_offsets_run(a->paper, a->size, a->program, a->recordings, &out->offsets, error);
 }
 
 /* --cells: in one of many processes. */
@@ -478,10 +477,14 @@ static int simulate_cells(const arguments *a) {
   ff_error error = {0};
   ff_status status = FF_OK;
   repro_data_start(&data, a->paper);
-  for (uint32_t i = a->first; i < a->first + a->count && !status; i++) {
+  if (!a->paper->shares) {
+    status = repro_profile_run(&data, a->size, a->program, a->recordings, &error);
+    if (status) cli_fail(0, "%s: %s", a->paper->programs[a->program].label, error.message);
+  }
+  for (uint32_t i = a->first; i < a->first + a->count && a->paper->shares && !status; i++) {
     repro_measured measured = {0};
     if (!repro_applies(a->paper, a->program, i)) continue;
-    status = run_own(a, i, &measured, &error);
+    status = repro_share_run(a->paper, a->size, a->program, i, a->recordings, &measured.counters, &error);
     if (status) cli_fail(0, "%s under %s: %s", a->paper->programs[a->program].label, a->paper->settings[i].key, error.message);
     else repro_put(&data, a->program, i, &measured);
   }

@@ -10,7 +10,7 @@
 #include "study/repro_private.h"
 
 /* What is not of machine/counters.def. */
-#define EACH_OFFSETS(X) X(candidates) X(some_fixed) X(all_fixed)
+#define EACH_OTHER(X) X(offsets.candidates) X(offsets.some_fixed) X(offsets.all_fixed) X(stacks.instances) X(stacks.colocated) X(lowest_bit)
 
 static int add_chunk(const char *bytes, size_t size, void *out) {
   ff_text_add_bytes(out, bytes, size);
@@ -27,9 +27,9 @@ void repro_cells_json(const repro_data *data, uint32_t program, uint32_t first, 
 #define X(name, unit, help) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.counters.name));
 #include "machine/counters.def"
 #undef X
-#define OFFSETS(name) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.offsets.name));
-    EACH_OFFSETS(OFFSETS)
-#undef OFFSETS
+#define OTHER(name) json_object_set_new(counters, #name, json_integer((json_int_t)cell->measured.name));
+    EACH_OTHER(OTHER)
+#undef OTHER
     json_object_set_new(cells, paper->settings[i].key, counters);
   }
   json_dump_callback(cells, add_chunk, out, JSON_INDENT(1));
@@ -48,9 +48,9 @@ static bool read_measured(const json_t *from, repro_measured *to) {
 #define X(name, unit, help) to->counters.name = read_number(from, #name, &good);
 #include "machine/counters.def"
 #undef X
-#define OFFSETS(name) to->offsets.name = read_number(from, #name, &good);
-  EACH_OFFSETS(OFFSETS)
-#undef OFFSETS
+#define OTHER(name) to->name = (__typeof__(to->name))read_number(from, #name, &good);
+  EACH_OTHER(OTHER)
+#undef OTHER
   return good;
 }
 

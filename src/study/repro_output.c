@@ -62,10 +62,13 @@ static void add_stacks(json_t *object, const sim_stacks *s) {
   json_object_set_new(object, "joule", json_real(sim_stacks_joule(s)));
 }
 
-static void add_offsets(json_t *object, const repro_offsets *o) {
-  json_object_set_new(object, "candidates", json_integer((json_int_t)o->candidates));
-  json_object_set_new(object, "some_fixed", json_integer((json_int_t)o->some_fixed));
-  json_object_set_new(object, "all_fixed", json_integer((json_int_t)o->all_fixed));
+static void add_profile(json_t *object, const repro_measured *m) {
+  json_object_set_new(object, "candidates", json_integer((json_int_t)m->offsets.candidates));
+  json_object_set_new(object, "some_fixed", json_integer((json_int_t)m->offsets.some_fixed));
+  json_object_set_new(object, "all_fixed", json_integer((json_int_t)m->offsets.all_fixed));
+  json_object_set_new(object, "instances", json_integer((json_int_t)m->stacks.instances));
+  json_object_set_new(object, "colocated", json_integer((json_int_t)m->stacks.colocated));
+  json_object_set_new(object, "lowest_bit", json_integer(m->lowest_bit));
 }
 
 static json_t *cell_value(const repro_data *data, uint32_t program, uint32_t setting) {
@@ -74,7 +77,7 @@ static json_t *cell_value(const repro_data *data, uint32_t program, uint32_t set
   json_t *object = json_object();
   json_object_set_new(object, "setting", json_string(paper->settings[setting].key));
   if (!paper->settings[setting].memory) {
-    add_offsets(object, &cell->measured.offsets);
+    add_profile(object, &cell->measured);
     return object;
   }
   json_object_set_new(object, "memory", json_string(paper->settings[setting].memory));

@@ -5,6 +5,7 @@
  * is a number; a mean over no program is REPRO_NONE, never 0. */
 #include "study/reproduce.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,17 @@ static const repro_measured *cell(const repro_data *data, uint32_t program, cons
   int setting = repro_setting_index(data->paper, key);
   const repro_cell *found = setting < 0 ? NULL : &data->cells[program * data->paper->setting_count + (uint32_t)setting];
   return found && found->known ? &found->measured : NULL;
+}
+
+bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff_text *out) {
+  const char *text = data->paper->settings[setting].memory, *begin = strchr(text, '<'), *end = begin ? strchr(begin, '>') : NULL;
+  char key[64];
+  if (!end) return ff_text_add(out, "%s", text), true;
+  snprintf(key, sizeof key, "%.*s", (int)(end - begin - 1), begin + 1);
+  const repro_measured *found = cell(data, program, key);
+  if (!found || !found->lowest_bit) return false;
+  ff_text_add(out, "%.*s%u:%u%s", (int)(begin - text), text, found->lowest_bit, found->lowest_bit + 1, end + 1);
+  return true;
 }
 
 enum { KEYS = 256 }; /* longest list of settings */

@@ -38,7 +38,8 @@ typedef struct repro_program {
 
 typedef struct repro_setting {
   const char *key;    /* unique in the paper */
-  const char *memory; /* for `farfault run --memory`, `farfault sim --memory`; no simulation but repro_offsets_run: NULL */
+  const char *memory; /* for `farfault run --memory`, `farfault sim --memory`, with "<KEY>" for the pair of bits that the cell of that key found (repro_memory);
+                       * NULL: no simulation but repro_profile_run */
   const char *machine; /* instead of the paper's; NULL: the paper's */
 } repro_setting;
 
@@ -62,7 +63,8 @@ typedef struct repro_offsets {
 typedef struct repro_measured {
   sim_counters counters;
   sim_stacks stacks;           /* count 0: the machine has none */
-  repro_offsets offsets;       /* of repro_offsets_run */
+  repro_offsets offsets;       /* of repro_profile_run */
+  uint32_t lowest_bit;         /* of repro_profile_run: of the pair of address bits that chooses the stack; 0: no pair does */
 } repro_measured;
 
 /* What one program gives: `a` and `b` are what was measured under two settings (`b` NULL where the row names one only).
@@ -162,8 +164,10 @@ char *repro_recording(const repro_paper *paper, repro_size size, uint32_t progra
 ff_status repro_share_run(const repro_paper *paper, repro_size size, uint32_t program, uint32_t setting, const char *folder, sim_counters *out,
                           ff_error *error);
 
-/* Reads the recording of a program. FF_PARSE, FF_IO: it is damaged, or none. */
-ff_status repro_offsets_run(const repro_paper *paper, repro_size size, uint32_t program, const char *folder, repro_offsets *out, ff_error *error);
+/* Reads the recording of a program, and fills its cells whose settings have no `memory`. FF_PARSE, FF_IO: it is damaged, or none. */
+ff_status repro_profile_run(repro_data *data, repro_size size, uint32_t program, const char *folder, ff_error *error);
+/* The setting's `memory` for that program: "<KEY>" is replaced by what the cell KEY found, as "12:13" (four stacks). false: it is not known. */
+bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff_text *out);
 
 /* The cells of one program under settings [first, first + count) as a file's text, and back; what does not apply is left out. FF_PARSE: it is
  * not such a file, or cells are missing; then nothing was taken. */

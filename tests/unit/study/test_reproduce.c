@@ -232,6 +232,35 @@ static void test_clock(void **state) {
   setenv("FARFAULT_MACHINES", FF_SOURCE_DIR "/machines", 1);
   assert_int_equal(machine_spec_load("gtx1080", &spec, NULL), FF_OK);
   assert_float_equal(spec.clock_mhz, REPRO_GTX1080_MHZ, 0);
+  assert_int_equal(machine_spec_load("tom", &spec, NULL), FF_OK);
+  assert_float_equal(spec.stack_tx_gbs, REPRO_TOM_LINK_GBS, 0);
+  assert_float_equal(spec.stack_rx_gbs, REPRO_TOM_LINK_GBS, 0);
+}
+
+/* A setting names what a cell before it found. */
+static void test_memory(void **state) {
+  static const repro_setting chained[] = {{"by 0.1%", NULL, NULL}, {"found", "copy+map=<by 0.1%>+stack_warps=96", NULL}, {"plain", "copy", NULL}, {"unknown", "copy+map=<by x>", NULL}};
+  repro_paper other = paper;
+  repro_data data;
+  ff_text text = {0};
+  repro_measured measured = {.lowest_bit = 12};
+  other.settings = chained;
+  other.setting_count = COUNT(chained);
+  repro_data_start(&data, &other);
+  assert_false(repro_memory(&data, 1, 1, &text)); /* not measured */
+  repro_put(&data, 1, 0, &measured);
+  assert_true(repro_memory(&data, 1, 1, &text));
+  assert_string_equal(text.chars, "copy+map=12:13+stack_warps=96");
+  text.length = 0;
+  assert_true(repro_memory(&data, 1, 2, &text));
+  assert_string_equal(text.chars, "copy");
+  assert_false(repro_memory(&data, 2, 1, &text)); /* another program's */
+  assert_false(repro_memory(&data, 1, 3, &text));
+  measured.lowest_bit = 0;
+  repro_put(&data, 1, 0, &measured);
+  assert_false(repro_memory(&data, 1, 1, &text)); /* no pair */
+  free(text.chars);
+  repro_data_free(&data);
 }
 
 /* Cells to a file's text and back; what is broken or lacks a cell gives nothing. */
@@ -378,7 +407,7 @@ static void test_committed_results(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_means), cmocka_unit_test(test_missing), cmocka_unit_test(test_quantities), cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_texts), cmocka_unit_test(test_clock), cmocka_unit_test(test_cells), cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
+      cmocka_unit_test(test_texts), cmocka_unit_test(test_clock), cmocka_unit_test(test_memory), cmocka_unit_test(test_cells), cmocka_unit_test(test_chains), cmocka_unit_test(test_papers),  cmocka_unit_test(test_committed_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
