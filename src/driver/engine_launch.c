@@ -165,6 +165,7 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     traced->cooperative = launch->cooperative;
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
     traced->module = launch->function->module->number;
+    traced->symbol = trace_symbol(launch->function->name);
     trace_launch_set_parameters(traced, params, info->kernel.param_bytes);
     engine_module_trace(launch->function->module);
     note_uses(traced, &info->kernel, params);

@@ -65,8 +65,9 @@ static void put_launch(pack_bytes *to, const trace_launch *launch, operation_nam
   char **name = name_of(names, launch->kernel_index);
   bool named = *name && !strcmp(*name, launch->kernel);
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2));
+  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (launch->symbol != 0) << 3));
   if (launch->smids) pack_number(to, launch->smids);
+  for (int i = 0; launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
     free(*name);
     *name = ff_strdup(launch->kernel);
@@ -244,9 +245,10 @@ static void take_shape(taker *t, trace_launch *launch) {
 
 static void take_launch(taker *t, trace_launch *launch, operation_names *names) {
   launch->kernel_index = (uint32_t)take(t, OPERATION_KERNELS_MAX - 1);
-  uint8_t flags = take_flags(t, 7);
+  uint8_t flags = take_flags(t, 15);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
+  for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;
   if (!t->wrong) take_name(t, launch, names, flags & 2);
   take_shape(t, launch);
   launch->shared_bytes = take32(t);

@@ -158,6 +158,13 @@ struct trace_chunk;
 #define TRACE_USES_MAX 64u
 typedef struct trace_use { uint64_t address, bytes; } trace_use; /* an allocation, whole */
 
+/* A number for a function's name in the PTX, which may be any length: FNV-1a of 64 bits, never 0. */
+static inline uint64_t trace_symbol(const char *name) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+  return hash ? hash : 1;
+}
+
 struct trace_launch { /* immutable once appended, but for the chunk table behind it */
   char kernel[256];        /* demangled where possible */
   uint64_t id;             /* launches from 0 */
@@ -169,7 +176,8 @@ struct trace_launch { /* immutable once appended, but for the chunk table behind
   uint32_t kernel_index;   /* the same number for the same kernel */
   bool cooperative;
   uint32_t smids;          /* its code reads %smid, and block b was told the (b % smids)-th of the SMs that its stream may use; 0: it does not */
-  uint32_t module;         /* the TRACE_OP_MODULE operations of this number have its code */
+  uint32_t module;         /* the TRACE_OP_MODULE operations of this number have its code, */
+  uint64_t symbol;         /* as the function of this name there (trace_symbol); 0: only `kernel` says which */
   uint32_t parameter_bytes;
   const void *parameters;  /* the kernel's parameters as the PTX lays them out; NULL: unknown. Set by trace_launch_set_parameters */
   uint32_t use_count;      /* what the launch declares: allocations that its parameters point into (any aligned word of them */
