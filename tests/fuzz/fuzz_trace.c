@@ -56,13 +56,15 @@ static bool read_all(trace_file *file) {
   return true;
 }
 
-static void simulate(trace_file *file, const char *manager) {
+/* Marks: the stream has them, and the simulation, which does not offload, leaves them out; else the feed does. */
+static void simulate(trace_file *file, const char *manager, bool marks) {
   static machine_spec spec;
   static bool loaded;
   ff_error error;
   if (!loaded) FF_ASSERT(machine_spec_load(FF_SOURCE_DIR "/machines/gtx480.yaml", &spec, &error) == FF_OK);
   loaded = true;
   trace_program *program = trace_program_create(0);
+  trace_program_mark(program, marks);
   sim *s;
   sim_result result;
   FF_ASSERT(sim_create(program, &(sim_options){.spec = &spec, .manager = manager, .gpu_memory_share = 0.5}, &s, &error) == FF_OK);
@@ -79,7 +81,7 @@ static void simulate(trace_file *file, const char *manager) {
 /* The file's beginning and a frame's header in front of the payload. Returns its length. */
 static size_t make_head(const uint8_t *control, const uint8_t *payload, size_t size, uint8_t *head) {
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  start[8] = TRACE_FILE_VERSION;
+  start[8] = control[3] & 2 ? TRACE_FILE_UNMARKED : TRACE_FILE_VERSION;
   frame_header header = {.kind = FRAME_DATA, .payload_bytes = size, .payload_hash = frame_hash(payload, size), .operations = control[0], .launches = control[0],
                          .words = control[1] | (uint32_t)control[2] << 8, .open = control[3] & 1, .launch = control[3] >> 4, .block = control[4] & 15,
                          .launch_blocks = control[5], .warp = control[4] >> 4, .warps = control[6] & 63, .operation = control[3] >> 2 & 3};
@@ -92,14 +94,14 @@ enum { CONTROL = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   trace_file *file = open_bytes(data, size, data, 0);
-  if (file && read_all(file)) simulate(file, "replay");
+  if (file && read_all(file)) simulate(file, "replay", size & 1);
   trace_file_close(file);
   if (size < CONTROL) return 0;
   uint8_t head[FILE_HEADER_BYTES + FRAME_HEADER_BYTES];
   size_t length = make_head(data, data + CONTROL, size - CONTROL, head);
   file = open_bytes(head, length, data + CONTROL, size - CONTROL);
   FF_ASSERT(file);
-  if (read_all(file)) simulate(file, data[7] & 1 ? "copy" : "uvm");
+  if (read_all(file)) simulate(file, data[7] & 1 ? "copy" : "uvm", data[7] & 2);
   trace_file_close(file);
   return 0;
 }

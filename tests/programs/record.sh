@@ -125,9 +125,23 @@ reduce 40000 64
 spmv 2000
 END
 
+# The last one has offload candidates: marks in pairs, which parts keep.
 run "$farfault" trace info -v app.fft
 expect_status 0
 expect_out "device"
+expect_out "marks         yes"
+run "$farfault" trace check app.fft
+expect_status 0
+run "$farfault" trace dump --records app.fft
+expect grep -q 'enter pc [0-9]*, trips [0-9]' out
+expect test "$(grep -c 'enter pc' out)" -eq "$(grep -c 'leave pc' out)"
+run "$farfault" trace cut --block 0-3 -o blocks.fft app.fft
+run "$farfault" trace check blocks.fft
+expect_status 0
+run "$farfault" trace dump --records blocks.fft
+expect_out "enter pc"
+run "$farfault" trace info blocks.fft
+expect_out "marks         yes"
 run "$farfault" trace info --json app.fft
 expect_status 0
 expect python3 -c "import json; d = json.load(open('out')); assert d['whole'] and d['kernels'] and d['allocations'] and d['accesses'] > 100"

@@ -37,7 +37,7 @@ static uint64_t mix(uint64_t x) {
 
 enum { WORDS = 2 + 64 };
 
-typedef struct shape { uint64_t seed; uint32_t operations, blocks_most, records_most; bool regular; } shape;
+typedef struct shape { uint64_t seed; uint32_t operations, blocks_most, records_most; bool regular, marks, late; } shape; /* late: the file is not told of its marks beforehand */
 
 static uint32_t launch_warps(const shape *s, uint64_t op) { return 1 + (uint32_t)(mix(s->seed + op * 3) % 5); }
 static uint64_t launch_blocks(const shape *s, uint64_t op) { return mix(s->seed + op * 5) % (s->blocks_most + 1); }
@@ -46,7 +46,7 @@ static void make_launch(const shape *s, uint64_t op, uint64_t id, trace_launch *
   static const unsigned char parameters[16] = "parameters";
   *launch = (trace_launch){.id = id, .grid = {(uint32_t)launch_blocks(s, op), 1, 1}, .block = {32 * launch_warps(s, op) - (uint32_t)(op % 31), 1, 1},
                            .blocks = launch_blocks(s, op), .warps_per_block = launch_warps(s, op), .shared_bytes = (uint32_t)op * 16,
-                           .registers = 20 + (uint32_t)op % 100, .kernel_index = (uint32_t)(op % 3), .cooperative = op % 2, .smids = op % 3 ? 0 : 80, .module = 7, .use_count = 2,
+                           .registers = 20 + (uint32_t)op % 100, .kernel_index = (uint32_t)(op % 3), .cooperative = op % 2, .symbol = s->marks ? trace_symbol("_Z6kernel") + op % 2 : 0, .smids = op % 3 ? 0 : 80, .module = 7, .use_count = 2,
                            .uses = {{op << 21, 4096}, {op << 22, 1}}, .parameters = parameters, .parameter_bytes = sizeof parameters};
   snprintf(launch->kernel, sizeof launch->kernel, "kernel%u(float*, int)", launch->kernel_index);
 }
@@ -140,6 +140,10 @@ static uint32_t make_record(const shape *s, uint64_t launch, uint64_t block, uin
     words[2] = trace_line((UINT64_C(1) << 40) + (uint64_t)(n % 4) * (1 << 24) + ((block * 4 + warp) * 4 + n / 4) * 128, 32, 15);
     return 3;
   }
+  if (s->marks && mix(r) % 3 == 0) {
+    words[0] = r & 1 ? TRACE_LEAVE | (r >> 9 & 3) << 32 : TRACE_ENTER | (r >> 40 & (r & 2 ? TRACE_TRIPS_MAX : 3)) << 4 | (r >> 9 & 3) << 32;
+    return 1;
+  }
   switch (r % 5) {
   case 0: words[0] = TRACE_ISSUE | (r >> 8 & 0xffff) << 4 | (r >> 30 & 15) << 20; return 1;
   case 1: words[0] = TRACE_WAIT | (r >> 40) << 32; return 1;
@@ -196,7 +200,7 @@ static char *path_of(const char *name) {
 static void write_file(const char *path, const shape *s) {
   char command[] = "./app 1 2", machine[] = "gtx480", note[] = "a note";
   char *notes[] = {note};
-  trace_file_about about = {.farfault = "1.2.3", .command = command, .machine = machine, .complete = true, .notes = notes, .note_count = 1,
+  trace_file_about about = {.farfault = "1.2.3", .command = command, .machine = machine, .complete = true, .notes = notes, .note_count = 1, .marks = s->marks && !s->late,
                             .totals = {.warp_instructions = 11, .barriers = 17}};
   trace_file_writer *w;
   ff_error error;
@@ -621,6 +625,160 @@ static void fed_streams_are_the_recorded_ones(void **state) {
   free(path);
 }
 
+/* ---- marks ---- */
+
+static const shape marked = {.seed = 8, .operations = 45, .blocks_most = 25, .records_most = 300, .marks = true};
+
+static void expect_version(const char *path, int version) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_int_equal(fseek(file, 8, SEEK_SET), 0);
+  assert_int_equal(fgetc(file), version);
+  fclose(file);
+}
+
+static void marks_come_back(void **state) {
+  (void)state;
+  char *path = path_of("marks.fft"), *part = path_of("marks-part.fft");
+  shape late = marked, none = {.seed = 9, .operations = 40, .blocks_most = 3, .records_most = 12, .marks = true};
+  late.late = true;
+  trace_file *file;
+  trace_copied copied;
+  ff_error error;
+  trace_selection all = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX};
+  for (int i = 0; i < 2; i++) {
+    write_file(path, i ? &late : &marked);
+    check_file(path, &marked);
+    expect_version(path, 2);
+    assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
+    assert_true(trace_file_information(file)->about.marks);
+    unlink(part);
+    assert_int_equal(trace_file_copy(file, part, &all, NULL, &copied, &error), FF_OK);
+    trace_file_close(file);
+    check_file(part, &marked);
+    expect_version(part, 2);
+  }
+  write_file(path, &small);
+  expect_version(path, 1);
+  none.operations = 0;
+  write_file(path, &none);
+  expect_version(path, 2); /* it was told that there are to be some */
+  unlink(path);
+  unlink(part);
+  free(path);
+  free(part);
+}
+
+/* What is left of a warp's words: two ISSUEs with marks between them are one if they fit. */
+static size_t leave_out_marks(const shape *s, uint64_t launch, uint64_t block, uint32_t warp, uint64_t *out) {
+  uint64_t words[WORDS];
+  size_t count = 0, last = SIZE_MAX; /* the ISSUE that is still open, and whether a mark came behind it */
+  bool mark = false;
+  for (uint32_t n = 0; n <= records_of(s, launch, block, warp); n++) {
+    uint32_t length = make_record(s, launch, block, warp, n, words);
+    trace_kind kind = trace_word_kind(words[0]);
+    if (kind == TRACE_ENTER || kind == TRACE_LEAVE) {
+      mark = true;
+      continue;
+    }
+    uint64_t issue = last == SIZE_MAX ? 0 : out[last];
+    if (kind == TRACE_ISSUE && !trace_issue_count(words[0]) && !trace_issue_memory(words[0])) continue;
+    if (kind == TRACE_ISSUE && mark && issue && trace_issue_count(issue) + trace_issue_count(words[0]) <= 0x3fff && trace_issue_memory(issue) + trace_issue_memory(words[0]) <= 0x3fff) {
+      out[last] += words[0] & ~UINT64_C(15);
+    } else {
+      last = kind == TRACE_ISSUE ? count : SIZE_MAX;
+      memcpy(out + count, words, length * sizeof *words);
+      count += length;
+    }
+    mark = false;
+  }
+  return count;
+}
+
+typedef struct unmarked { trace_reader *reader; uint64_t launches, words; bool joins; } unmarked;
+
+static void *read_unmarked(void *argument) {
+  unmarked *u = argument;
+  uint64_t *want = malloc(sizeof *want * WORDS * 400);
+  for (const trace_op *op; (op = trace_reader_next_op(u->reader)) && op->kind != TRACE_OP_END;) {
+    if (op->kind != TRACE_OP_LAUNCH) continue;
+    for (uint64_t block = 0; block < op->launch->blocks; block++) {
+      trace_chunk *chunk = trace_reader_chunk(u->reader, op->launch, block);
+      for (uint32_t warp = 0; warp < op->launch->warps_per_block; warp++) {
+        trace_cursor cursor;
+        size_t count = leave_out_marks(&marked, u->launches, block, warp, want);
+        trace_cursor_open(u->reader, chunk, warp, &cursor);
+        for (size_t at = 0; at < count;) {
+          const uint64_t *record = trace_cursor_next(u->reader, &cursor);
+          trace_kind kind = trace_word_kind(*record);
+          uint64_t word = *record;
+          if (u->joins && kind == TRACE_ISSUE && !trace_issue_count(word) && !trace_issue_memory(word)) continue;
+          if (u->joins && kind == TRACE_ISSUE) word = trace_cursor_join(u->reader, &cursor, word);
+          if (u->joins && (kind == TRACE_ENTER || kind == TRACE_LEAVE)) continue;
+          assert_int_equal(word, want[at]);
+          uint32_t length = kind == TRACE_ACCESS ? 2 + trace_access_lines(word) : 1;
+          if (length > 1) assert_memory_equal(record, want + at, length * sizeof *want);
+          at += length;
+        }
+        trace_cursor_close(u->reader, &cursor);
+        u->words += count;
+      }
+      trace_reader_release(u->reader, chunk);
+    }
+    u->launches++;
+  }
+  free(want);
+  return NULL;
+}
+
+/* Left out by the feed, and by a reader of a stream that has them. */
+static void marks_are_left_out(void **state) {
+  (void)state;
+  char *path = path_of("unmarked.fft");
+  write_file(path, &marked);
+  uint64_t words[2];
+  for (int joins = 0; joins < 2; joins++) {
+    trace_file *file;
+    assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
+    trace_program *program = trace_program_create(1 << 20);
+    trace_program_mark(program, joins);
+    unmarked u = {.reader = trace_reader_create(program), .joins = joins};
+    pthread_t thread;
+    pthread_create(&thread, NULL, read_unmarked, &u);
+    ff_error error;
+    assert_int_equal(trace_file_feed(file, program, NULL, &error), FF_OK);
+    trace_op_append(program, &(trace_op){.kind = TRACE_OP_END});
+    pthread_join(thread, NULL);
+    trace_reader_free(u.reader);
+    trace_program_free(program);
+    trace_file_close(file);
+    words[joins] = u.words;
+  }
+  assert_true(words[0] == words[1] && words[0] > 10000);
+  unlink(path);
+  free(path);
+}
+
+/* Records of version 1: the first word of an ENTER has its trips. */
+static void plain_marks(void **state) {
+  (void)state;
+  pack_coder *coder = pack_coder_create();
+  pack_coder_plain(coder);
+  pack_bytes columns[PACK_COLUMNS] = {0};
+  uint64_t words[3] = {TRACE_ENTER | 7 << 4 | UINT64_C(3) << 32, TRACE_ENTER | UINT64_C(3) << 32, TRACE_LEAVE | UINT64_C(3) << 32}, back[PACK_RECORD_WORDS];
+  for (int i = 0; i < 3; i++) pack_put(coder, columns, &words[i]);
+  assert_int_equal(columns[PACK_WORDS].count, 24);
+  pack_view views[PACK_COLUMNS];
+  for (int i = 0; i < PACK_COLUMNS; i++) views[i] = (pack_view){columns[i].items, columns[i].items + columns[i].count};
+  pack_coder_reset(coder);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(pack_take(coder, views, back), 1);
+    assert_int_equal(back[0], words[i]);
+  }
+  for (int i = 0; i < PACK_COLUMNS; i++) free(columns[i].items);
+  pack_coder_free(coder);
+}
+
 static void parts_have_what_was_selected(void **state) {
   (void)state;
   char *path = path_of("whole.fft"), *part = path_of("part.fft");
@@ -685,6 +843,9 @@ int main(void) {
       cmocka_unit_test(a_killed_recording_is_never_misread),
       cmocka_unit_test(fed_streams_are_the_recorded_ones),
       cmocka_unit_test(parts_have_what_was_selected),
+      cmocka_unit_test(marks_come_back),
+      cmocka_unit_test(marks_are_left_out),
+      cmocka_unit_test(plain_marks),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

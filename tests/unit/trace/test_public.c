@@ -182,6 +182,9 @@ static void test_words(void **state) {
   w = ff_trace_barrier(255, true, 65535);
   assert_true(ff_trace_kind(w) == FF_TRACE_BARRIER && ff_trace_barrier_id(w) == 255 && ff_trace_barrier_arrive_only(w) && ff_trace_barrier_expected(w) == 65535);
   assert_true(ff_trace_wait_k(ff_trace_wait(70000)) == 70000 && ff_trace_mark(ff_trace_leave(5)) == 5 && ff_trace_kind(ff_trace_enter(5)) == FF_TRACE_ENTER);
+  w = ff_trace_enter_trips(0xfedcba98, 77);
+  assert_true(ff_trace_kind(w) == FF_TRACE_ENTER && ff_trace_mark(w) == 0xfedcba98 && ff_trace_trips(w) == 77 && ff_trace_trips(ff_trace_enter(5)) == 0);
+  assert_int_equal(ff_trace_trips(ff_trace_enter_trips(1, UINT32_MAX)), FF_TRACE_TRIPS_MAX);
 }
 
 /* The header's words are the access stream's. */
