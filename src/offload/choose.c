@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "offload/analysis.h"
 
-enum { SHORTEST_RUN = 128, LONGEST_RUN = 2048, RUN_WORK = 20000000, MOST_BLOCKS = 512, SPAN_WORK = 100000000 };
+enum { SHORTEST_RUN = 128, LONGEST_RUN = 2048, RUN_WORK = 20000000, MOST_BLOCKS = 512, SPAN_WORK = 40000000 };
 
 typedef struct block_facts {
   uint32_t first_bar, last_bar; /* instructions; first_bar: the block's end if none; last_bar: first instruction behind the last bar */
