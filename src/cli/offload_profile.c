@@ -204,7 +204,7 @@ offload_profile *cli_profile(trace_file *file, const char *name, offload_profile
   profile_options->watch = NULL;
   if (at.shown) fprintf(stderr, "\r\033[K");
   if (!profile) cli_fail(0, "%s: no warp came to a candidate block: the program has none, or its trace is an older one, without marks", name);
-  else if (profile->cut) cli_fail(0, "%s: the trace is damaged: this is of what stands before the damage", name);
+  else if (profile->cut) cli_fail(0, "%s: the trace is damaged or was cut off: this is of what stands before", name);
   return profile;
 }
 

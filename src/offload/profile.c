@@ -313,6 +313,7 @@ static void read_all(pass *p, trace_file *file) {
     if (item.block != block) watch(p, p->options->watch, block = item.block);
     record(p, item.record);
   }
+  p->out->cut |= !trace_file_information(file)->whole;
   end_launch(p);
 }
 

@@ -58,7 +58,7 @@ typedef struct offload_early { double share; uint64_t instances; uint32_t lowest
 
 typedef struct offload_profile {
   uint32_t bits;                     /* of a stack's number */
-  bool cut;                          /* the file is damaged: what stands before */
+  bool cut;                          /* the file is damaged or ends early: what stands before */
   uint64_t warp_instructions, candidate_instructions, accesses, candidate_accesses, instances;
   offload_profile_candidate *candidates;      /* by kernel and pc, as they were launched */
   uint32_t candidate_count;
