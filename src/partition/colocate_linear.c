@@ -30,8 +30,9 @@ enum {
   SETTLED = 12,        /* instances in a row that tell nothing new, or cannot be met */
   ORDERS = 24,         /* of each group */
   EXPLAINED = 256,     /* instances of a group that say how much an order explains */
-  TRIES = 400,         /* choices of vectors for ranges that belong together */
-  TRAINING = 1024,     /* instances that choices are looked at with */
+  TRIES = 300,         /* choices of vectors for ranges that belong together */
+  TRAINING = 1024,     /* instances that choices are looked at with, as long as they have not more than */
+  POINTS = 8192,       /* lines together */
   SWEEPS = 3,
   OWN_LOWEST = 26,     /* pairs that a range tries for itself begin at STACK_MAP_LOWEST to this */
   WORK = 60000000,     /* words of rows that the orders may add up, all together: about a tenth of a second */
@@ -330,17 +331,19 @@ static void judge_instance(const linear *l, const instance *in, const stack_map 
   v->looked++;
 }
 
-/* Every second instance from `from` on, at most `most`, of those that touch only ranges in `within` and one in `some`. */
-static verdict judge(const linear *l, const stack_map *maps, uint32_t from, uint32_t most, uint64_t within, uint64_t some) {
+/* Every second instance from `from` on, of those that touch only ranges in `within`: at most `most`, of so many POINTS at most; UINT32_MAX: all. */
+static verdict judge(const linear *l, const stack_map *maps, uint32_t from, uint32_t most, uint64_t within) {
   verdict v = {0};
-  for (uint32_t i = from; i < l->instance_count && v.looked < most; i += 2) {
+  uint64_t points = 0;
+  for (uint32_t i = from; i < l->instance_count && v.looked < most && (most == UINT32_MAX || points < POINTS); i += 2) {
     const instance *in = &l->instances[i];
-    if ((in->set & ~within) || !(in->set & some)) continue;
+    if (!in->set || (in->set & ~within)) continue;
+    points += in->count;
     judge_instance(l, in, maps, &v);
   }
   return v;
 }
-static verdict judge_all(const linear *l, const stack_map *maps, uint32_t from, uint32_t most) { return judge(l, maps, from, most, UINT64_MAX, UINT64_MAX); }
+static verdict judge_all(const linear *l, const stack_map *maps, uint32_t from, uint32_t most) { return judge(l, maps, from, most, UINT64_MAX); }
 
 /* ---- ranges that belong together ---- */
 
@@ -364,7 +367,7 @@ static void solve_component(linear *l, uint64_t set) {
   stack_map maps[RANGES];
   for (uint32_t i = 0; i < STACK_MAP_BITS; i++) vectors[i] = storage + (size_t)i * words;
   memcpy(maps, l->solved, sizeof maps);
-  verdict pair = judge(l, maps, 0, TRAINING, set, set);
+  verdict pair = judge(l, maps, 0, TRAINING, set);
   double limit = uneven_limit(l, &pair);
   for (uint32_t i = 0; i < count; i++) /* a vector belongs to the ranges of its own column */
     for (uint32_t m = 0; m < l->member_count; m++)
@@ -375,7 +378,7 @@ static void solve_component(linear *l, uint64_t set) {
     for (uint32_t m = 0; m < l->member_count && made; m++)
       if (set & one(m)) made = make_map(l, &l->members[m], vectors, &maps[m]);
     if (!made) continue;
-    verdict v = judge(l, maps, 0, TRAINING, set, set);
+    verdict v = judge(l, maps, 0, TRAINING, set);
     if (v.colocated <= best || uneven(l, &v) > limit) continue;
     best = v.colocated;
     if (best > pair.colocated) memcpy(l->solved, maps, sizeof maps);
@@ -387,21 +390,80 @@ static void solve_component(linear *l, uint64_t set) {
 
 /* ---- each range for itself ---- */
 
+enum { NO_OTHER = 1 << STACK_MAP_BITS, CONFLICT }; /* instead of a stack */
+
+/* The stack of an instance's lines in other ranges. */
+static uint32_t others_stack(const linear *l, const instance *in, const stack_map *maps, uint32_t range) {
+  uint32_t home = NO_OTHER;
+  for (uint32_t i = 0; i < in->count; i++) {
+    if (in->points[i].range == range) continue;
+    uint32_t stack = stack_at(l, maps, &in->points[i]);
+    if (home != NO_OTHER && stack != home) return CONFLICT;
+    home = stack;
+  }
+  return home;
+}
+
+/* The instances, one after the other, that choices for the range are looked at with. */
+typedef struct looked { uint32_t instance, home; } looked;
+static uint32_t find_looked(const linear *l, const stack_map *maps, uint32_t range, looked *out) {
+  uint32_t count = 0, points = 0;
+  for (uint32_t i = 0; i < l->instance_count && count < TRAINING && points < POINTS; i += 2) {
+    const instance *in = &l->instances[i];
+    if (!(in->set & one(range))) continue;
+    points += in->count;
+    out[count++] = (looked){i, others_stack(l, in, maps, range)};
+  }
+  return count;
+}
+
+/* The range's lines of the instance by bits of the address; CONFLICT: they are not all in one stack. */
+static uint32_t own_stack(const linear *l, const instance *in, uint32_t range, uint32_t lowest) {
+  uint32_t home = NO_OTHER, mask = (1u << l->bits) - 1;
+  for (uint32_t i = 0; i < in->count; i++) {
+    if (in->points[i].range != range) continue;
+    uint32_t stack = (uint32_t)(in->points[i].line >> lowest) & mask;
+    if (home != NO_OTHER && stack != home) return CONFLICT;
+    home = stack;
+  }
+  return home;
+}
+
+/* Instances that are together if the range has that pair of bits, for each number that may be XORed onto the stack's. */
+static void count_flips(const linear *l, const looked *list, uint32_t count, uint32_t range, uint32_t lowest, uint32_t *together) {
+  uint32_t any = 0, by_flip[1 << STACK_MAP_BITS] = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    if (list[i].home == CONFLICT) continue;
+    uint32_t own = own_stack(l, &l->instances[list[i].instance], range, lowest);
+    if (own == CONFLICT) continue;
+    if (list[i].home == NO_OTHER) any++;
+    else by_flip[own ^ list[i].home]++;
+  }
+  for (uint32_t flip = 0; flip < 1u << l->bits; flip++) together[flip] = any + by_flip[flip];
+}
+
+static uint32_t count_now(const linear *l, const looked *list, uint32_t count, const stack_map *maps) {
+  verdict v = {0};
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i].home != CONFLICT) judge_instance(l, &l->instances[list[i].instance], maps, &v);
+  return v.colocated;
+}
+
 /* Tries own pairs of bits, in each of the ways to number the stacks, for one range; keeps what colocates more. */
-static bool improve_range(const linear *l, stack_map *maps, uint32_t range, double limit) {
-  uint64_t some = one(range);
+static bool improve_range(const linear *l, stack_map *maps, uint32_t range, double limit, looked *list) {
   stack_map best = maps[range];
-  uint32_t most = judge(l, maps, 0, TRAINING, UINT64_MAX, some).colocated;
+  uint32_t count = find_looked(l, maps, range, list), most = count_now(l, list, count, maps), together[1 << STACK_MAP_BITS];
   bool better = false;
   for (uint32_t lowest = STACK_MAP_LOWEST; lowest <= OWN_LOWEST; lowest++) {
     if (!(l->members[range].vary >> lowest & ((1u << l->bits) - 1))) continue;
+    count_flips(l, list, count, range, lowest, together);
     for (uint32_t flip = 0; flip < 1u << l->bits; flip++) {
+      if (together[flip] <= most) continue;
       maps[range] = stack_map_pair(lowest, l->bits);
       maps[range].flip = flip;
-      if (judge(l, maps, 0, TRAINING, UINT64_MAX, some).colocated <= most) continue;
       verdict v = judge_all(l, maps, 0, TRAINING);
       if (uneven(l, &v) > limit) continue;
-      most = judge(l, maps, 0, TRAINING, UINT64_MAX, some).colocated;
+      most = together[flip];
       best = maps[range];
       better = true;
     }
@@ -412,10 +474,12 @@ static bool improve_range(const linear *l, stack_map *maps, uint32_t range, doub
 
 static void improve(const linear *l, stack_map *maps, double limit) {
   bool better = true;
+  looked *list = ff_alloc(TRAINING * sizeof *list);
   for (uint32_t sweep = 0; sweep < SWEEPS && better; sweep++) {
     better = false;
-    for (uint32_t i = 0; i < l->member_count; i++) better |= improve_range(l, maps, i, limit);
+    for (uint32_t i = 0; i < l->member_count; i++) better |= improve_range(l, maps, i, limit, list);
   }
+  free(list);
 }
 
 /* ---- the choice ---- */
@@ -475,7 +539,7 @@ double colocate_linear(const colocate *c, stack_map *maps) {
   stack_map pair = stack_map_pair(colocate_best_pair(c), c->bits);
   for (uint32_t i = 0; i < c->range_count; i++) maps[i] = c->touched[i] ? pair : c->baseline;
   double least = colocate_share(c, maps, &c->baseline);
-  if (!c->bits || c->kept_count < FEWEST) return least;
+  if (!c->bits || c->kept_count < FEWEST || least > 1 - GAIN) return least;
   linear *l = ff_alloc(sizeof *l);
   *l = (linear){.c = c, .bits = c->bits, .pair = pair, .random = 1, .work = WORK};
   find_members(l);
