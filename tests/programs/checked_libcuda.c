@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A libcuda.so.1 between a workload and the virtual GPU's that runs the workload's kernels in other forms: every launch declares its
- * uses, which are checked either by the virtual GPU or by the kernel itself, instrumented; or kernels are bound to a range of SMs.
+ * uses, which are checked either by the virtual GPU or by the kernel itself, instrumented; or kernels are bound to a range of SMs; or they come from
+ * another text.
  * Environment:
  *   REAL_LIBCUDA     the virtual GPU's
- *   CHECK_BY         virtual | code | windows (instrumented, then run in windows, one for each half of the grid) | persistent
+ *   CHECK_BY         virtual | code | windows (instrumented, then run in windows, one for each half of the grid) | persistent | text
+ *   CHECK_TEXT       text: the file with the PTX that is run instead
  *   SM_FIRST         persistent: the range of SMs; 0
  *   SM_COUNT         how many of them; all
  *   CHECK_SHORT      bytes at the end of each use that are not declared; 0
@@ -99,6 +101,12 @@ int cuModuleLoadData(void **module, const void *image) {
     persistents = ptx_persistent_make(original, &options);
     text = persistents->text.chars;
   }
+  if (by("text")) {
+    char *other;
+    size_t size;
+    need(ff_file_read(getenv("CHECK_TEXT"), 0, &other, &size, &error) == FF_OK, error.message);
+    text = other;
+  }
   return CALL("cuModuleLoadData", (void **, const void *), module, text);
 }
 
@@ -112,7 +120,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     k->persistent = ptx_persistent_find(persistents, name);
     need(k->persistent && k->persistent->persistent_name, k->persistent ? k->persistent->reason : "no such kernel");
     name = k->persistent->persistent_name;
-  } else if (!by("virtual")) {
+  } else if (!by("virtual") && !by("text")) {
     need(k->checked && k->checked->checked_name, k->checked ? k->checked->reason : "no such kernel");
     name = k->checked->checked_name;
   }
@@ -231,8 +239,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
   unsigned char *block = pack(k->func, arguments, k->persistent ? k->persistent->bytes : k->checked->bytes, uses, &count);
   if (k->persistent) {
     error = launch_persistent(k, shape, shared, stream, block);
-  } else if (by("virtual")) {
-    need(!CALL("farfaultDeclareUses", (const ff_virtual_use *, uint32_t), uses, count), "the uses cannot be declared");
+  } else if (by("virtual") || by("text")) {
+    if (by("virtual")) need(!CALL("farfaultDeclareUses", (const ff_virtual_use *, uint32_t), uses, count), "the uses cannot be declared");
     error = launch(k, shape, shared, stream, block, ptx_param_layout(k->func, NULL));
   } else {
     error = launch_checked(k, shape, shared, stream, block, uses, count);

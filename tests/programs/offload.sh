@@ -3,6 +3,8 @@
 source "$(dirname "$0")/common.sh"
 fixtures=$3
 workloads=$4
+library=$5
+plain=$6
 
 cat >libor.ptx <<'PTX'
 .version 8.0
@@ -75,6 +77,19 @@ for file in libor.ptx dense.ptx "$workloads"/*.ptx; do
   expect cmp <("$farfault" disasm marked.ptx | grep -v '^//') <("$farfault" disasm plain.ptx | grep -v '^//')
   [[ $file == dense.ptx ]] && expect test "$(grep -c 'offload [0-9]' marked.ptx)" -ge 2
 done
+
+# Marked PTX computes what it did.
+while IFS=$'\t' read -r name _ _ small _; do
+  [[ $name == name || $name == hosttouch ]] && continue
+  read -ra arguments <<<"$small"
+  "$farfault" offload analyze --annotate "$workloads/$name.ptx" >marked.ptx
+  run env FARFAULT_THREADS=1 LD_LIBRARY_PATH="$plain" "$workloads/$name" "${arguments[@]}"
+  expect_status 0
+  cp out expected
+  run env FARFAULT_THREADS=1 REAL_LIBCUDA="$plain/libcuda.so.1" LD_LIBRARY_PATH="$library:$plain" CHECK_BY=text CHECK_TEXT=marked.ptx "$workloads/$name" "${arguments[@]}"
+  expect_status 0
+  if cmp -s out expected; then pass; else wrong "$name marked: $(diff out expected | head -5)"; fi
+done <"$source/workloads/workloads.tsv"
 
 # Executables and traces: the same blocks as in their PTX.
 run "$farfault" offload analyze "$fixtures/with_ptx"
