@@ -61,16 +61,30 @@ static void put_copy(pack_bytes *to, const trace_op *op) {
   pack_number(to, op->copy.from_pitch);
 }
 
+/* A name, as it is kept: with its kernel's symbol behind it. */
+static char *keep_name(const char *name, size_t length, uint64_t symbol) {
+  char *kept = ff_alloc(length + 1 + sizeof symbol);
+  memcpy(kept, name, length);
+  memcpy(kept + length + 1, &symbol, sizeof symbol);
+  return kept;
+}
+
+static uint64_t symbol_of(const char *kept) {
+  uint64_t symbol;
+  memcpy(&symbol, kept + strlen(kept) + 1, sizeof symbol);
+  return symbol;
+}
+
 static void put_launch(pack_bytes *to, const trace_launch *launch, operation_names *names) {
   char **name = name_of(names, launch->kernel_index);
-  bool named = *name && !strcmp(*name, launch->kernel);
+  bool named = *name && !strcmp(*name, launch->kernel) && symbol_of(*name) == launch->symbol;
   pack_number(to, launch->kernel_index);
-  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (launch->symbol != 0) << 3));
+  pack_byte(to, (uint8_t)(launch->cooperative | !named << 1 | (launch->smids != 0) << 2 | (!named && launch->symbol) << 3));
   if (launch->smids) pack_number(to, launch->smids);
-  for (int i = 0; launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
+  for (int i = 0; !named && launch->symbol && i < 8; i++) pack_byte(to, (uint8_t)(launch->symbol >> 8 * i));
   if (!named) {
     free(*name);
-    *name = ff_strdup(launch->kernel);
+    *name = keep_name(launch->kernel, strlen(launch->kernel), launch->symbol);
     put_text(to, launch->kernel, strlen(launch->kernel));
   }
   for (int i = 0; i < 3; i++) pack_number(to, launch->grid[i]);
@@ -221,11 +235,15 @@ static void take_name(taker *t, trace_launch *launch, operation_names *names, bo
     uint64_t length;
     const char *text = take_text(t, sizeof launch->kernel - 1, &length);
     free(*name);
-    *name = ff_alloc(length + 1);
-    memcpy(*name, text, length);
+    size_t shown = strnlen(text, length);
+    *name = keep_name(text, shown, launch->symbol);
   }
-  if (*name) strcpy(launch->kernel, *name);
-  else refuse(t, "a kernel without a name");
+  if (!*name) {
+    refuse(t, "a kernel without a name");
+    return;
+  }
+  strcpy(launch->kernel, *name);
+  launch->symbol = symbol_of(*name);
 }
 
 /* The grid's blocks and the block's warps are computed, not believed. */
@@ -248,6 +266,7 @@ static void take_launch(taker *t, trace_launch *launch, operation_names *names) 
   uint8_t flags = take_flags(t, 15);
   launch->cooperative = flags & 1;
   launch->smids = flags & 4 ? take32(t) : 0;
+  if ((flags & 10) == 8) refuse(t, "a symbol without a name");
   for (int i = 0; flags & 8 && i < 8; i++) launch->symbol |= (uint64_t)take_flags(t, UINT8_MAX) << 8 * i;
   if (!t->wrong) take_name(t, launch, names, flags & 2);
   take_shape(t, launch);
