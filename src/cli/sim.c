@@ -36,7 +36,7 @@ static int replay(void *context) {
   ff_status status = replay_run(file, &options, &error);
   trace_file_close(file);
   if (!status) return CLI_DONE;
-  return cli_fail(status == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
+  return cli_fail(status == FF_PARSE || status == FF_UNSUPPORTED ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
 }
 
 static int report(const run_job *job, const char *folder, const run_end *end) {

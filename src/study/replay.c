@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "study/near_data.h"
 #include "study/private.h"
 
 static void show(void *context, const trace_file_step *step) {
@@ -63,18 +65,41 @@ static ff_status feed(session *session, trace_file *file, const trace_file_watch
   return trace_file_feed(file, program, watch, error);
 }
 
-ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {
+/* The first pass over the trace, if there must be one, shown as such. */
+static ff_status prepare(trace_file *file, session_options *options, near_data **data, ff_error *error) {
+  size_t mapped;
+  session_progress own = {0}, *area = session_progress_map(options->progress, &mapped);
+  trace_file_watch watch = {.step = show, .context = area ? area : &own};
+  if (area) area->first_pass = 1;
+  ff_status status = near_data_prepare(file, options, &watch, data, error);
+  if (!area) return status;
+  memset((void *)area, 0, sizeof *area);
+  munmap(area, mapped);
+  return status;
+}
+
+static ff_status simulate(trace_file *file, const session_options *options, const char *problem, ff_error *error) {
   const trace_file_info *info = trace_file_information(file);
   session *session;
   ff_status status = session_create(options, &session, error);
   if (status) return status;
   session_set_command(session, info->about.command && *info->about.command ? info->about.command : "?");
   add_notes(session, info);
+  if (problem) session_note(session, problem);
   add_totals(session, &info->about.totals);
   trace_file_watch watch = {.step = show, .context = session_progress_area(session)};
   status = feed(session, file, &watch, error);
   if (status) session_note(session, error ? error->message : "the trace is damaged");
   if (status || !info->about.complete) session_break_off(session);
   session_free(session);
+  return status;
+}
+
+ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {
+  session_options own = *options;
+  near_data *data;
+  ff_status status = prepare(file, &own, &data, error);
+  if (!status) status = simulate(file, &own, near_data_problem(data), error);
+  near_data_free(data);
   return status;
 }
