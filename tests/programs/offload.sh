@@ -91,12 +91,34 @@ while IFS=$'\t' read -r name _ _ small _; do
   if cmp -s out expected; then pass; else wrong "$name marked: $(diff out expected | head -5)"; fi
 done <"$source/workloads/workloads.tsv"
 
+# The trips that a mark tells are those that the warp makes: no instruction of the block's loop has more accesses, and one has as many.
+cat >trips.py <<'PY'
+import collections, re, sys
+entered, seen = None, 0
+for line in sys.stdin:
+    enter = re.search(r"\benter pc \d+(?:, trips (\d+))?", line)
+    access = re.search(r"\b(?:load|store) pc (\d+)", line)
+    if enter:
+        entered, accesses = enter[1], collections.Counter()
+    elif access and entered:
+        accesses[access[1]] += 1
+    elif re.search(r"\bleave\b", line):
+        assert entered and max(accesses.values()) == int(entered), (entered, accesses)
+        entered, seen = None, seen + 1
+assert seen > 10, seen
+PY
+for name in kmeans spmv scalarproduct greeks weather; do
+  read -ra arguments <<<"$(awk -F'\t' -v name=$name '$1 == name { print $4 }' "$source/workloads/workloads.tsv")"
+  run "$farfault" record -o $name.fft -- "$workloads/$name" "${arguments[@]}"
+  expect_status 0
+  "$farfault" trace dump --records $name.fft >dump
+  expect python3 trips.py <dump
+done
+
 # Executables and traces: the same blocks as in their PTX.
 run "$farfault" offload analyze "$fixtures/with_ptx"
 expect_status 0
 expect_out "fill ($fixtures/with_ptx(module 1))"
-run "$farfault" record -o spmv.fft -- "$workloads/spmv" 64
-expect_status 0
 "$farfault" offload analyze spmv.fft | sed 1d >from_trace
 "$farfault" offload analyze "$workloads/spmv.ptx" | sed 1d >from_text
 expect test -s from_text
