@@ -3,48 +3,41 @@
  * assumes (section 3.1.1: every access one line, half of the loads miss, one trip where nothing is known).
  *
  * What always holds: a region that no warp came to is left as it is assumed. */
-#define _GNU_SOURCE /* memmem */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/offload.h"
 #include "cli/offload_profile.h"
+#include "offload/table.h"
 #include "report/table.h"
 
 /* ---- from a profile to regions ---- */
 
-/* The name that a person reads, `void tools::scale<float>(float*)`, up to its arguments, as C++ mangles it: `_ZN5tools5scale`. */
-static void mangle(const char *title, char *out, size_t room) {
-  size_t length = strcspn(title, "(<"), begin = length, used = 0;
-  while (begin && title[begin - 1] != ' ') begin--;
-  bool nested = memmem(title + begin, length - begin, "::", 2) != NULL;
-  used = (size_t)snprintf(out, room, nested ? "_ZN" : "_Z");
-  while (begin < length && used < room) {
-    const char *colons = memmem(title + begin, length - begin, "::", 2);
-    size_t part = colons ? (size_t)(colons - title) - begin : length - begin;
-    used += (size_t)snprintf(out + used, room - used, "%zu%.*s", part, (int)part, title + begin);
-    begin += part + (colons ? 2 : 0);
-  }
+typedef struct functions { /* which function of the PTX each kernel is, by kernel_index */
+  offload_table *table;
+  FF_VEC(const char *) names; /* NULL: its code is not there */
+} functions;
+
+static void see_operation(void *context, const trace_op *op) {
+  functions *f = context;
+  offload_table_operation(f->table, op);
+  if (op->kind != TRACE_OP_LAUNCH) return;
+  while (f->names.count <= op->launch->kernel_index) FF_PUSH(&f->names, NULL);
+  if (f->names.items[op->launch->kernel_index]) return;
+  const offload_kernel *kernel = offload_table_kernel(f->table, op->launch);
+  if (kernel) f->names.items[op->launch->kernel_index] = kernel->func->name;
 }
 
-static bool is_kernel(const ptx_func *func, const char *title) {
-  char mangled[600];
-  if (!strcmp(func->name, title)) return true;
-  mangle(title, mangled, sizeof mangled);
-  return mangled[2] && !strncmp(func->name, mangled, strlen(mangled));
-}
-
-/* The chosen region of a kernel of that name that is entered there, and its kernel's place in the list; NULL: there is none, or more than one. */
-static const offload_region *region_of(const offload_list *list, const offload_profile_candidate *c, size_t *place) {
+/* The chosen region that is entered there in the function of that name, and its kernel's place in the list; NULL: there is none, or more than one. */
+static const offload_region *region_of(const offload_list *list, const char *name, uint32_t pc, size_t *place) {
   const offload_region *found = NULL;
   for (size_t i = 0; i < list->count; i++) {
     const offload_kernel *kernel = list->items[i].kernel;
-    if (!is_kernel(kernel->func, c->kernel)) continue;
+    if (strcmp(kernel->func->name, name)) continue;
     for (uint32_t r = 0; r < kernel->region_count; r++) {
-      if (!kernel->regions[r].chosen || kernel->regions[r].entry != c->pc) continue;
+      if (!kernel->regions[r].chosen || kernel->regions[r].entry != pc) continue;
       if (found) return NULL;
       found = &kernel->regions[r];
       *place = i;
@@ -59,22 +52,33 @@ static void take(offload_measured *m, const offload_profile_candidate *c) {
                                      .line_words = offload_assumed.line_words}};
 }
 
+static void take_all(offload_list *list, const offload_profile *profile, const functions *f) {
+  for (size_t i = 0; i < list->count; i++) list->items[i].measured = ff_alloc(list->items[i].kernel->region_count * sizeof *list->items[i].measured + 1);
+  for (uint32_t i = 0; i < profile->candidate_count; i++) {
+    const offload_profile_candidate *c = &profile->candidates[i];
+    size_t place = 0;
+    const char *name = f->names.items[c->kernel_index];
+    const offload_region *region = name ? region_of(list, name, c->pc, &place) : NULL;
+    if (region) take(&list->items[place].measured[region - list->items[place].kernel->regions], c);
+  }
+}
+
 int offload_measure(const char *path, const machine_spec *spec, offload_list *list) {
   trace_file *file;
   ff_error error;
   if (trace_file_open(path, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s (--measured needs a recording)", error.message);
-  offload_profile_options options = {.spec = spec};
+  functions f = {.table = offload_table_create()};
+  offload_profile_options options = {.spec = spec, .operation = see_operation, .context = &f};
   offload_profile *profile = cli_profile(file, path, &options);
   trace_file_close(file);
-  if (!profile) return CLI_BAD_FILE;
-  for (size_t i = 0; i < list->count; i++) list->items[i].measured = ff_alloc(list->items[i].kernel->region_count * sizeof *list->items[i].measured + 1);
-  for (uint32_t i = 0; i < profile->candidate_count; i++) {
-    size_t place = 0;
-    const offload_region *region = region_of(list, &profile->candidates[i], &place);
-    if (region) take(&list->items[place].measured[region - list->items[place].kernel->regions], &profile->candidates[i]);
-  }
+  if (profile) take_all(list, profile, &f);
+  const char *problem = offload_table_problem(f.table);
+  if (problem) cli_fail(0, "%s: %s", path, problem);
+  bool found = profile != NULL;
   offload_profile_free(profile);
-  return CLI_DONE;
+  free(f.names.items);
+  offload_table_free(f.table);
+  return found ? CLI_DONE : CLI_BAD_FILE;
 }
 
 /* ---- both sides ---- */
