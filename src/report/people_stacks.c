@@ -36,6 +36,8 @@ static void traffic_row(const report_run *run, const sim_result *result, table *
   table_cell(t, "%s", result->memory);
   if (speed > 0) table_cell(t, speed < 0.0995 ? "%.3fx" : "%.2fx", speed);
   else table_cell(t, "-");
+  if (s->learning_kernel_ps) table_time(t, s->learning_kernel_ps);
+  else table_cell(t, "-");
   table_bytes(t, sim_stacks_traffic(s));
   table_bytes(t, stacks_sum(s, s->tx));
   table_bytes(t, stacks_sum(s, s->rx));
@@ -70,12 +72,12 @@ static bool any_instances(const report_run *run) {
 }
 
 void people_stacks_write(const report_run *run, ff_text *out) {
-  static const char *const traffic[] = {"memory stacks", "speed", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
+  static const char *const traffic[] = {"memory stacks", "speed", "learning", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
   static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "full", "instructions", "map", NULL};
   table t;
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
-  table_start(&t, "lrrrrrrrrrrr");
+  table_start(&t, "lrrrrrrrrrrrr");
   table_names(&t, traffic);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) traffic_row(run, &run->results[i], &t);

@@ -25,4 +25,32 @@ while read -r manager time unit ratio rest; do
   # time unit ratio | kernels unit transfers unit far-faults
   expect test "$(awk '{ print $5 }' <<<"$rest")" = "$(awk '{ print $5 }' <<<"$now_rest")"
 done <promised
+
+# The table of near-data processing: speeds and traffic within 5 %, shares within 5 points.
+record=$(grep -m1 '^\$ build/bin/farfault record ' "$source/README.md")
+sim=$(grep -m1 '^\$ build/bin/farfault sim ' "$source/README.md")
+# shellcheck disable=SC2086
+run "$farfault" ${record#\$ build/bin/farfault }
+expect_status 0
+# shellcheck disable=SC2086
+run "$farfault" ${sim#\$ build/bin/farfault } --csv stacks.csv
+expect_status 0
+python3 - "$source/README.md" >compared <<'END'
+import csv, re, sys
+units = {"KiB": 1024, "MiB": 1 << 20}
+now = {(row["offload"], row["map"]): row for row in csv.DictReader(open("stacks.csv"))}
+first, rows, bad = next(iter(now.values())), 0, []
+for line in open(sys.argv[1]):
+    cells = re.match(r"\| `(\w+)`, `(\w+)` \| ([\d.]+)x \| ([\d.]+) (\w+) \| ([\d.]+) % \| ([\d.]+) % \|", line)
+    if not cells: continue
+    offload, name, speed, traffic, unit, colocated, instructions = cells.groups()
+    row, rows = now[offload, name], rows + 1
+    near = lambda a, b: abs(a - b) <= 0.05 * max(a, b)
+    if not near(float(speed), float(first["kernel_us"]) / float(row["kernel_us"])): bad.append((offload, name, "speed"))
+    if not near(float(traffic) * units[unit], float(row["stacks_off_chip_bytes"])): bad.append((offload, name, "traffic"))
+    if abs(float(colocated) - 100 * float(row["stacks_colocation"])) > 5: bad.append((offload, name, "colocated"))
+    if abs(float(instructions) - 100 * float(row["stacks_offloaded_share"])) > 5: bad.append((offload, name, "instructions"))
+print(rows, bad)
+END
+expect grep -qx "4 \[\]" compared
 finish
