@@ -146,7 +146,7 @@ bool span_make(const analysis *a, span *s, effects *all) {
   count_accesses(a, s);
   if (s->loop != OFFLOAD_NONE_INDEX)
     s->bounds_written = writes_bound(a, s, a->loops[s->loop].trips.from.reg) || writes_bound(a, s, a->loops[s->loop].trips.to.reg);
-  s->work = (uint64_t)(passes + 2) * count * (words + 1);
+  s->work = (uint64_t)(passes + 2) * count * (words + 1) + (a->cfg->blocks[s->last].end - a->cfg->blocks[s->first].first) / 4;
   return passes < DATAFLOW_PASSES;
 }
 
