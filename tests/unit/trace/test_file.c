@@ -769,7 +769,7 @@ static void plain_marks(void **state) {
   for (int i = 0; i < 3; i++) pack_put(coder, columns, &words[i]);
   assert_int_equal(columns[PACK_WORDS].count, 24);
   pack_view views[PACK_COLUMNS];
-  for (int i = 0; i < PACK_COLUMNS; i++) views[i] = (pack_view){columns[i].items, columns[i].items + columns[i].count};
+  for (int i = 0; i < PACK_COLUMNS; i++) views[i] = (pack_view){columns[i].items, columns[i].count ? columns[i].items + columns[i].count : NULL};
   pack_coder_reset(coder);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(pack_take(coder, views, back), 1);
