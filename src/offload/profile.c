@@ -44,7 +44,7 @@ static bool cache_touch(lines_cache *c, uint64_t line) {
 
 /* ---- the pass ---- */
 
-typedef struct candidate { offload_profile_candidate measured; distances distances; } candidate;
+typedef struct candidate { offload_profile_candidate measured; distances distances; bool entered; } candidate; /* entered: in the open launch */
 typedef struct name { uint64_t address; char text[64]; } name;
 
 typedef struct pass {
@@ -54,6 +54,7 @@ typedef struct pass {
   lines_cache cache;
   candidate **candidates;        /* as they were first entered */
   uint32_t count, hash[HASH];    /* index + 1 by kernel and pc */
+  FF_VEC(candidate *) entered;   /* of the open launch */
   FF_VEC(name) names;            /* allocations */
   FF_VEC(char *) kernels;        /* by kernel_index; NULL: not launched */
   const trace_launch *launch;    /* the open one, until the next operation */
@@ -84,6 +85,10 @@ static candidate *candidate_at(pass *p, uint32_t pc) {
 static void enter(pass *p, uint64_t word) {
   p->any_mark = true;
   p->open = candidate_at(p, trace_mark_pc(word));
+  if (p->open && !p->open->entered) {
+    p->open->entered = true;
+    FF_PUSH(&p->entered, p->open);
+  }
   p->line_count = p->accesses = p->rounds = 0;
   p->trips = trace_enter_trips(word);
 }
@@ -183,8 +188,11 @@ static void add_range(pass *p, uint64_t address, uint64_t bytes, const char *tex
 
 static void end_launch(pass *p) {
   if (!p->launch) return;
-  for (uint32_t i = 0; i < p->count; i++)
-    if (p->candidates[i]->measured.kernel_index == p->kernel_index) distances_end_launch(&p->candidates[i]->distances);
+  for (size_t i = 0; i < p->entered.count; i++) {
+    distances_end_launch(&p->entered.items[i]->distances);
+    p->entered.items[i]->entered = false;
+  }
+  p->entered.count = 0;
   p->launch = NULL;
   p->open = NULL;
 }
@@ -286,6 +294,7 @@ static void pass_free(pass *p) {
   for (uint32_t i = 0; i < p->count; i++) free(p->candidates[i]);
   for (size_t i = 0; i < p->kernels.count; i++) free(p->kernels.items[i]);
   free(p->candidates);
+  free(p->entered.items);
   free(p->kernels.items);
   free(p->names.items);
   free(p->lines);

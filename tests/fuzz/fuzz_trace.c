@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trace from anywhere: first the bytes as a file; then as the payload of a frame whose checksums hold, which is read, and
- * simulated. Nothing may crash or run on for ever.
+/* A trace from anywhere: first the bytes as a file; then as the payload of a frame whose checksums hold, which is read,
+ * profiled and simulated. Nothing may crash or run on for ever.
  *
  * The input's first bytes say where the frame begins in the program (within a launch or not), and how many operations and words
  * it claims. */
@@ -13,6 +13,8 @@
 
 #include "base/check.h"
 #include "machine/sim.h"
+#include "offload/profile.h"
+#include "offload/table.h"
 #include "trace/frame.h"
 
 enum { WORK_MAX = 20000, BLOCKS_MAX = 2000 }; /* what is simulated: records and bytes touched; blocks of a launch */
@@ -78,6 +80,24 @@ static void simulate(trace_file *file, const char *manager, bool marks) {
   trace_program_free(program);
 }
 
+static bool is_share(double share) { return share >= 0 && share <= 1; }
+
+static void profile(trace_file *file) {
+  static const machine_spec spec = {.l2_bytes = 1 << 14, .l2_ways = 4, .stack_count = 4};
+  offload_table *table = offload_table_create();
+  offload_profile_options options = {.spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
+  offload_profile *p = offload_profile_run(file, &options);
+  if (p) {
+    uint64_t instances = 0;
+    for (uint32_t i = 0; i < p->candidate_count; i++) instances += p->candidates[i].instances;
+    FF_ASSERT(instances == p->instances && p->candidate_accesses <= p->accesses && p->oracle_count <= p->range_count);
+    FF_ASSERT(is_share(p->baseline) && is_share(p->best) && is_share(p->linear));
+    for (uint32_t i = 1; i < p->range_count; i++) FF_ASSERT(p->ranges[i].address >= p->ranges[i - 1].address + p->ranges[i - 1].bytes);
+  }
+  offload_profile_free(p);
+  offload_table_free(table);
+}
+
 /* The file's beginning and a frame's header in front of the payload. Returns its length. */
 static size_t make_head(const uint8_t *control, const uint8_t *payload, size_t size, uint8_t *head) {
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
@@ -94,14 +114,20 @@ enum { CONTROL = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   trace_file *file = open_bytes(data, size, data, 0);
-  if (file && read_all(file)) simulate(file, "replay", size & 1);
+  if (file && read_all(file)) {
+    profile(file);
+    simulate(file, "replay", size & 1);
+  }
   trace_file_close(file);
   if (size < CONTROL) return 0;
   uint8_t head[FILE_HEADER_BYTES + FRAME_HEADER_BYTES];
   size_t length = make_head(data, data + CONTROL, size - CONTROL, head);
   file = open_bytes(head, length, data + CONTROL, size - CONTROL);
   FF_ASSERT(file);
-  if (read_all(file)) simulate(file, data[7] & 1 ? "copy" : "uvm", data[7] & 2);
+  if (read_all(file)) {
+    profile(file);
+    simulate(file, data[7] & 1 ? "copy" : "uvm", data[7] & 2);
+  }
   trace_file_close(file);
   return 0;
 }
