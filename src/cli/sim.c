@@ -36,7 +36,8 @@ static int replay(void *context) {
   ff_status status = replay_run(file, &options, &error);
   trace_file_close(file);
   if (!status) return CLI_DONE;
-  return cli_fail(status == FF_PARSE || status == FF_UNSUPPORTED ? CLI_BAD_FILE : CLI_FAILED, "%s", error.message);
+  bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
+  return cli_fail(bad ? CLI_BAD_FILE : status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
 }
 
 static int report(const run_job *job, const char *folder, const run_end *end) {

@@ -22,10 +22,10 @@ expect test "$(column memory own.csv | xargs)" = "copy+map=baseline copy+map=7:8
 
 # ---- what is refused, and that nothing was simulated before ----
 refused() { # STATUS MESSAGE ARGUMENT...
-  local status=$1 message=$2
+  local wanted=$1 message=$2
   shift 2
   sim "$@"
-  expect_status "$status"
+  expect_status "$wanted"
   expect_err "$message"
   expect_no_out
 }
@@ -159,6 +159,7 @@ expect_err "the trace has no marks of the blocks that could be offloaded"
 expect_no_out
 sim imported.fft --machine tom --offload none --map 12:13
 expect_status 0
+refused 64 "for one number of stacks, not for 8 and 4" km.fft --machine tom --memory copy+stack_count=8,copy --map oracle
 head -c $(($(stat -c %s km.fft) * 3 / 4)) km.fft >cut.fft
 sim cut.fft --machine tom --offload controlled --map learned
 expect_status 0
