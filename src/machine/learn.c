@@ -4,7 +4,7 @@
  *
  *   first operations        copies to the GPU are put down, and take no time
  *   kernels                 run on the GPU alone; accesses go over the link to the host; each instance's lines are looked at (partition/colocate.h)
- *   enough instances        the SMs stop; ranges that candidates touch get the map found, all others the default one; what was put down, and what kernels
+ *   enough instances        the SMs stop; ranges that candidates reach get the map found, all others the default one; what was put down, and what kernels
  *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
  *
  * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
@@ -99,12 +99,25 @@ static void stats_make(sim *s, struct learner *l) {
   l->stats = colocate_create(s->stacks->bits, l->ranges.items, (uint32_t)l->ranges.count);
 }
 
+/* Candidates that come later may touch what the first instances did not: which allocations candidates reach is known of the program as a whole (the
+ * ranges of the oracle, without its maps), as a compiler knows it from the pointers that they use. */
+static bool is_reached(const stacks *k, const colocate_range *r) {
+  for (uint32_t i = 0; i < k->offloading->oracle_count; i++) {
+    const sim_range_map *o = &k->offloading->oracle[i];
+    if (o->address < r->address + r->bytes && r->address < o->address + o->bytes) return true;
+  }
+  return false;
+}
+
 static void install(sim *s, struct learner *l) {
   stacks *k = s->stacks;
   stack_map pair = stack_map_pair(colocate_best_pair(l->stats), k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
   if (k->choice.linear) colocate_linear(l->stats, maps);
-  for (uint32_t i = 0; i < l->ranges.count; i++)
-    if (colocate_touched(l->stats, i)) FF_PUSH(&k->ranges, ((sim_range_map){l->ranges.items[i].address, l->ranges.items[i].bytes, k->choice.linear ? maps[i] : pair}));
+  for (uint32_t i = 0; i < l->ranges.count; i++) {
+    const colocate_range *r = &l->ranges.items[i];
+    bool touched = colocate_touched(l->stats, i);
+    if (touched || is_reached(k, r)) FF_PUSH(&k->ranges, ((sim_range_map){r->address, r->bytes, k->choice.linear && touched ? maps[i] : pair}));
+  }
   free(maps);
 }
 

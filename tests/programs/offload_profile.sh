@@ -87,6 +87,16 @@ expect python3 price.py
 run "$farfault" offload analyze --measured --machine h200 greeks.fft
 expect_status 0
 
+# What the first kernel's instances teach is the map of the arrays that only later kernels use, too.
+run timeout 60 "$farfault" sim greeks.fft --machine tom --offload none --map baseline,learned,oracle --json sim.json
+expect_status 0
+cat >learned.py <<'PY'
+import json
+share = [r["stacks"]["colocation"] for r in json.load(open("sim.json"))["runs"]]
+assert share[0] < 0.5 and share[2] > 0.95 and share[1] > share[2] - 0.1, share # what is learned from is colocated by no map
+PY
+expect python3 learned.py
+
 # Candidates without a warp in them, no recording, no such things.
 run "$farfault" record -o vectoradd.fft "$workloads/vectoradd" 1024 1
 run "$farfault" offload profile vectoradd.fft
