@@ -14,8 +14,8 @@
 
 const char *const repro_size_names[REPRO_SIZES] = {"small", "normal", "full"};
 
-extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019;
-const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, NULL};
+extern const repro_paper repro_zheng2016, repro_zhang2019, repro_ganguly2019, repro_wilt2017, repro_jain2019, repro_hsieh2016;
+const repro_paper *const repro_papers[] = {&repro_zheng2016, &repro_zhang2019, &repro_ganguly2019, &repro_wilt2017, &repro_jain2019, &repro_hsieh2016, NULL};
 
 const repro_paper *repro_find(const char *name) {
   for (const repro_paper *const *paper = repro_papers; *paper; paper++)
