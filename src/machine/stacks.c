@@ -70,10 +70,10 @@ typedef struct vault_place { stack_vault *vault; dram_bank *bank; int64_t row; }
 
 /* Neighbouring lines of a stack are in neighbouring vaults; each vault's lines fill a row, then one of the next bank. */
 static vault_place place_in(const sim *s, memory_stack *stack, uint64_t local) {
-  uint64_t line = local / TRACE_LINE_BYTES, vaults = s->stacks->vaults, lines = s->spec->row_bytes / TRACE_LINE_BYTES, banks = s->spec->banks;
-  uint64_t inside = line / vaults, row = inside / lines / banks;
-  stack_vault *vault = &stack->vaults[(line ^ inside ^ inside / vaults) % vaults];
-  return (vault_place){vault, &vault->banks[(inside / lines ^ row) % banks], (int64_t)row};
+  const stacks *k = s->stacks;
+  uint64_t line = local / TRACE_LINE_BYTES, inside = divide(line, &k->by_vaults), row_number = divide(inside, &k->by_lines), row = divide(row_number, &k->by_banks);
+  stack_vault *vault = &stack->vaults[modulo(line ^ inside ^ divide(inside, &k->by_vaults), &k->by_vaults)];
+  return (vault_place){vault, &vault->banks[modulo(row_number ^ row, &k->by_banks)], (int64_t)row};
 }
 
 /* A bank and its vault's bus: returns when the last byte is on it. */
@@ -195,7 +195,9 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   k->offload = options->offload;
   k->offloading = options->offloading;
   k->warps = (uint32_t)spec->stack_warps;
-  k->vaults = (uint32_t)spec->stack_vaults;
+  k->by_vaults = divider_make(spec->stack_vaults);
+  k->by_lines = divider_make(spec->row_bytes / TRACE_LINE_BYTES);
+  k->by_banks = divider_make(spec->banks);
   k->near_first = (uint32_t)spec->sm_count;
   k->near_each = (uint32_t)spec->stack_sms;
   k->items = arena_alloc(&s->d->arena, k->count * sizeof *k->items);

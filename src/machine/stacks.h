@@ -62,7 +62,7 @@ typedef struct stacks {
   size_t last;                  /* of ranges: that was asked for */
   memory_stack *items;
   uint32_t near_first, near_each; /* the SMs in stacks: of stack i the near_each ones from near_first + i * near_each on */
-  uint32_t vaults;
+  divider by_vaults, by_lines, by_banks; /* by_lines: those of a row */
   ps link_latency, pack, window;
   ps tx_byte_fixed, rx_byte_fixed, cross_byte_fixed; /* picoseconds << 20 */
   ps burst[5];                  /* of so many sectors on a vault's bus */
