@@ -55,7 +55,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
   w->first_line = 0;
   w->todo = lines_from(record, 0);
   w->arrival = *time;
-  if (__builtin_expect(w->marked, 0)) controller_access(s, w, record);
+  if (__builtin_expect(w->marked, 0)) controller_access(s, w, record, *time);
 }
 
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
@@ -87,6 +87,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   r.address = physical_address(s, r.address);
   r.sm = p->m->index;
   bool remote = p->unit->state == PAGER_REMOTE;
+  r.block = p->w->block;
   if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
   if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
     remote = true;

@@ -6,9 +6,10 @@
  *   1. condition   its loop's trips, known at ENTER, are fewer than the threshold: it stays
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays   } controlled
  *   3. room        as many instances are pending at the destination as its SMs hold warps: it stays         } and ideal only
- * The destination is the stack of that first access.
+ * The destination is the stack of that first access. What an SM there holds is bounded by its registers, too; and it is no use to crowd it: an instance stays
+ * if more are pending, for each of the stack's SMs, than warps reside on its own SM (past the paper, whose kernels fill the GPU).
  *
- * Sending it (section 4.4.2): its SM's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
+ * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
  * that began. The stack's SM empties its L1. The warp goes on there; under `always` it may have to wait for room. At LEAVE, when all its accesses are over,
  * the answer brings the live-out registers and the addresses of the lines it wrote; the GPU's L2 and its SM's L1 drop these.
  *
@@ -16,6 +17,8 @@
 #include <stdlib.h>
 
 #include "machine/model.h"
+
+enum { LEARN_ACCESSES = 16 }; /* of an instance that a map is learned from */
 
 static stack_instance *instance_of(sim *s, const warp *w) {
   stacks *k = s->stacks;
@@ -34,12 +37,13 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   w->marked = true;
   uint32_t trips = trace_enter_trips(word);
   i->trips = i->candidate->conditional && trips ? trips : i->candidate->trips ? i->candidate->trips : 1;
-  i->decided = i->first_seen = i->apart = i->away = false;
+  i->decided = i->first_seen = i->apart = i->away = i->learned = false;
+  i->accesses = 0;
   i->drained = 0;
   i->lines.count = 0;
 }
 
-void controller_access(sim *s, warp *w, const uint64_t *record) {
+void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
   bool writes = trace_access_operation(*record) == TRACE_STORE || trace_access_operation(*record) == TRACE_ATOMIC;
@@ -52,7 +56,11 @@ void controller_access(sim *s, warp *w, const uint64_t *record) {
       k->result.instances++;
     }
     i->apart |= stack != i->home;
-    if (i->away ? writes && (!i->lines.count || i->lines.items[i->lines.count - 1] != line) : k->learner != NULL) FF_PUSH(&i->lines, line);
+    if (i->away ? writes && (!i->lines.count || i->lines.items[i->lines.count - 1] != line) : k->learner && !i->learned) FF_PUSH(&i->lines, line);
+  }
+  if (k->learner && !i->learned && ++i->accesses == LEARN_ACCESSES) {
+    i->learned = true;
+    learner_instance(s, i, time);
   }
 }
 
@@ -60,7 +68,19 @@ void controller_access(sim *s, warp *w, const uint64_t *record) {
 
 static bool saves(double fixed, double trip, uint32_t trips) { return fixed + trip * trips < 0; }
 
-static bool may_go(stacks *k, const stack_instance *i, double busy, ps time) {
+static uint64_t registers_of(const warp *w) { return w->block->kernel->block_registers / w->block->kernel->warps_per_block; }
+
+/* Would the stack's SMs hold one more such warp, and would it not be one of too many? */
+static bool has_room(const sim *s, const memory_stack *to, const warp *w) {
+  const stacks *k = s->stacks;
+  uint32_t resident = w->sm->threads / 32;
+  if (to->pending >= k->warps || to->pending >= resident * k->near_each) return false;
+  return !to->pending || to->registers + registers_of(w) <= s->spec->registers * k->near_each;
+}
+
+static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time) {
+  stacks *k = s->stacks;
+  double busy = s->spec->stack_busy;
   const sim_candidate *c = i->candidate;
   const memory_stack *to = &k->items[i->home];
   sim_stacks *r = &k->result;
@@ -77,7 +97,7 @@ static bool may_go(stacks *k, const stack_instance *i, double busy, ps time) {
     r->refused_rx++;
     return false;
   }
-  if (to->pending >= k->warps) {
+  if (!has_room(s, to, w)) {
     r->refused_full++;
     return false;
   }
@@ -119,24 +139,25 @@ bool controller_decide(sim *s, warp *w, ps time) {
   i->decided = true;
   if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
   k->result.refused_learning += k->learner != NULL;
-  if (k->learner || !may_go(k, i, s->spec->stack_busy, time)) return false;
+  if (k->learner || !may_go(s, w, i, time)) return false;
   memory_stack *to = &k->items[i->home];
   const sim_candidate *c = i->candidate;
   to->pending++;
+  to->registers += registers_of(w);
   k->result.offloaded++;
   i->away = true;
   i->own = w->sm;
   i->own_scheduler = w->scheduler;
   i->drained = time;
   i->lines.count = 0;
-  controller_access(s, w, w->record); /* what the access at hand writes, it writes there */
+  controller_access(s, w, w->record, time); /* what the access at hand writes, it writes there */
   ps there = time;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
     uint64_t bytes = s->spec->packet_head_bytes + c->in_bytes;
     bool pushes = !(k->left_out & COHERENCE_PUSH);
-    ps packed = (pushes && w->sm->written > time ? w->sm->written : time) + k->pack;
+    ps packed = (pushes && w->block->written > time ? w->block->written : time) + k->pack;
     k->result.request_bytes += bytes;
-    there = stacks_send(&to->tx, k->tx_byte_fixed, bytes, k->window, time, packed) + k->link_latency;
+    there = stacks_send_first(&to->tx, k->tx_byte_fixed, bytes, k->window, packed) + k->link_latency;
   }
   w->asleep = true;
   w->slept = time;
@@ -197,7 +218,7 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   stack_instance *i = instance_of(s, w);
   w->marked = false;
   if (i->first_seen && !i->apart) k->result.colocated++;
-  if (k->learner && i->first_seen) learner_instance(s, i, time);
+  if (k->learner && i->first_seen && !i->learned) learner_instance(s, i, time);
   if (!i->away) return false;
   memory_stack *from = &k->items[i->home];
   ps over = i->drained > time ? i->drained : time, back = over;
@@ -205,11 +226,12 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
     drop_written(s, i);
     uint64_t bytes = i->candidate->out_bytes + i->lines.count * s->spec->packet_address_bytes + s->spec->packet_ack_bytes;
     k->result.answer_bytes += bytes;
-    back = stacks_send(&from->rx, k->rx_byte_fixed, bytes, k->window, time, over) + k->link_latency;
+    back = stacks_send_first(&from->rx, k->rx_byte_fixed, bytes, k->window, over) + k->link_latency;
   }
   w->sm->threads--;
   from->running--;
   from->pending--;
+  from->registers -= registers_of(w);
   i->away = false;
   w->sm = i->own;
   w->scheduler = i->own_scheduler;

@@ -80,6 +80,7 @@ static bool block_fits(sim *s, const sm *m, kernel *k) {
   const machine_spec *spec = s->spec;
   if (k->sms && !sm_set_has(k->sms, m->index)) return false;
   if (s->d->shared && !tenant_may(s, m, k)) return false;
+  if (__builtin_expect(s->stacks != NULL, 0) && learner_holds(s, k)) return false;
   if (!smid_allows(s, m, k)) return false;
   if (!m->blocks) return true; /* the functional half has accepted it: an estimate of registers must not refuse it */
   return m->blocks < spec->max_blocks && m->threads + k->block_threads <= spec->max_threads &&
@@ -197,6 +198,8 @@ static void dispatch(sim *s, ps time) {
     }
   }
 }
+
+void dispatch_again(sim *s, ps time) { dispatch(s, time); }
 
 /* One SM has room again. All others are full for the kernels whose turn they are. */
 static void dispatch_to(sim *s, sm *m, ps time) {

@@ -4,6 +4,7 @@
  *
  *   first operations        copies to the GPU are put down, and take no time
  *   kernels                 run on the GPU alone; accesses go over the link to the host; each instance's lines are looked at (partition/colocate.h)
+ *                           (its first LEARN_ACCESSES accesses: a loop over the link would take long); no more blocks run than are needed
  *   enough instances        the SMs stop; ranges that candidates reach get the map found, all others the default one; what was put down, and what kernels
  *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
  *
@@ -76,6 +77,12 @@ void learner_delay(sim *s, const trace_op *op) {
 }
 
 void learner_wrote(sim *s, uint64_t line) { put_down(s->stacks->learner, line, TRACE_LINE_BYTES, false); }
+
+/* Over the link to the host accesses are slow, and those that wait for it hold up the copies: no more warps run than there are instances to be seen. */
+bool learner_holds(const sim *s, const kernel *k) {
+  const struct learner *l = s->stacks->learner;
+  return l && l->delays && s->running_blocks && (uint64_t)s->running_blocks * k->warps_per_block >= l->wanted - l->seen;
+}
 
 void learner_kernel(sim *s, ps time) {
   struct learner *l = s->stacks->learner;
@@ -150,6 +157,7 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   colocate_instance(l->stats, i->lines.items, (uint32_t)i->lines.count);
   k->result.learned_instances++;
   if (++l->seen < l->wanted) return;
+  bool held = l->delays;
   install(s, l);
   ps end = carry_out(s, l, time);
   s->stopped = end;
@@ -158,4 +166,5 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
   stacks_describe(k);
   learner_free(k);
+  if (held) dispatch_again(s, end);
 }

@@ -109,8 +109,8 @@ static ps l2_write(sim *s, const place *p, const request *r, ps ask, ps at) {
   l2_slice *slice = p->slice;
   ps begin = slots_wait(&slice->mshrs, at), over = dram_access(s, p, sector_count(r->sectors), true, ask, begin, r->tally);
   slots_hold(&slice->mshrs, over);
-  if (s->sms[r->sm].written < over) s->sms[r->sm].written = over;
-  if (s->stacks) versions_wrote(s->stacks, r->sm, r->address, over);
+  if (r->block && r->block->written < over) r->block->written = over;
+  if (s->stacks && r->block) versions_wrote(s->stacks, r->block, r->address, over);
   return begin;
 }
 

@@ -187,6 +187,7 @@ typedef struct block {
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS];    /* the latest arrival so far */
   ps began, ended, drained;     /* the latest exit so far; when its last access is over */
+  ps written;                   /* when all that its warps have written is in memory (l2_write_through) */
   struct block *next_free;
 } block;
 
@@ -201,7 +202,6 @@ typedef struct sm {
   uint32_t index;
   uint32_t stack;               /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
   uint32_t began_version;       /* in a stack: versions_now when the last instance came */
-  ps written;                   /* when all that it wrote is in memory (l2_write_through) */
   server *schedulers;
   server lsu, shared, tlb_port;
   uint32_t lsu_owner, lsu_first, lsu_last; /* the warp whose access it works on; those that wait, by warp.next */
@@ -498,6 +498,7 @@ typedef struct request {
   ps ask, at;
   const tally *tally;
   const struct stack_instance *instance; /* that makes it in a stack; NULL */
+  block *block;                 /* whose warp asks; NULL: a page walk */
 } request;
 ps memory_access(sim *s, sm *m, const request *r, ps *accepted); /* *accepted: when the unit can take the next line */
 /* The host's caches are asked for the tables' entries of a line some lines before its turn: `far` first, then `near`. */
@@ -544,6 +545,7 @@ bool access_continue(sim *s, warp *w, ps *time);
 /* dispatch.c */
 void kernel_begin(sim *s, kernel *k, ps time);
 void block_end(sim *s, block *b);
+void dispatch_again(sim *s, ps time); /* what held blocks back is over */
 void dispatch_slice(device *d, ps time); /* a time slice is over */
 #define SLICE UINT64_C(2000000000) /* 2 ms: NVIDIA's driver reports time slices of this order */
 

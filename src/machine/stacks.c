@@ -38,6 +38,14 @@ ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps as
   return server_take(&c->bus, ask, at, service) + service;
 }
 
+ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps at) {
+  ps service = fixed_ps(bytes, byte_fixed);
+  c->bytes += bytes;
+  channel_account(c, window, at, service);
+  server_take(&c->bus, at, at, service);
+  return at + service;
+}
+
 /* As a monitor at the channel sees it: its load over the last whole window, or what waits already. */
 bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now) {
   uint64_t window = now / k->window;
@@ -131,7 +139,7 @@ ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool
 /* Atomics read and write where the data is; such a block is none that is offloaded, but a stream may say so. */
 ps stacks_below(sim *s, const sm *m, const request *r) {
   uint32_t sectors = sector_count(r->sectors);
-  if (r->instance && r->op != TRACE_STORE) versions_near_read(s->stacks, r->instance, r->address, r->at);
+  if (r->instance && r->op != TRACE_STORE) versions_near_read(s->stacks, r->instance, r->block, r->address, r->at);
   ps done = r->op == TRACE_STORE ? r->at : stacks_access(s, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
   return r->op == TRACE_LOAD ? done : stacks_access(s, m->stack, r->address, sectors, true, r->ask, done, r->tally);
 }

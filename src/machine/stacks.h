@@ -31,6 +31,7 @@ typedef struct memory_stack {
   slots walkers;                /* its own page walkers, and their cache */
   lru walk_cache;
   uint32_t pending;             /* instances that were sent here and have not answered */
+  uint64_t registers;           /* that these have */
   uint32_t running;             /* of these, warps in its SMs */
   uint32_t first_waiting, last_waiting; /* warps whose request has come and finds no room, by warp.next */
   uint64_t internal;            /* bytes on the vaults' buses */
@@ -41,7 +42,8 @@ enum { COHERENCE_PUSH = 1, COHERENCE_EMPTY = 2, COHERENCE_DROP_L2 = 4, COHERENCE
 
 typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate; /* NULL: the warp is in none */
-  uint32_t trips;
+  uint32_t trips, accesses;
+  bool learned;                 /* it has been learned from */
   bool decided, first_seen, apart; /* apart: it has touched more than one stack */
   bool away;
   uint32_t home;                /* stack of its first line */
@@ -81,13 +83,15 @@ ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool
 ps stacks_below(sim *s, const sm *m, const request *r);
 void stacks_describe(stacks *k);  /* result.found */
 void stacks_result(sim *s, sim_stacks *out);
+/* A packet of the controller: it goes before all others (a virtual channel of its own), and holds them up. */
+ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps at);
 ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at); /* when the last byte is through, but for the latency */
 bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now);
 uint32_t stacks_find(sim *s, uint64_t address); /* which stack has it */
 
 /* controller.c */
 void controller_enter(sim *s, warp *w, uint64_t word);
-void controller_access(sim *s, warp *w, const uint64_t *record); /* the instance makes an access */
+void controller_access(sim *s, warp *w, const uint64_t *record, ps time); /* the instance makes an access */
 bool controller_decide(sim *s, warp *w, ps time);                /* true: the warp goes, and is woken there */
 void controller_accessed(sim *s, const warp *w);                 /* all lines of its access are on their way: w->arrival */
 bool controller_leave(sim *s, warp *w, ps time, ps *back_at);    /* true: the warp was away and is on its own SM again, from *back_at on */
@@ -99,16 +103,17 @@ bool learner_delays(const sim *s); /* copies to the GPU wait, and kernels find t
 void learner_delay(sim *s, const trace_op *op);
 void learner_wrote(sim *s, uint64_t line); /* a kernel has, in CPU memory */
 void learner_kernel(sim *s, ps time);      /* one begins */
+bool learner_holds(const sim *s, const kernel *k); /* no further block of it need run now */
 void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
 
 /* versions.c: all do nothing below the deepest check level. */
 void versions_create(stacks *k);
 void versions_free(stacks *k);
 uint32_t versions_now(const stacks *k);                                              /* of the last write that is known */
-void versions_wrote(stacks *k, uint32_t sm, uint64_t address, ps over);              /* an SM of the GPU; over: it is in memory */
+void versions_wrote(stacks *k, const block *by, uint64_t address, ps over);          /* on an SM of the GPU; over: it is in memory */
 void versions_answered(stacks *k, uint32_t sm, uint64_t address);                    /* an instance that this SM had sent away, and its answer is there */
 void versions_l2_hit(const stacks *k, uint64_t address, uint32_t filled);
 void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t filled);
-void versions_near_read(const stacks *k, const stack_instance *i, uint64_t address, ps at); /* an instance reads memory */
+void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at); /* an instance of that block reads memory */
 
 #endif

@@ -8,7 +8,7 @@
  *     an SM's L1        a write of an instance that this SM had sent away
  *     an L1 in a stack  what was known when the instance began that now runs there
  *
- * (Caches of other SMs need not see a write before the next kernel begins.) And what an instance's own SM wrote before it was sent away must be in memory
+ * (Caches of other SMs need not see a write before the next kernel begins.) And what an instance's block wrote before it was sent away must be in memory
  * before the instance reads there. A violation ends the program with the place, as all such checks do: it would be a wrong result of the machine.
  *
  * What always holds: nothing here changes a time or a counter. */
@@ -19,7 +19,8 @@
 typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;              /* number + 1; 0: an empty place */
   uint32_t main, away;        /* numbers; 0: none */
-  uint32_t main_sm, away_sm;  /* who wrote; who had sent away the instance that did */
+  uint32_t away_sm;           /* that had sent away the instance which wrote */
+  const block *main_block;    /* whose warp wrote */
   ps over;                    /* `main` is in memory */
 } known_write;
 
@@ -67,10 +68,10 @@ static known_write *entry_of(struct versions *v, uint64_t address) {
 
 uint32_t versions_now(const stacks *k) { return k->versions ? k->versions->last : 0; }
 
-void versions_wrote(stacks *k, uint32_t sm, uint64_t address, ps over) {
+void versions_wrote(stacks *k, const block *by, uint64_t address, ps over) {
   if (!k->versions) return;
   known_write *w = entry_of(k->versions, address);
-  *w = (known_write){w->line, ++k->versions->last, w->away, sm, w->away_sm, over};
+  *w = (known_write){w->line, ++k->versions->last, w->away, w->away_sm, by, over};
 }
 
 void versions_answered(stacks *k, uint32_t sm, uint64_t address) {
@@ -98,8 +99,8 @@ void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t fi
   FF_ASSERT(w->away <= filled || w->away > m->began_version);
 }
 
-void versions_near_read(const stacks *k, const stack_instance *i, uint64_t address, ps at) {
+void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at) {
   if (!k->versions) return;
   const known_write *w = place_of(k->versions, address / TRACE_LINE_BYTES + 1);
-  FF_ASSERT(!w->main || w->main > i->began_version || w->main_sm != i->own->index || at >= w->over); /* the stack reads what its requester's SM has still under way */
+  FF_ASSERT(!w->main || w->main > i->began_version || w->main_block != by || at >= w->over); /* the stack reads what its requester's block has still under way */
 }
