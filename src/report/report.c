@@ -44,14 +44,17 @@ double report_ratio(const report_run *run, const sim_result *result) {
   return (double)result->counters.time_ps / (double)baseline->counters.time_ps;
 }
 
-static bool has_kernels(const sim_result *result) { return result->stacks.count && has_time(result) && result->complete && result->counters.kernel_ps; }
+/* Of kernels; the copies that a map waits for, while the SMs stand still, are copies of the program. */
+static uint64_t work_ps(const sim_result *result) { return result->counters.kernel_ps > result->stacks.stopped_ps ? result->counters.kernel_ps - result->stacks.stopped_ps : 0; }
+
+static bool has_kernels(const sim_result *result) { return result->stacks.count && has_time(result) && result->complete && work_ps(result); }
 
 double report_stacks_speed(const report_run *run, const sim_result *result) {
   const sim_result *first = NULL;
   for (uint32_t i = 0; i < run->result_count && !first; i++)
     if (run->results[i].stacks.count && has_time(&run->results[i])) first = &run->results[i];
   if (!first || !has_kernels(first) || !has_kernels(result)) return 0;
-  return (double)first->counters.kernel_ps / (double)result->counters.kernel_ps;
+  return (double)work_ps(first) / (double)work_ps(result);
 }
 
 /* value scaled down by `step` until it is below `limit`, with three significant digits. */

@@ -21,12 +21,14 @@ const joules = (value) => {
   return value ? `${(value / size).toPrecision(3)} ${name}` : '0 J';
 };
 
-const isTimed = (run) => run.stacks && !run.error && run.complete !== false && run.kernel_ps > 0;
+/** Time of kernels; the copies that a map waits for are copies of the program. */
+const workOf = (run) => run.kernel_ps - (run.stacks.stopped_ps || 0);
+const isTimed = (run) => run.stacks && !run.error && run.complete !== false && workOf(run) > 0;
 
 // Kernels' speed against the first simulation with stacks; null: there is none.
 export function speedOf(runs, run) {
   const first = runs.find(({ stacks, error, time_ps: t }) => stacks && !error && t > 0);
-  return first && isTimed(first) && isTimed(run) ? first.kernel_ps / run.kernel_ps : null;
+  return first && isTimed(first) && isTimed(run) ? workOf(first) / workOf(run) : null;
 }
 
 const MEASURES = {
