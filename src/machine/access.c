@@ -91,6 +91,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
   if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
     remote = true;
+    learner_look(s, p->at);
     if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) learner_wrote(s, r.address);
   }
   ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);

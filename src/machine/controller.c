@@ -4,10 +4,13 @@
  *
  * At its first access an instance is decided, in this order:
  *   1. condition   its loop's trips, known at ENTER, are fewer than the threshold: it stays
- *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays   } controlled
- *   3. room        as many instances are pending at the destination as its SMs hold warps: it stays         } and ideal only
- * The destination is the stack of that first access. What an SM there holds is bounded by its registers, too; and it is no use to crowd it: an instance stays
- * if more are pending, for each of the stack's SMs, than warps reside on its own SM (past the paper, whose kernels fill the GPU).
+ *   2. channels    the one to (from) the destination is busy (its load above stack_busy, or above a half and above the other's: that is past the paper), and the block does not save there: it stays   } controlled
+ *   3. pace        instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there already: it stays
+ *                  (past the paper: who waits for a warp that is away keeps its block's place on the GPU; one at a time shows when it pays again)
+ *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays         } and ideal only
+ * The destination is the stack of that first access. What an SM there holds is bounded by its registers, too; and while no channel is busy it is no use to
+ * crowd it: an instance stays then if as many are pending, for each of the stack's SMs, as warps reside on its own SM (past the paper, whose kernels fill
+ * the GPU).
  *
  * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
  * that began. The stack's SM empties its L1. The warp goes on there; under `always` it may have to wait for room. At LEAVE, when all its accesses are over,
@@ -18,7 +21,10 @@
 
 #include "machine/model.h"
 
-enum { LEARN_ACCESSES = 16 }; /* of an instance that a map is learned from */
+enum {
+  LEARN_ACCESSES = 16, /* of an instance that a map is learned from */
+  PACE = 16,           /* instances that a running mean of their pace is of, about */
+};
 
 static stack_instance *instance_of(sim *s, const warp *w) {
   stacks *k = s->stacks;
@@ -27,6 +33,13 @@ static stack_instance *instance_of(sim *s, const warp *w) {
 }
 
 /* ---- in ---- */
+
+static uint32_t pace_of(stacks *k, const sim_candidate *candidate) {
+  for (size_t i = k->paces.count; i-- > 0;)
+    if (k->paces.items[i].candidate == candidate) return (uint32_t)i;
+  FF_PUSH(&k->paces, ((stack_pace){.candidate = candidate}));
+  return (uint32_t)k->paces.count - 1;
+}
 
 void controller_enter(sim *s, warp *w, uint64_t word) {
   stacks *k = s->stacks;
@@ -39,6 +52,7 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   i->trips = i->candidate->conditional && trips ? trips : i->candidate->trips ? i->candidate->trips : 1;
   i->decided = i->first_seen = i->apart = i->away = i->learned = false;
   i->accesses = 0;
+  i->pace = pace_of(k, i->candidate);
   i->drained = 0;
   i->lines.count = 0;
 }
@@ -58,7 +72,8 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
     i->apart |= stack != i->home;
     if (i->away ? writes && (!i->lines.count || i->lines.items[i->lines.count - 1] != line) : k->learner && !i->learned) FF_PUSH(&i->lines, line);
   }
-  if (k->learner && !i->learned && ++i->accesses == LEARN_ACCESSES) {
+  i->accesses++;
+  if (k->learner && !i->learned && i->accesses == LEARN_ACCESSES) {
     i->learned = true;
     learner_instance(s, i, time);
   }
@@ -68,19 +83,22 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
 
 static bool saves(double fixed, double trip, uint32_t trips) { return fixed + trip * trips < 0; }
 
+/* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the cost of the other is no use then. */
+static bool is_busy(const sim *s, double load, double other) { return load >= s->spec->stack_busy || (load > other && load > 0.5); }
+
 static uint64_t registers_of(const warp *w) { return w->block->kernel->block_registers / w->block->kernel->warps_per_block; }
 
-/* Would the stack's SMs hold one more such warp, and would it not be one of too many? */
-static bool has_room(const sim *s, const memory_stack *to, const warp *w) {
+/* Would the stack's SMs hold one more such warp, and would it not be one of too many? relieves: a channel that it saves on is busy. */
+static bool has_room(const sim *s, const memory_stack *to, const warp *w, bool relieves) {
   const stacks *k = s->stacks;
   uint32_t resident = w->sm->threads / 32;
-  if (to->pending >= k->warps || to->pending >= resident * k->near_each) return false;
+  if (to->pending >= k->warps || (!relieves && to->pending >= resident * k->near_each)) return false;
   return !to->pending || to->registers + registers_of(w) <= s->spec->registers * k->near_each;
 }
 
 static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time) {
   stacks *k = s->stacks;
-  double busy = s->spec->stack_busy;
+
   const sim_candidate *c = i->candidate;
   const memory_stack *to = &k->items[i->home];
   sim_stacks *r = &k->result;
@@ -89,15 +107,23 @@ static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time
     return false;
   }
   if (k->offload == SIM_OFFLOAD_ALWAYS) return true;
-  if (stacks_busy(k, &to->tx, busy, time) && !saves(c->tx_fixed, c->tx_trip, i->trips)) {
+  double tx_load = stacks_load(k, &to->tx, time), rx_load = stacks_load(k, &to->rx, time);
+  bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
+  bool tx_saved = saves(c->tx_fixed, c->tx_trip, i->trips), rx_saved = saves(c->rx_fixed, c->rx_trip, i->trips);
+  if (tx && !tx_saved) {
     r->refused_tx++;
     return false;
   }
-  if (stacks_busy(k, &to->rx, busy, time) && !saves(c->rx_fixed, c->rx_trip, i->trips)) {
+  if (rx && !rx_saved) {
     r->refused_rx++;
     return false;
   }
-  if (!has_room(s, to, w)) {
+  const stack_pace *pace = &k->paces.items[i->pace];
+  if (pace->home && pace->away > pace->home && to->pending) {
+    r->refused_slow++;
+    return false;
+  }
+  if (!has_room(s, to, w, tx || rx)) {
     r->refused_full++;
     return false;
   }
@@ -137,6 +163,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   stack_instance *i = instance_of(s, w);
   if (i->decided) return false;
   i->decided = true;
+  i->left = time;
   if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
   k->result.refused_learning += k->learner != NULL;
   if (k->learner || !may_go(s, w, i, time)) return false;
@@ -212,6 +239,12 @@ void controller_accessed(sim *s, const warp *w) {
   if (i->away && i->drained < w->arrival) i->drained = w->arrival;
 }
 
+/* Its accesses may still be under way when an instance at home ends: the GPU waits for them later. */
+static void note_pace(ps *mean, const stack_instance *i, ps end) {
+  ps each = (end - i->left) / (i->accesses ? i->accesses : 1);
+  *mean = *mean ? *mean - *mean / PACE + each / PACE : each;
+}
+
 bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   stacks *k = s->stacks;
   if (!w->marked) return false;
@@ -219,7 +252,10 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   w->marked = false;
   if (i->first_seen && !i->apart) k->result.colocated++;
   if (k->learner && i->first_seen && !i->learned) learner_instance(s, i, time);
-  if (!i->away) return false;
+  if (!i->away) {
+    if (i->decided && !k->learner) note_pace(&k->paces.items[i->pace].home, i, time);
+    return false;
+  }
   memory_stack *from = &k->items[i->home];
   ps over = i->drained > time ? i->drained : time, back = over;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
@@ -236,6 +272,8 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   w->sm = i->own;
   w->scheduler = i->own_scheduler;
   let_next(s, i->home, over);
+  k->result.away_ps += back - i->left;
+  note_pace(&k->paces.items[i->pace].away, i, back);
   *back_at = back;
   return true;
 }

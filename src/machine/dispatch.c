@@ -315,7 +315,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   s->running_count++;
   if (s->d->borrow) lending_kernel_begin(s, time);
   clear_caches(s, k);
-  if (s->stacks && s->stacks->learner) learner_kernel(s, time);
+  if (s->stacks && s->stacks->learner) learner_kernel(s, k->launch, time);
   k->next = NULL;
   if (s->queue_last) s->queue_last->next = k;
   else s->queue_first = k;

@@ -8,6 +8,9 @@
  *   enough instances        the SMs stop; ranges that candidates reach get the map found, all others the default one; what was put down, and what kernels
  *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
  *
+ * The copies wait for no kernel that has no candidates, and not for longer than LEARN_PATIENCE_US: they are carried out with the default map then, kernels
+ * go on as ever, and what lies elsewhere under the map that is found later moves within the GPU.
+ *
  * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
  * waits, kernels run with the default map while it is learned, and what is resident and gets another place is moved within the stacks.
  *
@@ -21,10 +24,13 @@
 
 typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;
 
+enum { LEARN_PATIENCE_US = 50 }; /* of kernels with their data in CPU memory (our choice) */
+
 struct learner {
   uint64_t wanted, seen;
   bool delays;                  /* the program's own copies wait */
   bool began;                   /* a kernel has */
+  ps until;                     /* delays: no longer than that */
   ps from;
   colocate *stats;              /* made with the first instance */
   FF_VEC(colocate_range) ranges;
@@ -84,10 +90,41 @@ bool learner_holds(const sim *s, const kernel *k) {
   return l && l->delays && s->running_blocks && (uint64_t)s->running_blocks * k->warps_per_block >= l->wanted - l->seen;
 }
 
-void learner_kernel(sim *s, ps time) {
-  struct learner *l = s->stacks->learner;
+/* With the default map: the data is the GPU's from then on. */
+static ps end_delay(sim *s, struct learner *l, ps time) {
+  ps end = time;
+  l->delays = false;
+  for (size_t i = 0; i < l->delayed.count; i++) {
+    const delayed_range *r = &l->delayed.items[i];
+    s->stacks->result.delayed_bytes += r->bytes;
+    ps over = transfer_delayed(s, r->address, r->bytes, r->pageable, time);
+    if (over > end) end = over;
+  }
+  l->delayed.count = 0;
+  return end;
+}
+
+static void stop_until(sim *s, ps time, ps end) {
+  if (end <= time) return;
+  s->stopped = end;
+  s->stacks->result.stopped_ps += end - time;
+}
+
+void learner_kernel(sim *s, const trace_launch *launch, ps time) {
+  stacks *k = s->stacks;
+  struct learner *l = k->learner;
   if (!l->began) l->from = time;
+  if (!l->began) l->until = time + LEARN_PATIENCE_US * UINT64_C(1000000);
   l->began = true;
+  if (l->delays && k->offloading->any && !k->offloading->any(k->offloading->context, launch)) stop_until(s, time, end_delay(s, l, time));
+}
+
+void learner_look(sim *s, ps time) {
+  struct learner *l = s->stacks->learner;
+  if (time < l->until) return;
+  ps end = end_delay(s, l, time);
+  stop_until(s, time, end);
+  dispatch_again(s, end);
 }
 
 /* ---- what is looked at ---- */
@@ -118,7 +155,9 @@ static bool is_reached(const stacks *k, const colocate_range *r) {
 
 static void install(sim *s, struct learner *l) {
   stacks *k = s->stacks;
-  stack_map pair = stack_map_pair(colocate_best_pair(l->stats), k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
+  colocate_bound(l->stats, sim_highest_pair(s->spec->sm_count, s->spec->max_threads, k->count));
+  uint32_t lowest = colocate_best_pair(l->stats);
+  stack_map pair = colocate_worth(l->stats, lowest) ? stack_map_pair(lowest, k->bits) : stack_map_baseline(k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
   if (k->choice.linear) colocate_linear(l->stats, maps);
   for (uint32_t i = 0; i < l->ranges.count; i++) {
     const colocate_range *r = &l->ranges.items[i];
@@ -135,19 +174,13 @@ static uint64_t resident_in(sim *s, const sim_range_map *r) {
   return bytes;
 }
 
-/* Over the link, range after range; or, under a manager that pages, what is resident of the ranges with a new map, within the stacks. */
+/* Over the link, range after range; or what is there already of the ranges with a new map, within the GPU. */
 static ps carry_out(sim *s, struct learner *l, ps time) {
-  ps end = time;
   uint64_t moved = 0;
-  for (size_t i = 0; i < l->delayed.count; i++) {
-    const delayed_range *r = &l->delayed.items[i];
-    s->stacks->result.delayed_bytes += r->bytes;
-    ps over = transfer_delayed(s, r->address, r->bytes, r->pageable, time);
-    if (over > end) end = over;
-  }
-  for (size_t i = 0; i < s->stacks->ranges.count && is_paged(s); i++) moved += resident_in(s, &s->stacks->ranges.items[i]);
+  if (l->delays) return end_delay(s, l, time);
+  for (size_t i = 0; i < s->stacks->ranges.count; i++) moved += is_paged(s) ? resident_in(s, &s->stacks->ranges.items[i]) : s->stacks->ranges.items[i].bytes;
   s->stacks->result.moved_bytes += moved;
-  return moved ? link_device_copy(s, 2 * moved, time) : end;
+  return moved ? link_device_copy(s, 2 * moved, time) : time;
 }
 
 void learner_instance(sim *s, const stack_instance *i, ps time) {
@@ -160,8 +193,7 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   bool held = l->delays;
   install(s, l);
   ps end = carry_out(s, l, time);
-  s->stopped = end;
-  k->result.stopped_ps += end - time;
+  stop_until(s, time, end);
   k->result.learning_ps = end - l->from;
   k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
   stacks_describe(k);

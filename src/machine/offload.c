@@ -50,6 +50,11 @@ ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice
   return FF_OK;
 }
 
+uint32_t sim_highest_pair(uint64_t sms, uint64_t threads, uint64_t stacks) {
+  uint64_t run = sms * (threads / 32) * TRACE_LINE_BYTES / (2 * (stacks ? stacks : 1));
+  return run >> STACK_MAP_LOWEST ? 63 - (uint32_t)__builtin_clzll(run) : STACK_MAP_LOWEST;
+}
+
 /* ---- do the choices fit the machine and what is known of the program? ---- */
 
 static const sim_candidate *find_nothing(void *context, const trace_launch *launch, uint32_t pc) { return NULL; }

@@ -37,6 +37,7 @@ typedef struct sim_range_map { uint64_t address, bytes; stack_map map; } sim_ran
 /* Borrowed until sim_free. */
 typedef struct sim_offloading {
   const sim_candidate *(*find)(void *context, const trace_launch *launch, uint32_t pc); /* NULL: the code has no such candidate */
+  bool (*any)(void *context, const trace_launch *launch); /* has its kernel candidates? NULL: it may */
   void *context;
   uint64_t instances;              /* of the whole program: what shares to be learned are of; 0: not known */
   const sim_range_map *oracle; /* by address: what all instances would choose, as neighbouring bits; NULL: not made */
@@ -54,6 +55,8 @@ typedef struct sim_map_choice {
 
 /* "baseline", "12:13", "learned", "learned:0.5%", "learned-linear[:SHARE]", "oracle", "oracle-linear"; FF_INVALID. stacks: a power of two. */
 ff_status sim_map_read(const char *text, uint64_t stacks, sim_map_choice *choice, ff_error *error);
+/* The lowest bit of two neighbouring ones that a map may have at most: lines of all warps that the machine holds at once reach each stack twice. */
+uint32_t sim_highest_pair(uint64_t sms, uint64_t threads, uint64_t stacks);
 /* "none", "always", "controlled", "ideal". */
 ff_status sim_offload_read(const char *text, sim_offload *offload, ff_error *error);
 const char *sim_offload_name(sim_offload offload);

@@ -46,11 +46,11 @@ ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window,
   return at + service;
 }
 
-/* As a monitor at the channel sees it: its load over the last whole window, or what waits already. */
-bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now) {
+/* As a monitor at the channel sees it: its share of the last whole window, or 1 if more than a window's work waits already. */
+double stacks_load(const stacks *k, const stack_channel *c, ps now) {
   uint64_t window = now / k->window;
   ps load = window == c->window ? c->before : window == c->window + 1 ? c->in_window : 0;
-  return (double)load >= share * (double)k->window || c->bus.free > now + k->window;
+  return c->bus.free > now + k->window ? 1 : (double)load / (double)k->window;
 }
 
 /* ---- maps ---- */
@@ -229,6 +229,7 @@ void stacks_free(sim *s) {
   versions_free(k);
   for (size_t i = 0; i < k->instances.count; i++) free(k->instances.items[i].lines.items);
   free(k->instances.items);
+  free(k->paces.items);
   free(k->ranges.items);
   free(k);
 }

@@ -40,6 +40,11 @@ typedef struct memory_stack {
 /* Steps of coherence, for tests that leave one out: the oracle (versions.c) must see it. */
 enum { COHERENCE_PUSH = 1, COHERENCE_EMPTY = 2, COHERENCE_DROP_L2 = 4, COHERENCE_DROP_L1 = 8 };
 
+typedef struct stack_pace {      /* of a candidate: picoseconds per access that its instances took, a running mean of the last dozen or so; 0: none yet */
+  const sim_candidate *candidate;
+  ps home, away;
+} stack_pace;
+
 typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate; /* NULL: the warp is in none */
   uint32_t trips, accesses;
@@ -50,6 +55,8 @@ typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   sm *own;                      /* away: the SM that it comes back to, and its scheduler there */
   server *own_scheduler;
   uint32_t began_version;       /* away: of all writes that it must see the last one (versions.c) */
+  uint32_t pace;                /* index of its candidate's */
+  ps left;                      /* when it was decided */
   ps drained;                   /* away: when the last of its accesses is over */
   FF_VEC(uint64_t) lines;       /* learning: all that it touched; away: all that it wrote */
 } stack_instance;
@@ -71,6 +78,7 @@ typedef struct stacks {
   sim_stacks result;
   uint32_t left_out;            /* steps of coherence; none but in tests */
   FF_VEC(stack_instance) instances; /* by warp index */
+  FF_VEC(stack_pace) paces;
   struct learner *learner;      /* learn.c; NULL: nothing is learned any more */
   struct versions *versions;    /* versions.c; NULL: nothing is checked */
 } stacks;
@@ -86,7 +94,7 @@ void stacks_result(sim *s, sim_stacks *out);
 /* A packet of the controller: it goes before all others (a virtual channel of its own), and holds them up. */
 ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps at);
 ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at); /* when the last byte is through, but for the latency */
-bool stacks_busy(const stacks *k, const stack_channel *c, double share, ps now);
+double stacks_load(const stacks *k, const stack_channel *c, ps now); /* of its time that it carries, lately: 0 to 1 */
 uint32_t stacks_find(sim *s, uint64_t address); /* which stack has it */
 
 /* controller.c */
@@ -102,7 +110,8 @@ void learner_free(stacks *k);
 bool learner_delays(const sim *s); /* copies to the GPU wait, and kernels find their data in CPU memory */
 void learner_delay(sim *s, const trace_op *op);
 void learner_wrote(sim *s, uint64_t line); /* a kernel has, in CPU memory */
-void learner_kernel(sim *s, ps time);      /* one begins */
+void learner_kernel(sim *s, const trace_launch *launch, ps time); /* one begins */
+void learner_look(sim *s, ps time);        /* copies wait still: for too long? */
 bool learner_holds(const sim *s, const kernel *k); /* no further block of it need run now */
 void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
 

@@ -3,6 +3,7 @@
  * access memory and the blocks that something bars. See choose.c for how they are chosen, region.c for what each costs. */
 #include "offload/candidates.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +159,16 @@ void offload_kernel_free(offload_kernel *kernel) {
 
 static uint32_t trips_of(const offload_region *region) { return region->trips.kind == OFFLOAD_TRIPS_STATIC ? region->trips.count : 1; }
 
+/* Trips from which on the words of both channels fall below zero. */
+static uint32_t first_saving(double fixed, double trip) {
+  if (trip >= 0) return fixed < 0 ? 1 : OFFLOAD_NEVER;
+  double trips = floor(fixed / -trip) + 1;
+  return trips < 1 ? 1 : trips < (double)OFFLOAD_NEVER ? (uint32_t)trips : OFFLOAD_NEVER;
+}
+
+/* What is sent counts in full here: a register of 64 bits is two words, where the equations count one. */
 sim_candidate offload_candidate(const offload_region *r) {
-  return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = r->tx_fixed, .tx_trip = r->tx_trip, .rx_fixed = r->rx_fixed,
-                         .rx_trip = r->rx_trip, .threshold = r->threshold, .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r)};
+  double tx_fixed = r->tx_fixed + r->in_bytes / 4.0 - r->in_words, rx_fixed = r->rx_fixed + r->out_bytes / 4.0 - r->out_words;
+  return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = tx_fixed, .tx_trip = r->tx_trip, .rx_fixed = rx_fixed,
+                         .rx_trip = r->rx_trip, .threshold = first_saving(tx_fixed + rx_fixed, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r)};
 }

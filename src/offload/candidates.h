@@ -89,7 +89,7 @@ void offload_kernel_free(offload_kernel *kernel);
 /* From the values of from.reg and to.reg where the region is entered (of a constant: ignored); OFFLOAD_NEVER: they never end. */
 uint32_t offload_trips_of(const offload_trips *trips, uint64_t from, uint64_t to);
 /* For the machine. */
-sim_candidate offload_candidate(const offload_region *region);
+sim_candidate offload_candidate(const offload_region *region); /* with the words of wide registers in full; the threshold follows from these */
 /* Equations (3) and (4) for measured ratios: lines per load and store access, share of loads that miss, words per line. */
 typedef struct offload_ratios { double coal_load, coal_store, miss_load, line_words; } offload_ratios;
 extern const offload_ratios offload_assumed; /* 1, 1, 0.5, 32: section 3.1.1 */

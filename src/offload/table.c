@@ -226,3 +226,8 @@ const char *offload_table_problem(offload_table *t) {
   pthread_mutex_unlock(&t->lock);
   return problem;
 }
+
+bool offload_table_any(void *table, const trace_launch *launch) {
+  const offload_kernel *kernel = offload_table_kernel(table, launch);
+  return kernel && kernel->chosen_count;
+}

@@ -23,6 +23,7 @@ void offload_table_free(offload_table *table); /* NULL: nothing */
 void offload_table_operation(void *table, const trace_op *op);
 /* The chosen candidate that is entered at pc; NULL: the launch's kernel has none there (another version has marked it), or is not known. */
 const sim_candidate *offload_table_find(void *table, const trace_launch *launch, uint32_t pc);
+bool offload_table_any(void *table, const trace_launch *launch); /* sim_offloading.any */
 /* Its region, of offload_table_kernel(table, launch). */
 const offload_region *offload_table_region(offload_table *table, const trace_launch *launch, uint32_t pc);
 /* The launch's kernel, with all its regions; its func->name is as in the PTX. NULL: its code is not there. */

@@ -28,7 +28,7 @@ static colocate_range whole_lines(colocate_range range, uint64_t free_from) {
 colocate *colocate_create(uint32_t bits, const colocate_range *ranges, uint32_t count) {
   FF_ASSERT(bits <= STACK_MAP_BITS);
   colocate *c = ff_alloc(sizeof *c);
-  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1, .next_early = 1};
+  *c = (colocate){.bits = bits, .range_count = count, .last = COLOCATE_NO_RANGE, .baseline = stack_map_baseline(bits), .random = 1, .next_early = 1, .pairs = STACK_MAP_PAIRS};
   c->ranges = ff_alloc(count * sizeof *ranges + 1);
   for (uint32_t i = 0; i < count; i++) {
     FF_CHECK(!i || ranges[i].address >= ranges[i - 1].address + ranges[i - 1].bytes);
@@ -193,12 +193,16 @@ static double uneven_bytes(const colocate *c, uint32_t i, uint64_t instances) {
 double colocate_pair_uneven_bytes(const colocate *c, uint32_t i) { return uneven_bytes(c, i, c->instances); }
 void colocate_complete(colocate *c) { c->complete = true; }
 
-static uint32_t best_pair(const uint64_t *colocated, const double *unevens) {
+void colocate_bound(colocate *c, uint32_t highest) { c->pairs = highest < STACK_MAP_LOWEST ? 1 : highest >= STACK_MAP_LOWEST + STACK_MAP_PAIRS ? STACK_MAP_PAIRS : highest - STACK_MAP_LOWEST + 1; }
+
+bool colocate_worth(const colocate *c, uint32_t lowest) { return colocate_pair_share(c, lowest - STACK_MAP_LOWEST) >= colocate_baseline_share(c) + COLOCATE_WORTH; }
+
+static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint32_t pairs) {
   double least = unevens[0];
   uint32_t best = STACK_MAP_PAIRS;
-  for (uint32_t i = 1; i < STACK_MAP_PAIRS; i++)
+  for (uint32_t i = 1; i < pairs; i++)
     if (unevens[i] < least) least = unevens[i];
-  for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++)
+  for (uint32_t i = 0; i < pairs; i++)
     if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || colocated[i] > colocated[best])) best = i;
   return STACK_MAP_LOWEST + best;
 }
@@ -208,7 +212,7 @@ uint32_t colocate_best_pair(const colocate *c) {
   bool any = false;
   for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r] != 0;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
-  return best_pair(c->pair_colocated, unevens);
+  return best_pair(c->pair_colocated, unevens, c->pairs);
 }
 
 uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances) {
@@ -220,7 +224,7 @@ uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instance
   if (!early) return STACK_MAP_LOWEST;
   *instances = early->instances;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
-  return best_pair(early->pair_colocated, unevens);
+  return best_pair(early->pair_colocated, unevens, c->pairs);
 }
 
 static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {

@@ -20,6 +20,7 @@
 #include "partition/stack_map.h"
 
 #define COLOCATE_UNEVEN 1.5
+#define COLOCATE_WORTH 0.1 /* share of instances that a map must colocate beyond the baseline's to be worth its less even spread (our choice) */
 
 typedef struct colocate colocate;
 typedef struct colocate_range { uint64_t address, bytes; } colocate_range; /* an allocation; none overlaps another, sorted by address. A line that two have counts for the first */
@@ -42,6 +43,10 @@ double colocate_baseline_share(const colocate *c);
 /* Lines of instances in the busiest stack by that pair over its fair share of them: 1 to the number of stacks. The same of the bytes of touched ranges. */
 double colocate_pair_uneven(const colocate *c, uint32_t i);
 double colocate_pair_uneven_bytes(const colocate *c, uint32_t i);
+/* No pair with a lowest bit beyond `highest` is taken from now on: what runs at one time would lie in few stacks. */
+void colocate_bound(colocate *c, uint32_t highest);
+/* Does that pair colocate enough more than the baseline's map? */
+bool colocate_worth(const colocate *c, uint32_t lowest);
 /* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals. */
 uint32_t colocate_best_pair(const colocate *c);
 /* What the first instances would have chosen, as many as make that share of all so far (rounded up, and then by up to 1 % of them): figure 6. Gets

@@ -60,6 +60,7 @@ static void instances_row(const sim_result *result, table *t) {
   table_share(t, s->refused_condition, s->instances);
   table_share(t, s->refused_tx, s->instances);
   table_share(t, s->refused_rx, s->instances);
+  table_share(t, s->refused_slow, s->instances);
   table_share(t, s->refused_full, s->instances);
   table_share(t, s->offloaded_instructions, result->counters.warp_instructions);
   map_cell(t, s);
@@ -73,7 +74,7 @@ static bool any_instances(const report_run *run) {
 
 void people_stacks_write(const report_run *run, ff_text *out) {
   static const char *const traffic[] = {"memory stacks", "speed", "learning", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
-  static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "full", "instructions", "map", NULL};
+  static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "slow", "full", "instructions", "map", NULL};
   table t;
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
@@ -85,7 +86,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
   table_free(&t);
   if (!any_instances(run)) return; /* the trace was simulated without its marks */
   ff_text_add(out, "\n");
-  table_start(&t, "lrrrrrrrrrl");
+  table_start(&t, "lrrrrrrrrrrl");
   table_names(&t, instances);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) instances_row(&run->results[i], &t);

@@ -13,15 +13,15 @@
 
 static const repro_program programs[] = {
     {"BP",  "backprop",      {"1000 3", "262144 1", "1048576 1"},                             {0.5, 20, 100}},
-    {"BFS", "bfs",           {"2000 8 1", "131072 8 1", "524288 8 1"},                             {0.5, 30, 150}},
-    {"KM",  "kmeans",        {"1000 5 6 3 1", "65536 32 4 2 1", "262144 34 5 2 1"},                 {0.5, 25, 150}},
+    {"BFS", "bfs",           {"2000 8 1", "524288 8 1", "1048576 8 1"},                            {0.5, 60, 150}},
+    {"KM",  "kmeans",        {"1000 5 6 3 1", "131072 34 5 2 1", "262144 34 5 2 1"},                {0.5, 40, 150}},
     {"CFD", "cfd",           {"40 30 1", "512 256 1", "1024 512 1"},                         {0.5, 30, 150}},
     {"HW",  "heartwall",     {"20 2 96 70 6 3", "2048 2 1024 1024 8 4", "4096 3 2048 1024 8 4"}, {0.5, 30, 200}},
     {"LIB", "greeks",        {"300 6", "32768 12", "65536 20"},                              {0.5, 25, 150}},
     {"RAY", "raytrace",      {"64 30 5 2", "1024 512 8 3", "2048 1024 8 3"},                  {0.5, 25, 150}},
     {"FWT", "walsh",         {"13 0", "21 0", "23 0"},                                      {0.5, 20, 200}},
-    {"SP",  "scalarproduct", {"20 8192 1", "256 16384 1", "1024 16384 1"},                    {0.5, 15, 60}},
-    {"RD",  "reduce",        {"50000 16 1", "4194304 512 1", "16777216 512 1"},                    {0.5, 15, 80}},
+    {"SP",  "scalarproduct", {"20 8192 1", "1024 16384 1", "4096 16384 1"},                   {0.5, 30, 100}},
+    {"RD",  "reduce",        {"50000 16 1", "16777216 4096 1", "67108864 8192 1"},                 {0.5, 30, 100}},
 };
 
 #define CONTROLLED "copy+offload=controlled+map="
@@ -206,7 +206,6 @@ const repro_paper repro_hsieh2016 = {
     .name = "hsieh2016",
     .title = "Hsieh et al.: Transparent Offloading and Mapping (TOM): enabling programmer-transparent near-data processing in GPU systems, ISCA 2016",
     .machine = "tom",
-    .set = "page_bytes=2M", /* the paper's GPU has no TLBs to miss in, its evaluation has them in the stacks alone (section 4.4.1) */
     .programs = programs,
     .settings = settings,
     .recorded = true,

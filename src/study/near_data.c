@@ -76,6 +76,7 @@ static ff_status read_machine(const session_options *options, machine_spec *spec
 static void fill_offloading(near_data *data) {
   data->offloading = sim_offloading_nothing;
   if (data->profile) offload_profile_offloading(data->profile, &data->pass, &data->offloading);
+  data->offloading.any = offload_table_any;
   if (!data->offloading.oracle) data->offloading.oracle = sim_offloading_nothing.oracle;
   if (!data->offloading.oracle_linear) data->offloading.oracle_linear = sim_offloading_nothing.oracle_linear;
 }

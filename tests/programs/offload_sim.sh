@@ -84,7 +84,7 @@ def holds(name, what, good):
 for name, run in runs.items():
     s = run["stacks"]
     n = s["count"]
-    kept = sum(s["refused_" + why] for why in ("learning", "condition", "tx", "rx", "full"))
+    kept = sum(s["refused_" + why] for why in ("learning", "condition", "tx", "rx", "slow", "full"))
     holds(name, "instances", s["instances"] > 0)
     holds(name, "colocated", s["colocated"] <= s["instances"])
     holds(name, "lists", [len(s[k]) for k in ("tx_bytes", "rx_bytes", "internal_bytes", "cross_bytes")] == [n] * 4)
@@ -100,7 +100,7 @@ for name, run in runs.items():
     else:
         holds(name, "offloaded and kept", s["offloaded"] + kept == s["instances"])
         holds(name, "something there", (s["offloaded"] > 0) == (s["offloaded_instructions"] > 0))
-    if s["offload"] == "always": holds(name, "always", not (s["refused_tx"] or s["refused_rx"] or s["refused_full"]))
+    if s["offload"] == "always": holds(name, "always", not (s["refused_tx"] or s["refused_rx"] or s["refused_slow"] or s["refused_full"]))
     if s["offload"] == "ideal": holds(name, "ideal", not (s["cross_total_bytes"] or s["remote_stack_bytes"] or s["request_bytes"]))
     if s["offload"] in ("always", "controlled"): holds(name, "packets", (s["request_bytes"] > 0) == (s["offloaded"] > 0) == (s["answer_bytes"] > 0))
     if not s["map"].startswith("learned"): holds(name, "nothing learned", not (s["refused_learning"] or s["learning_ps"] or s["learned_instances"] or s["delayed_bytes"]))

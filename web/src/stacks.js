@@ -154,6 +154,7 @@ const NUMBERS = [
   ['refused_condition', 'instances kept on the GPU: too few trips to save anything', count],
   ['refused_tx', 'kept: the channel to the stack is busy, and the block saves nothing there', count],
   ['refused_rx', 'kept: the channel from the stack is busy, and the block saves nothing there', count],
+  ['refused_slow', 'kept: those that went lately took longer', count],
   ['refused_full', "kept: the stack's SMs hold no more warps", count],
   ['off_chip_bytes', 'over all links', bytes],
   ['tx_total_bytes', 'from the GPU to the stacks', bytes],
@@ -175,6 +176,7 @@ const TITLES = {
   refused_condition: 'too few trips',
   refused_tx: 'TX busy',
   refused_rx: 'RX busy',
+  refused_slow: 'slow',
   refused_full: 'full',
 };
 

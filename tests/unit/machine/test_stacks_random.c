@@ -113,7 +113,7 @@ static void check_sums(const sim_result *r, sim_offload offload) {
   assert_true(s->offloaded_instructions <= r->counters.warp_instructions);
   assert_true(s->local_bytes + s->remote_stack_bytes <= internal);
   assert_true((out > 0) == (s->remote_stack_bytes > 0));
-  uint64_t refused = s->refused_learning + s->refused_condition + s->refused_tx + s->refused_rx + s->refused_full;
+  uint64_t refused = s->refused_learning + s->refused_condition + s->refused_tx + s->refused_rx + s->refused_slow + s->refused_full;
   if (offload == SIM_OFFLOAD_NONE) assert_int_equal(s->offloaded + refused, 0);
   else assert_int_equal(s->offloaded + refused, s->instances);
   if (offload == SIM_OFFLOAD_IDEAL) assert_int_equal(s->request_bytes + s->answer_bytes + out, 0);
