@@ -183,15 +183,29 @@ static char *recording_of(const work *w, uint32_t program) {
   return repro_recording(a->paper, a->size, program, a->keep ? a->keep : w->folder);
 }
 
+/* What the run of a part simulates, each thing once: two settings may come to the same when their maps are known. result: of each of the part's settings, which
+ * of the run's results is its own. Returns their number. */
+static uint32_t part_memory(const work *w, const part *part, uint32_t result[SETTINGS_PER_RUN], ff_text *out) {
+  ff_text one[SETTINGS_PER_RUN] = {0};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < part->count; i++) {
+    uint32_t same = 0;
+    repro_memory(&w->data, part->program, part->first + i, &one[i]); /* the cells that it names are known: they were made before */
+    while (same < i && strcmp(one[same].chars ? one[same].chars : "", one[i].chars ? one[i].chars : "")) same++;
+    result[i] = same < i ? result[same] : count++;
+    if (same == i) ff_text_add(out, "%s%s", out->length ? "," : "", one[i].chars ? one[i].chars : "");
+  }
+  for (uint32_t i = 0; i < part->count; i++) free(one[i].chars);
+  return count;
+}
+
 /* The command line of one run: all words are the child's own copies. */
 static char **run_command(const work *w, const part *part) {
   const repro_paper *paper = w->data.paper;
   const repro_program *program = &paper->programs[part->program];
   ff_text memory = {0};
-  for (uint32_t i = 0; i < part->count; i++) {
-    if (i) ff_text_add(&memory, ",");
-    repro_memory(&w->data, part->program, part->first + i, &memory); /* the cells that it names are known: they were made before */
-  }
+  uint32_t result[SETTINGS_PER_RUN];
+  part_memory(w, part, result, &memory);
   const char *run[] = {w->self, "run", "--threads", "1"}, *sim[] = {w->self, "sim"};
   const char *head[] = {"--machine", machine_of(paper, part->first), "--memory", memory.chars, "--json", part->file};
   char **argv = NULL;
@@ -307,10 +321,13 @@ static bool take(work *w, const part *part, bool quiet) {
     if (!quiet) cli_fail(0, "%s", error.message);
     return false;
   }
-  bool good = run.complete && run.result_count == part->count;
+  ff_text memory = {0};
+  uint32_t own[SETTINGS_PER_RUN];
+  bool good = run.complete && run.result_count == part_memory(w, part, own, &memory);
+  free(memory.chars);
   for (uint32_t i = 0; i < part->count && good; i++) {
     const repro_setting *setting = &paper->settings[part->first + i];
-    const sim_result *result = &run.results[i];
+    const sim_result *result = &run.results[own[i]];
     if (result->error[0] && !quiet) cli_fail(0, "%s under %s: %s", paper->programs[part->program].label, setting->memory, result->error);
     if (result->error[0]) w->failed += !quiet;
     else repro_put(&w->data, part->program, part->first + i, &(repro_measured){.counters = result->counters, .stacks = result->stacks});

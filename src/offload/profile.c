@@ -247,7 +247,7 @@ static void name_range(const pass *p, offload_profile_range *range) {
 static void finish_ranges(pass *p) {
   offload_profile *out = p->out;
   uint32_t count = out->range_count = colocate_range_count(p->colocate);
-  stack_map *maps = ff_alloc(count * sizeof *maps + 1), pair = colocate_worth(p->colocate, out->best_lowest) ? stack_map_pair(out->best_lowest, out->bits) : stack_map_baseline(out->bits);
+  stack_map *maps = ff_alloc(count * sizeof *maps + 1), pair = out->best_worth ? stack_map_pair(out->best_lowest, out->bits) : stack_map_baseline(out->bits);
   out->linear = colocate_linear(p->colocate, maps);
   out->ranges = ff_alloc(count * sizeof *out->ranges + 1);
   out->oracle = ff_alloc(count * sizeof *out->oracle + 1);
@@ -274,11 +274,12 @@ static void finish(pass *p) {
   }
   if (p->options->spec) colocate_bound(p->colocate, sim_highest_pair(p->options->spec->sm_count, p->options->spec->max_threads, UINT64_C(1) << out->bits));
   out->best_lowest = colocate_best_pair(p->colocate);
+  out->best_worth = colocate_worth(p->colocate, out->best_lowest);
   out->best = out->pairs[out->best_lowest - STACK_MAP_LOWEST];
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++) {
     offload_early *e = &out->early[i];
     e->share = early_shares[i];
-    e->lowest = colocate_early_pair(p->colocate, e->share, &e->instances);
+    e->lowest = colocate_early_pair(p->colocate, e->share, &e->instances, &e->worth);
     e->colocation = out->pairs[e->lowest - STACK_MAP_LOWEST];
   }
   finish_candidates(p);

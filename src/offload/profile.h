@@ -54,7 +54,7 @@ typedef struct offload_profile_candidate {    /* a candidate of a kernel */
 
 typedef struct offload_profile_range { uint64_t address, bytes; char name[64]; bool touched; stack_map linear; } offload_profile_range;
 
-typedef struct offload_early { double share; uint64_t instances; uint32_t lowest; double colocation; } offload_early; /* lowest: bit of the pair */
+typedef struct offload_early { double share; uint64_t instances; uint32_t lowest; bool worth; double colocation; } offload_early; /* lowest: bit of the pair; worth: else the baseline's map is kept */
 
 typedef struct offload_profile {
   uint32_t bits;                     /* of a stack's number */
@@ -66,6 +66,7 @@ typedef struct offload_profile {
   uint32_t range_count;
   double baseline, pairs[STACK_MAP_PAIRS], uneven[STACK_MAP_PAIRS], best, linear; /* shares of instances; uneven: lines of the busiest stack over its fair share */
   uint32_t best_lowest;
+  bool best_worth;                   /* else the baseline's map is kept: colocate_worth */
   offload_early early[OFFLOAD_PROFILE_EARLY];
   sim_range_map *oracle, *oracle_linear; /* of the touched ranges */
   uint32_t oracle_count;

@@ -142,6 +142,7 @@ void colocate_instance(colocate *c, const uint64_t *lines, uint32_t count) {
   if (c->instances == c->next_early) {
     colocate_early early = {.instances = c->instances};
     memcpy(early.pair_colocated, c->pair_colocated, sizeof early.pair_colocated);
+    early.baseline_colocated = c->baseline_colocated;
     FF_PUSH(&c->early, early);
     c->next_early += 1 + (c->instances >= EARLY_ALL ? c->instances / 100 : 0);
   }
@@ -215,16 +216,21 @@ uint32_t colocate_best_pair(const colocate *c) {
   return best_pair(c->pair_colocated, unevens, c->pairs);
 }
 
-uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances) {
+static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t instances) { return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)instances; }
+
+uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances, bool *worth) {
   double wanted = ceil(share * (double)c->instances);
   const colocate_early *early = NULL;
   double unevens[STACK_MAP_PAIRS];
   *instances = 0;
+  *worth = false;
   for (size_t i = 0; i < c->early.count && (!early || (double)early->instances < wanted); i++) early = &c->early.items[i];
   if (!early) return STACK_MAP_LOWEST;
   *instances = early->instances;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
-  return best_pair(early->pair_colocated, unevens, c->pairs);
+  uint32_t lowest = best_pair(early->pair_colocated, unevens, c->pairs);
+  *worth = is_worth(early->pair_colocated[lowest - STACK_MAP_LOWEST], early->baseline_colocated, early->instances);
+  return lowest;
 }
 
 static bool is_colocated(const colocate *c, const colocate_kept *instance, const stack_map *maps, const stack_map *other) {

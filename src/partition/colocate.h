@@ -51,7 +51,7 @@ bool colocate_worth(const colocate *c, uint32_t lowest);
 uint32_t colocate_best_pair(const colocate *c);
 /* What the first instances would have chosen, as many as make that share of all so far (rounded up, and then by up to 1 % of them): figure 6. Gets
  * how many these were. */
-uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances);
+uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instances, bool *worth); /* worth: colocate_worth, of these instances */
 /* Was range i touched by an instance? What was not keeps the baseline's map. */
 bool colocate_touched(const colocate *c, uint32_t i);
 /* For each range its own linear map, all together colocating as many of the instances as can be found (null space of the pairs of lines that meet in

@@ -17,7 +17,7 @@ enum {
 
 typedef struct colocate_kept { uint64_t *lines; uint32_t count; } colocate_kept; /* as they were touched, without repeats in a row */
 
-typedef struct colocate_early { uint64_t instances, pair_colocated[STACK_MAP_PAIRS]; } colocate_early;
+typedef struct colocate_early { uint64_t instances, pair_colocated[STACK_MAP_PAIRS], baseline_colocated; } colocate_early;
 
 struct colocate {
   uint32_t bits, range_count;

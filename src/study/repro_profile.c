@@ -33,10 +33,13 @@ static bool share_by(const offload_profile *profile, const char *map, double *sh
   *lowest = 0;
   if (!strcmp(map, "baseline")) return *share = profile->baseline, true;
   if (!strcmp(map, "linear")) return *share = profile->linear, true;
+  if (!strcmp(map, "oracle") && !profile->best_worth) return *share = profile->baseline, true;
   if (!strcmp(map, "oracle")) return *share = profile->best, *lowest = profile->best_lowest, true;
   for (uint32_t i = 0; i < OFFLOAD_PROFILE_EARLY; i++) {
     snprintf(name, sizeof name, "learned %g%%", 100 * profile->early[i].share);
-    if (!strcmp(map, name)) return *share = profile->early[i].colocation, *lowest = profile->early[i].lowest, true;
+    if (strcmp(map, name)) continue;
+    if (!profile->early[i].worth) return *share = profile->baseline, true; /* and the baseline's map */
+    return *share = profile->early[i].colocation, *lowest = profile->early[i].lowest, true;
   }
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) {
     snprintf(name, sizeof name, "%u:%u", STACK_MAP_LOWEST + i, STACK_MAP_LOWEST + i + profile->bits - 1);

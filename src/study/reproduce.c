@@ -65,8 +65,10 @@ bool repro_memory(const repro_data *data, uint32_t program, uint32_t setting, ff
   if (!end) return ff_text_add(out, "%s", text), true;
   snprintf(key, sizeof key, "%.*s", (int)(end - begin - 1), begin + 1);
   const repro_measured *found = cell(data, program, key);
-  if (!found || !found->lowest_bit) return false;
-  ff_text_add(out, "%.*s%u:%u%s", (int)(begin - text), text, found->lowest_bit, found->lowest_bit + 1, end + 1);
+  if (!found) return false;
+  ff_text_add(out, "%.*s", (int)(begin - text), text);
+  if (found->lowest_bit) ff_text_add(out, "%u:%u%s", found->lowest_bit, found->lowest_bit + 1, end + 1);
+  else ff_text_add(out, "baseline%s", end + 1);
   return true;
 }
 

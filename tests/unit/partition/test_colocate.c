@@ -171,21 +171,30 @@ static void test_ranges_come(void **state) {
 static void test_early(void **state) {
   colocate_range ranges[] = {{1 << 24, 1 << 20}, {2 << 24, 1 << 20}};
   colocate *c = colocate_create(2, ranges, 2);
+  bool worth;
   uint64_t seen;
-  assert_int_equal(colocate_early_pair(c, 0.5, &seen), 7);
+  assert_int_equal(colocate_early_pair(c, 0.5, &seen, &worth), 7);
   assert_int_equal(seen, 0);
+  assert_false(worth);
   for (uint64_t i = 0; i < 100000; i++) {
     uint64_t line = i % 8192 * 128;
     colocate_instance(c, (uint64_t[]){(1 << 24) + line, (2 << 24) + (line ^ (i < 1000 ? 128 : 384))}, 2);
   }
-  assert_int_equal(colocate_early_pair(c, 0.001, &seen), 8);
+  assert_int_equal(colocate_early_pair(c, 0.001, &seen, &worth), 8);
   assert_int_equal(seen, 100);
-  assert_int_equal(colocate_early_pair(c, 1e-9, &seen), 8);
+  assert_true(worth);
+  assert_int_equal(colocate_early_pair(c, 1e-9, &seen, &worth), 8);
   assert_int_equal(seen, 1);
-  assert_int_equal(colocate_early_pair(c, 0.25, &seen), 9);
+  assert_int_equal(colocate_early_pair(c, 0.25, &seen, &worth), 9);
   assert_true(seen >= 25000 && seen <= 25250);
   assert_float_equal(colocate_pair_share(c, 1), 0.01, 1e-9);
   assert_int_equal(colocate_best_pair(c), 9);
+  assert_true(colocate_worth(c, 9));
+  assert_false(colocate_worth(c, 8)); /* 1 % */
+  colocate_bound(c, 8);
+  assert_int_equal(colocate_best_pair(c), 8);
+  colocate_bound(c, 3);
+  assert_int_equal(colocate_best_pair(c), 7);
   colocate_free(c);
 }
 
