@@ -4,13 +4,14 @@
  *
  * At its first access an instance is decided, in this order:
  *   1. condition   its loop's trips, known at ENTER, are fewer than the threshold: it stays
- *   2. channels    the one to (from) the destination is busy (its load above stack_busy, or above a half and above the other's: that is past the paper), and the block does not save there: it stays   } controlled
- *   3. pace        instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there already: it stays
- *                  (past the paper: who waits for a warp that is away keeps its block's place on the GPU; one at a time shows when it pays again)
- *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays         } and ideal only
- * The destination is the stack of that first access. What an SM there holds is bounded by its registers, too; and while no channel is busy it is no use to
- * crowd it: an instance stays then if as many are pending, for each of the stack's SMs, as warps reside on its own SM (past the paper, whose kernels fill
- * the GPU).
+ *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
+ *   3. pace        instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
+ *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
+ * The destination is the stack of that first access. `always` looks at the condition only.
+ *
+ * Past the paper, whose kernels fill the GPU: a channel is also busy if it carries for more than half of the time and more than the other one; who waits
+ * for a warp that is away keeps its block's place on the GPU, so that pace matters (one at a time shows when it pays again); what an SM in a stack holds is
+ * bounded by its registers, too, and while no channel is busy it is not crowded: as many are pending for each as warps reside on the instance's own SM.
  *
  * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
  * that began. The stack's SM empties its L1. The warp goes on there; under `always` it may have to wait for room. At LEAVE, when all its accesses are over,
@@ -57,10 +58,17 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   i->lines.count = 0;
 }
 
+static void note_written(stack_instance *i, const uint64_t *record) {
+  trace_access_op op = trace_access_operation(*record);
+  for (uint32_t n = 0; n < trace_access_lines(*record) && (op == TRACE_STORE || op == TRACE_ATOMIC); n++) {
+    uint64_t line = trace_line_address(record[2 + n]);
+    if (!i->lines.count || i->lines.items[i->lines.count - 1] != line) FF_PUSH(&i->lines, line);
+  }
+}
+
 void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
-  bool writes = trace_access_operation(*record) == TRACE_STORE || trace_access_operation(*record) == TRACE_ATOMIC;
   for (uint32_t n = 0; n < trace_access_lines(*record); n++) {
     uint64_t line = trace_line_address(record[2 + n]);
     uint32_t stack = stacks_find(s, line);
@@ -70,8 +78,9 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
       k->result.instances++;
     }
     i->apart |= stack != i->home;
-    if (i->away ? writes && (!i->lines.count || i->lines.items[i->lines.count - 1] != line) : k->learner && !i->learned) FF_PUSH(&i->lines, line);
+    if (!i->away && k->learner && !i->learned) FF_PUSH(&i->lines, line);
   }
+  if (i->away) note_written(i, record);
   i->accesses++;
   if (k->learner && !i->learned && i->accesses == LEARN_ACCESSES) {
     i->learned = true;
@@ -98,7 +107,6 @@ static bool has_room(const sim *s, const memory_stack *to, const warp *w, bool r
 
 static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time) {
   stacks *k = s->stacks;
-
   const sim_candidate *c = i->candidate;
   const memory_stack *to = &k->items[i->home];
   sim_stacks *r = &k->result;
@@ -177,7 +185,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   i->own_scheduler = w->scheduler;
   i->drained = time;
   i->lines.count = 0;
-  controller_access(s, w, w->record, time); /* what the access at hand writes, it writes there */
+  note_written(i, w->record); /* the access at hand is made there */
   ps there = time;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
     uint64_t bytes = s->spec->packet_head_bytes + c->in_bytes;
@@ -210,6 +218,7 @@ static int by_number(const void *a, const void *b) {
 static void drop_written(sim *s, stack_instance *i) {
   stacks *k = s->stacks;
   size_t count = 0;
+  if (!i->lines.count) return;
   qsort(i->lines.items, i->lines.count, sizeof *i->lines.items, by_number);
   for (size_t n = 0; n < i->lines.count; n++)
     if (!n || i->lines.items[n] != i->lines.items[n - 1]) i->lines.items[count++] = i->lines.items[n];

@@ -59,8 +59,12 @@ void learner_free(stacks *k) {
 /* The bytes of a range that are not put down yet are. */
 static void put_down(struct learner *l, uint64_t address, uint64_t bytes, bool pageable) {
   uint64_t end = address + bytes;
-  size_t first = 0, last;
-  while (first < l->delayed.count && l->delayed.items[first].address + l->delayed.items[first].bytes < address) first++;
+  size_t first = 0, last, high = l->delayed.count;
+  while (first < high) { /* the first that ends no earlier than this begins */
+    size_t middle = (first + high) / 2;
+    if (l->delayed.items[middle].address + l->delayed.items[middle].bytes < address) first = middle + 1;
+    else high = middle;
+  }
   for (last = first; last < l->delayed.count && l->delayed.items[last].address <= end; last++) {
     const delayed_range *old = &l->delayed.items[last];
     if (old->address < address) address = old->address;
@@ -139,7 +143,7 @@ static void stats_make(sim *s, struct learner *l) {
     const pager_allocation *a = &s->pager->allocations.items[i];
     if (a->live && a->bytes && a->kind != TRACE_MEMORY_PINNED && a->kind != TRACE_MEMORY_HOST) FF_PUSH(&l->ranges, ((colocate_range){a->address, a->bytes}));
   }
-  qsort(l->ranges.items, l->ranges.count, sizeof *l->ranges.items, by_address);
+  if (l->ranges.count) qsort(l->ranges.items, l->ranges.count, sizeof *l->ranges.items, by_address);
   l->stats = colocate_create(s->stacks->bits, l->ranges.items, (uint32_t)l->ranges.count);
 }
 

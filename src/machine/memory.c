@@ -44,21 +44,7 @@ static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps a
   if (__builtin_expect(s->d->borrow, 0)) lending_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
-  ps column = at > bank->ready ? at : bank->ready;
-  if (bank->row == row) {
-    COUNT(tally, dram_row_hits, 1);
-  } else {
-    COUNT(tally, dram_row_misses, 1);
-    ps activate = column;
-    if (bank->row >= 0) {
-      if (activate < bank->written) activate = bank->written;
-      activate += t->t_rp;
-      if (activate < bank->activated + t->t_rc) activate = bank->activated + t->t_rc;
-    }
-    bank->activated = activate;
-    bank->row = row;
-    column = activate + t->t_rcd;
-  }
+  ps column = bank_column(t, bank, row, at, tally);
   bank->ready = column + burst;
   ps end = column + t->t_cl + burst;
   ps begin = server_take(&channel->bus, ask, ask, burst);

@@ -488,6 +488,24 @@ struct sim {
 /* durations */
 static inline ps fixed_ps(uint64_t count, uint64_t fixed) { return (count * fixed) >> 20; }
 
+/* When the bank can take a column of the row, which is open from then on. */
+static inline ps bank_column(const timing *t, dram_bank *bank, int64_t row, ps at, const tally *tally) {
+  ps column = at > bank->ready ? at : bank->ready;
+  if (bank->row == row) {
+    COUNT(tally, dram_row_hits, 1);
+    return column;
+  }
+  COUNT(tally, dram_row_misses, 1);
+  if (bank->row >= 0) {
+    if (column < bank->written) column = bank->written;
+    column += t->t_rp;
+    if (column < bank->activated + t->t_rc) column = bank->activated + t->t_rc;
+  }
+  bank->activated = column;
+  bank->row = row;
+  return column + t->t_rcd;
+}
+
 /* memory.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
 typedef struct request {
   uint64_t address;             /* of the line, physical */

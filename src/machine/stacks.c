@@ -89,21 +89,7 @@ static ps vault_access(sim *s, memory_stack *stack, uint64_t local, uint32_t sec
   const timing *t = &s->t;
   vault_place p = place_in(s, stack, local);
   dram_bank *bank = p.bank;
-  ps burst = s->stacks->burst[sectors], column = at > bank->ready ? at : bank->ready;
-  if (bank->row == p.row) {
-    COUNT(tally, dram_row_hits, 1);
-  } else {
-    COUNT(tally, dram_row_misses, 1);
-    ps activate = column;
-    if (bank->row >= 0) {
-      if (activate < bank->written) activate = bank->written;
-      activate += t->t_rp;
-      if (activate < bank->activated + t->t_rc) activate = bank->activated + t->t_rc;
-    }
-    bank->activated = activate;
-    bank->row = p.row;
-    column = activate + t->t_rcd;
-  }
+  ps burst = s->stacks->burst[sectors], column = bank_column(t, bank, p.row, at, tally);
   bank->ready = column + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);
   if (end < begin + burst) end = begin + burst;
