@@ -46,14 +46,15 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
   if (w->marked || !k->offloading) return; /* pairs do not nest */
-  i->candidate = k->offloading->find(k->offloading->context, w->block->kernel->launch, trace_mark_pc(word));
-  if (!i->candidate) return;
+  const sim_candidate *candidate = k->offloading->find(k->offloading->context, w->block->kernel->launch, trace_mark_pc(word));
+  if (!candidate) return;
   w->marked = true;
+  if (candidate != i->candidate) i->pace = pace_of(k, candidate);
+  i->candidate = candidate;
   uint32_t trips = trace_enter_trips(word);
   i->trips = i->candidate->conditional && trips ? trips : i->candidate->trips ? i->candidate->trips : 1;
   i->decided = i->first_seen = i->apart = i->away = i->learned = false;
   i->accesses = 0;
-  i->pace = pace_of(k, i->candidate);
   i->drained = 0;
   i->lines.count = 0;
 }
@@ -69,20 +70,20 @@ static void note_written(stack_instance *i, const uint64_t *record) {
 void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
-  for (uint32_t n = 0; n < trace_access_lines(*record); n++) {
+  bool learns = k->learner && !i->learned;
+  if (!i->first_seen) {
+    i->first_seen = true;
+    i->home = stacks_find(s, trace_line_address(record[2]));
+    k->result.instances++;
+  }
+  for (uint32_t n = 0; n < trace_access_lines(*record) && (learns || !i->apart); n++) {
     uint64_t line = trace_line_address(record[2 + n]);
-    uint32_t stack = stacks_find(s, line);
-    if (!i->first_seen) {
-      i->first_seen = true;
-      i->home = stack;
-      k->result.instances++;
-    }
-    i->apart |= stack != i->home;
-    if (!i->away && k->learner && !i->learned) FF_PUSH(&i->lines, line);
+    i->apart = i->apart || stacks_find(s, line) != i->home;
+    if (learns) FF_PUSH(&i->lines, line);
   }
   if (i->away) note_written(i, record);
   i->accesses++;
-  if (k->learner && !i->learned && i->accesses == LEARN_ACCESSES) {
+  if (learns && i->accesses == LEARN_ACCESSES) {
     i->learned = true;
     learner_instance(s, i, time);
   }
@@ -115,7 +116,7 @@ static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time
     return false;
   }
   if (k->offload == SIM_OFFLOAD_ALWAYS) return true;
-  double tx_load = stacks_load(k, &to->tx, time), rx_load = stacks_load(k, &to->rx, time);
+  double tx_load = stacks_load(&to->tx, time), rx_load = stacks_load(&to->rx, time);
   bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
   bool tx_saved = saves(c->tx_fixed, c->tx_trip, i->trips), rx_saved = saves(c->rx_fixed, c->rx_trip, i->trips);
   if (tx && !tx_saved) {
@@ -192,7 +193,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
     bool pushes = !(k->left_out & COHERENCE_PUSH);
     ps packed = (pushes && w->block->written > time ? w->block->written : time) + k->pack;
     k->result.request_bytes += bytes;
-    there = stacks_send_first(&to->tx, k->tx_byte_fixed, bytes, k->window, packed) + k->link_latency;
+    there = stacks_send_first(&to->tx, bytes, packed) + k->link_latency;
   }
   w->asleep = true;
   w->slept = time;
@@ -271,7 +272,7 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
     drop_written(s, i);
     uint64_t bytes = i->candidate->out_bytes + i->lines.count * s->spec->packet_address_bytes + s->spec->packet_ack_bytes;
     k->result.answer_bytes += bytes;
-    back = stacks_send_first(&from->rx, k->rx_byte_fixed, bytes, k->window, over) + k->link_latency;
+    back = stacks_send_first(&from->rx, bytes, over) + k->link_latency;
   }
   w->sm->threads--;
   from->running--;

@@ -141,7 +141,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
     chunk = trace_reader_chunk(s->reader, k->launch, number);
     sim_lock(s);
   }
-  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block};
+  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++s->blocks_begun};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
   if (s->d->borrow) lending_block_start(s, m, time);

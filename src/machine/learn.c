@@ -14,7 +14,8 @@
  * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
  * waits, kernels run with the default map while it is learned, and what is resident and gets another place is moved within the stacks.
  *
- * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once. */
+ * What always holds: nothing is learned any more once a map is installed; a byte that was put down is copied once, or never
+ * if the program ends before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -187,6 +187,7 @@ typedef struct block {
   uint32_t arrived[BARRIERS], first_waiting[BARRIERS], last_waiting[BARRIERS];
   ps barrier_time[BARRIERS];    /* the latest arrival so far */
   ps began, ended, drained;     /* the latest exit so far; when its last access is over */
+  uint64_t serial;              /* no other block of the simulation has the same, whatever memory it lies in */
   ps written;                   /* when all that its warps have written is in memory (l2_write_through) */
   struct block *next_free;
 } block;
@@ -437,6 +438,7 @@ struct sim {
   struct warp_list *blocked_warps; /* per SM */
   FF_VEC(block *) blocks;     /* all that were ever made, */
   block *free_blocks;         /* and those that are not running */
+  uint64_t blocks_begun;
   kernel *queue_first, *queue_last; /* kernels with blocks to start */
   kernel *running;              /* all that have begun and not ended */
   uint32_t next_sm, running_count;

@@ -20,8 +20,10 @@
 
 /* ---- links ---- */
 
-static void channel_account(stack_channel *c, ps window, ps ask, ps service) {
-  uint64_t now = ask / window;
+/* Counts the packet; returns how long it takes. */
+static ps channel_count(stack_channel *c, uint64_t bytes, ps ask) {
+  ps service = fixed_ps(bytes, c->byte_fixed);
+  uint64_t now = ask / c->length;
   if (now > c->window) {
     c->before = now == c->window + 1 ? c->in_window : 0;
     c->in_window = 0;
@@ -29,28 +31,27 @@ static void channel_account(stack_channel *c, ps window, ps ask, ps service) {
   }
   c->in_window += service;
   c->carried += service;
+  c->bytes += bytes;
+  return service;
 }
 
-ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at) {
-  ps service = fixed_ps(bytes, byte_fixed);
-  c->bytes += bytes;
-  channel_account(c, window, ask, service);
+/* Returns when the last byte is through, but for the latency. */
+static ps send(stack_channel *c, uint64_t bytes, ps ask, ps at) {
+  ps service = channel_count(c, bytes, ask);
   return server_take(&c->bus, ask, at, service) + service;
 }
 
-ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps at) {
-  ps service = fixed_ps(bytes, byte_fixed);
-  c->bytes += bytes;
-  channel_account(c, window, at, service);
+ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at) {
+  ps service = channel_count(c, bytes, at);
   server_take(&c->bus, at, at, service);
   return at + service;
 }
 
 /* As a monitor at the channel sees it: its share of the last whole window, or 1 if more than a window's work waits already. */
-double stacks_load(const stacks *k, const stack_channel *c, ps now) {
-  uint64_t window = now / k->window;
+double stacks_load(const stack_channel *c, ps now) {
+  uint64_t window = now / c->length;
   ps load = window == c->window ? c->before : window == c->window + 1 ? c->in_window : 0;
-  return c->bus.free > now + k->window ? 1 : (double)load / (double)k->window;
+  return c->bus.free > now + c->length ? 1 : (double)load / (double)c->length;
 }
 
 /* ---- maps ---- */
@@ -110,16 +111,15 @@ ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool
   uint64_t data = (uint64_t)sectors * TRACE_SECTOR_BYTES, out = s->spec->packet_address_bytes + (write ? data : 0), back = write ? s->spec->packet_ack_bytes : data;
   bool ideal = near && k->offload == SIM_OFFLOAD_IDEAL, local = near && (ideal || from == there);
   memory_stack *stack = &k->items[ideal ? from : there];
-  ps byte = near ? k->cross_byte_fixed : k->tx_byte_fixed, fixed = s->t.dram_there + s->t.t_cl + s->t.dram_back;
+  ps fixed = s->t.dram_there + s->t.t_cl + s->t.dram_back;
   if (near) *(local ? &k->result.local_bytes : &k->result.remote_stack_bytes) += data;
   if (!local) {
-    at = stacks_send(near ? &k->items[from].cross[there] : &stack->tx, byte, out, k->window, ask, at) + k->link_latency;
+    at = send(near ? &k->items[from].cross[there] : &stack->tx, out, ask, at) + k->link_latency;
     ask += k->link_latency;
   }
   ps done = vault_access(s, stack, stack_local(map, address), sectors, write, ask + s->t.dram_there, at + s->t.dram_there, tally) + s->t.dram_back;
   if (local) return done;
-  stack_channel *answer = near ? &stack->cross[from] : &stack->rx;
-  return stacks_send(answer, near ? k->cross_byte_fixed : k->rx_byte_fixed, back, k->window, ask + fixed, done) + k->link_latency;
+  return send(near ? &stack->cross[from] : &stack->rx, back, ask + fixed, done) + k->link_latency;
 }
 
 /* Atomics read and write where the data is; such a block is none that is offloaded, but a stream may say so. */
@@ -132,10 +132,18 @@ ps stacks_below(sim *s, const sm *m, const request *r) {
 
 /* ---- making, and what came of it ---- */
 
+static void channel_make(stack_channel *c, double gbs, const machine_spec *spec) {
+  c->byte_fixed = (ps)llround(1000 / gbs * (1 << 20));
+  c->length = (ps)llround((double)spec->stack_busy_cycles * 1e6 / spec->clock_mhz);
+}
+
 static void stack_make(sim *s, memory_stack *stack) {
   const machine_spec *spec = s->spec;
   arena *a = &s->d->arena;
+  channel_make(&stack->tx, spec->stack_tx_gbs, spec);
+  channel_make(&stack->rx, spec->stack_rx_gbs, spec);
   stack->cross = arena_alloc(a, spec->stack_count * sizeof *stack->cross);
+  for (uint64_t i = 0; i < spec->stack_count; i++) channel_make(&stack->cross[i], spec->stack_cross_gbs, spec);
   stack->vaults = arena_alloc(a, spec->stack_vaults * sizeof *stack->vaults);
   for (uint64_t v = 0; v < spec->stack_vaults; v++) {
     stack->vaults[v].banks = arena_alloc(a, spec->banks * sizeof *stack->vaults[v].banks);
@@ -145,17 +153,10 @@ static void stack_make(sim *s, memory_stack *stack) {
   lru_init(&stack->walk_cache, a, spec->walk_cache_bytes / 8);
 }
 
-static ps byte_fixed(double gbs) { return (ps)llround(1000 / gbs * (1 << 20)); }
-
 static void stacks_times(stacks *k, const machine_spec *spec) {
   double cycle = 1e6 / spec->clock_mhz, burst = 1000 / spec->stack_gbs * (double)spec->stack_vaults * TRACE_SECTOR_BYTES;
   k->link_latency = (ps)llround(spec->stack_link_cycles * cycle);
   k->pack = (ps)llround(spec->stack_pack_cycles * cycle);
-  k->window = (ps)llround((double)spec->stack_busy_cycles * cycle);
-  if (!k->window) k->window = 1;
-  k->tx_byte_fixed = byte_fixed(spec->stack_tx_gbs);
-  k->rx_byte_fixed = byte_fixed(spec->stack_rx_gbs);
-  k->cross_byte_fixed = byte_fixed(spec->stack_cross_gbs);
   for (uint32_t n = 0; n <= 4; n++) k->burst[n] = (ps)llround(n * burst);
 }
 

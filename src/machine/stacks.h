@@ -16,6 +16,8 @@
 
 typedef struct stack_channel {  /* one direction of a link */
   server bus;
+  ps byte_fixed;                /* time of a byte: picoseconds << 20 */
+  ps length;                    /* of a time window */
   uint64_t bytes;
   ps carried;                   /* how long it has carried in all */
   uint64_t window;              /* number of the time window that `in_window` is of */
@@ -72,8 +74,7 @@ typedef struct stacks {
   memory_stack *items;
   uint32_t near_first, near_each; /* the SMs in stacks: of stack i the near_each ones from near_first + i * near_each on */
   divider by_vaults, by_lines, by_banks; /* by_lines: those of a row */
-  ps link_latency, pack, window;
-  ps tx_byte_fixed, rx_byte_fixed, cross_byte_fixed; /* picoseconds << 20 */
+  ps link_latency, pack;
   ps burst[5];                  /* of so many sectors on a vault's bus */
   sim_stacks result;
   uint32_t left_out;            /* steps of coherence; none but in tests */
@@ -92,9 +93,8 @@ ps stacks_below(sim *s, const sm *m, const request *r);
 void stacks_describe(stacks *k);  /* result.found */
 void stacks_result(sim *s, sim_stacks *out);
 /* A packet of the controller: it goes before all others (a virtual channel of its own), and holds them up. */
-ps stacks_send_first(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps at);
-ps stacks_send(stack_channel *c, ps byte_fixed, uint64_t bytes, ps window, ps ask, ps at); /* when the last byte is through, but for the latency */
-double stacks_load(const stacks *k, const stack_channel *c, ps now); /* of its time that it carries, lately: 0 to 1 */
+ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at);
+double stacks_load(const stack_channel *c, ps now); /* of its time that it carries, lately: 0 to 1 */
 uint32_t stacks_find(sim *s, uint64_t address); /* which stack has it */
 
 /* controller.c */

@@ -20,7 +20,7 @@ typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;              /* number + 1; 0: an empty place */
   uint32_t main, away;        /* numbers; 0: none */
   uint32_t away_sm;           /* that had sent away the instance which wrote */
-  const block *main_block;    /* whose warp wrote */
+  uint64_t main_block;        /* whose warp wrote: block.serial */
   ps over;                    /* `main` is in memory */
 } known_write;
 
@@ -71,7 +71,7 @@ uint32_t versions_now(const stacks *k) { return k->versions ? k->versions->last 
 void versions_wrote(stacks *k, const block *by, uint64_t address, ps over) {
   if (!k->versions) return;
   known_write *w = entry_of(k->versions, address);
-  *w = (known_write){w->line, ++k->versions->last, w->away, w->away_sm, by, over};
+  *w = (known_write){w->line, ++k->versions->last, w->away, w->away_sm, by->serial, over};
 }
 
 void versions_answered(stacks *k, uint32_t sm, uint64_t address) {
@@ -102,5 +102,5 @@ void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t fi
 void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at) {
   if (!k->versions) return;
   const known_write *w = place_of(k->versions, address / TRACE_LINE_BYTES + 1);
-  FF_ASSERT(!w->main || w->main > i->began_version || w->main_block != by || at >= w->over); /* the stack reads what its requester's block has still under way */
+  FF_ASSERT(!w->main || w->main > i->began_version || w->main_block != by->serial || at >= w->over); /* the stack reads what its requester's block has still under way */
 }
