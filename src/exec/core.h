@@ -151,7 +151,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   exec_atomic_function atomic_shared;
 } exec_access;
 
-/* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync. Operands: src[0] the value (shfl a, vote's
+/* Side data of bar, barrier, shfl, vote, match, redux, elect, bar.warp.sync, and the start of an exec_matrix. Operands: src[0] the value (shfl a, vote's
  * predicate, ...), src[1] and src[2] shfl's b and c, src[3] the membermask; barriers: src[0] the barrier, src[1] the
  * thread count (EXEC_NO_OFFSET: none), src[2] the predicate. */
 typedef struct exec_sync {
@@ -180,6 +180,7 @@ typedef enum exec_sync_mode {
 
 typedef enum exec_sync_kind {
   EXEC_SYNC_WARP, EXEC_SYNC_SHFL, EXEC_SYNC_VOTE, EXEC_SYNC_MATCH_ANY, EXEC_SYNC_MATCH_ALL, EXEC_SYNC_REDUX, EXEC_SYNC_ELECT,
+  EXEC_SYNC_MMA, EXEC_SYNC_QUAD_MMA, EXEC_SYNC_MOVMATRIX, /* matrix.h; all lanes at one place */
   EXEC_SYNC_BARRIER,
 } exec_sync_kind;
 

@@ -11,7 +11,7 @@
 extern const exec_handler ISA(exec_move_handlers)[];
 void ISA(exec_choose_access)(const exec_access *a, exec_handler run[2]);
 ff_status ISA(exec_choose)(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
-extern const exec_handler ISA(exec_sync_handlers)[8];
+extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
 
 typedef struct step { /* what the loop keeps in registers */
   const exec_instr *i;

@@ -301,6 +301,7 @@ static bool decode_one(decoder *d) {
   case PTX_OP_SHFL: return decode_shfl(d);
   case PTX_OP_VOTE: return decode_vote(d);
   case PTX_OP_MATCH: case PTX_OP_REDUX: case PTX_OP_ELECT: return decode_warp_value(d);
+  case PTX_OP_WMMA: case PTX_OP_MMA: case PTX_OP_LDMATRIX: case PTX_OP_STMATRIX: case PTX_OP_MOVMATRIX: return decode_matrix(d);
   case PTX_OP_ACTIVEMASK: return decode_activemask(d);
   case PTX_OP_MEMBAR: case PTX_OP_FENCE: return decode_move(d, EXEC_MOVE_FENCE) != NULL;
   case PTX_OP_NANOSLEEP: return decode_emit(d, EXEC_FLOW_YIELD) != NULL;

@@ -50,6 +50,10 @@ exec_instr *decode_move(decoder *d, exec_move move);
 /* An address operand: its slot, its width and what is added. `local`: relative to local memory. */
 bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide, int64_t *add);
 
+/* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction itself. */
+exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type);
+exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add);
+
 /* ---- families: true if the instruction was decoded ---- */
 bool decode_memory(decoder *d);
 bool decode_atomic(decoder *d);
@@ -66,6 +70,7 @@ bool decode_barrier(decoder *d);
 bool decode_shfl(decoder *d);
 bool decode_vote(decoder *d);
 bool decode_warp_value(decoder *d); /* match, redux, elect */
+bool decode_matrix(decoder *d);     /* wmma, mma, ldmatrix, stmatrix, movmatrix */
 /* A word of a .param variable to or from a register, by byte offset. */
 bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes, uint32_t reg_bits);
 bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes);

@@ -159,7 +159,7 @@ static bool is_whole(const ptx_instr *instr) {
 
 static exec_record no_record; /* nothing is inside it: a hint that never holds */
 
-static exec_access *new_access(decoder *d, exec_op op, ptx_space space, ptx_type type) {
+exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type) {
   exec_access *a = ff_arena_alloc(d->arena, sizeof *a);
   const ptx_instr *instr = d->instr;
   a->hint = &no_record;
@@ -183,7 +183,7 @@ static void set_load_numbers(decoder *d, exec_access *a, const ptx_operand *oper
   }
 }
 
-static exec_instr *emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add) {
+exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add) {
   a->wide = wide;
   exec_instr *i = decode_emit(d, EXEC_FLOW_NONE);
   d->isa->choose_access(a, i->run);
@@ -202,7 +202,7 @@ static bool is_own_param(const decoder *d, const ptx_var *var) {
 
 /* ld.param of the kernel: one value for all lanes. */
 static bool kernel_param(decoder *d, const ptx_operand *data, const ptx_operand *address, ptx_type type) {
-  exec_access *a = new_access(d, EXEC_OP_LOAD, PTX_SPACE_PARAM, type);
+  exec_access *a = decode_new_access(d, EXEC_OP_LOAD, PTX_SPACE_PARAM, type);
   uint64_t at = 0, total = (uint64_t)a->bytes * a->elements;
   for (uint32_t p = 0; p < d->func->param_count; p++)
     if (d->func->params[p] == address->symbol->var) at = d->kernel->info.params[p].offset;
@@ -212,7 +212,7 @@ static bool kernel_param(decoder *d, const ptx_operand *data, const ptx_operand 
   if (!data_slots(d, data, a, true, type)) return false;
   a->sign = ptx_type_class(type) == 'S';
   a->to16 = a->sign && register_bits(d, data_operand(data, 0)) == 16;
-  return emit_access(d, a, 0, true, (int64_t)at) != NULL;
+  return decode_emit_access(d, a, 0, true, (int64_t)at) != NULL;
 }
 
 /* Parameters of calls, and those that a function was called with. */
@@ -267,7 +267,7 @@ bool decode_memory(decoder *d) {
   }
   if (space != PTX_SPACE_GENERIC && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_CONST && space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL)
     return decode_fail(d, "an access to this state space");
-  exec_access *a = new_access(d, load ? EXEC_OP_LOAD : EXEC_OP_STORE, space, type);
+  exec_access *a = decode_new_access(d, load ? EXEC_OP_LOAD : EXEC_OP_STORE, space, type);
   uint32_t base;
   bool wide;
   int64_t add;
@@ -280,7 +280,7 @@ bool decode_memory(decoder *d) {
     if (a->to16 && a->bytes == 2) a->sign = a->to16 = 0;
     set_load_numbers(d, a, data);
   }
-  emit_access(d, a, base, wide, add);
+  decode_emit_access(d, a, base, wide, add);
   return true;
 }
 
@@ -293,7 +293,7 @@ bool decode_prefetch(decoder *d) {
   int64_t add;
   bool global = space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC;
   if (!global || d->instr->operand_count < 1 || address->kind != PTX_OPERAND_ADDRESS) return decode_move(d, EXEC_MOVE_NOTHING) != NULL;
-  exec_access *a = new_access(d, EXEC_OP_PREFETCH, space, PTX_B8);
+  exec_access *a = decode_new_access(d, EXEC_OP_PREFETCH, space, PTX_B8);
   if (!decode_address(d, address, space, &base, &wide, &add)) return false;
   a->wide = wide;
   exec_instr *i = decode_move(d, wide ? EXEC_MOVE_PREFETCH : EXEC_MOVE_NOTHING);
@@ -322,7 +322,7 @@ bool decode_atomic(decoder *d) {
   exec_atomic_function function = op == PTX_MODS ? NULL : exec_atomic_find(op, type, true);
   if (!function) return decode_fail(d, "this atomic operation on .%s", ptx_type_text(type));
   ptx_space space = ptx_instr_space(instr);
-  exec_access *a = new_access(d, EXEC_OP_ATOMIC, space, type);
+  exec_access *a = decode_new_access(d, EXEC_OP_ATOMIC, space, type);
   a->atomic = function;
   a->atomic_shared = exec_atomic_find(op, type, false);
   a->poll = 0;
@@ -345,7 +345,7 @@ bool decode_atomic(decoder *d) {
       a->load[0] = d->load_number[instr->operands[0].reg];
     }
   }
-  emit_access(d, a, base, wide, add)->dst = dst;
+  decode_emit_access(d, a, base, wide, add)->dst = dst;
   return true;
 }
 
@@ -357,7 +357,7 @@ bool decode_async_copy(decoder *d) {
   uint64_t bytes = instr->operands[2].bits;
   if (bytes != 4 && bytes != 8 && bytes != 16) return decode_fail(d, "cp.async of %llu bytes", (unsigned long long)bytes);
   exec_async *copy = ff_arena_alloc(d->arena, sizeof *copy);
-  exec_access *from = new_access(d, EXEC_OP_LOAD, PTX_SPACE_GLOBAL, PTX_B8), *to = new_access(d, EXEC_OP_STORE, PTX_SPACE_SHARED, PTX_B8);
+  exec_access *from = decode_new_access(d, EXEC_OP_LOAD, PTX_SPACE_GLOBAL, PTX_B8), *to = decode_new_access(d, EXEC_OP_STORE, PTX_SPACE_SHARED, PTX_B8);
   copy->bytes = from->bytes = to->bytes = (uint8_t)bytes;
   from->log2_total = to->log2_total = bytes == 4 ? 2 : bytes == 8 ? 3 : 4;
   uint32_t shared, global, size = 0;

@@ -123,6 +123,11 @@ MOVE(PREFETCH) {
 MOVE(ASYNC_COPY) { core_async_copy(x, i); }
 MOVE(MBARRIER) { core_mbarrier(x, i); }
 
+void ISA(core_matrix_address)(exec_warp *x, const exec_instr *i); /* matrix.isa.c */
+void ISA(core_row_address)(exec_warp *x, const exec_instr *i);
+MOVE(MATRIX_ADDRESS) { ISA(core_matrix_address)(x, i); }
+MOVE(ROW_ADDRESS) { ISA(core_row_address)(x, i); }
+
 extern const exec_handler ISA(exec_move_handlers)[];
 const exec_handler ISA(exec_move_handlers)[] = {
 #define X(name) [EXEC_MOVE_##name] = move_##name,

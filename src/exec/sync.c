@@ -13,7 +13,7 @@ static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 /* May two splits meet at these instructions? */
 static bool compatible(const exec_instr *a, const exec_instr *b) {
   const exec_sync *x = sync_of(a), *y = sync_of(b);
-  return a == b || (x->kind == y->kind && x->mode == y->mode && x->wide == y->wide && x->is_signed == y->is_signed);
+  return a == b || (x->kind == y->kind && x->kind < EXEC_SYNC_MMA && x->mode == y->mode && x->wide == y->wide && x->is_signed == y->is_signed);
 }
 
 typedef struct meeting {
@@ -28,6 +28,7 @@ static meeting gather(const core_warp *w, const exec_split *first) {
   for (uint32_t s = 0; s < w->other_count; s++) {
     const exec_split *split = &w->others[s];
     if (split->state != SPLIT_SYNC || split->member != first->member || !compatible(split->pc, first->pc)) continue;
+    if (sync_of(first->pc)->kind >= EXEC_SYNC_MMA && split->frame != first->frame) continue; /* registers of all lanes in one frame */
     met.lanes |= split->mask;
     met.splits[met.count++] = s;
     if (split->pc != first->pc || split->frame != first->frame) met.one_place = false;

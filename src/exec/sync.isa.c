@@ -166,8 +166,13 @@ static void elect(exec_warp *x, const exec_instr *i) {
 
 static void warp_barrier(exec_warp *x, const exec_instr *i) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-extern const exec_handler ISA(exec_sync_handlers)[8];
-const exec_handler ISA(exec_sync_handlers)[8] = {
+void ISA(core_mma)(exec_warp *x, const exec_instr *i);
+void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
+void ISA(core_movmatrix)(exec_warp *x, const exec_instr *i);
+
+extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
+const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER] = {
     [EXEC_SYNC_WARP] = warp_barrier, [EXEC_SYNC_SHFL] = shfl,   [EXEC_SYNC_VOTE] = vote,   [EXEC_SYNC_MATCH_ANY] = match_any,
     [EXEC_SYNC_MATCH_ALL] = match_all, [EXEC_SYNC_REDUX] = redux, [EXEC_SYNC_ELECT] = elect,
+    [EXEC_SYNC_MMA] = ISA(core_mma), [EXEC_SYNC_QUAD_MMA] = ISA(core_quad_mma), [EXEC_SYNC_MOVMATRIX] = ISA(core_movmatrix),
 };

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conformance files of the warp-level matrix instructions: wmma, mma, ldmatrix, stmatrix, movmatrix. One warp.
+
+Elements are chosen so that the exact result is what every order of accumulation gives before the last rounding. The lanes'
+parts of a fragment are written out shape by shape as the manual's formulas have them (PTX ISA, "Matrix Fragments for mma")."""
+from fractions import Fraction
+
+from .formats import FORMATS, number, pack, unpack
+from .values import Random
+from .writer import Array, Case, head
+
+LANES = 32
+WORD = 0xFFFFFFFF
+
+
+# ---- elements ----
+
+
+def width(kind):
+    return {"b1": 1, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "f64": 64}.get(kind, 32)
+
+
+def value_of(kind, bits):
+    if kind in FORMATS:
+        return unpack(FORMATS[kind], bits).value
+    if kind[0] == "s" and bits >> (width(kind) - 1):
+        return bits - (1 << width(kind))
+    return bits
+
+
+def bits_of_value(kind, value):
+    if kind in FORMATS:
+        return pack(FORMATS[kind], number(value))
+    return int(value) & (1 << width(kind)) - 1
+
+
+def element(kind, random):
+    """A random element, with a fraction where that stays exact."""
+    if kind in ("e4m3", "e5m2"):
+        return bits_of_value(kind, Fraction(random.below(7) - 3, 2))
+    if kind in FORMATS:
+        return bits_of_value(kind, Fraction(random.below(65) - 32, 8))
+    return random.bits(width(kind))
+
+
+def matrix(kind, rows, columns, random):
+    return [[element(kind, random) for _ in range(columns)] for _ in range(rows)]
+
+
+def product(kinds, a, b, c, operation=None, saturate=False):
+    """d = a * b + c as bits of kinds[0]; kinds: d, a, b, c."""
+    d_kind, a_kind, b_kind, c_kind = kinds
+    out = []
+    for m, row in enumerate(a):
+        out.append([])
+        for n in range(len(b[0])):
+            total = Fraction(value_of(c_kind, c[m][n]))
+            for k, left in enumerate(row):
+                x, y = value_of(a_kind, left), value_of(b_kind, b[k][n])
+                total += (x & y if operation == "and" else x ^ y) if operation else x * y
+            if saturate:
+                total = max(-(1 << 31), min((1 << 31) - 1, total))
+            out[-1].append(bits_of_value(d_kind, total))
+    return out
+
+
+# ---- wmma ----
+
+
+def stored(kind, elements, column, stride):
+    """The words of memory (of the kind's width; small ones in bytes) that hold a matrix."""
+    rows, columns = len(elements), len(elements[0])
+    lines, length = (columns, rows) if column else (rows, columns)
+    flat = [0] * (lines * stride)
+    for line in range(lines):
+        for at in range(length):
+            flat[line * stride + at] = elements[at][line] if column else elements[line][at]
+    if width(kind) >= 8:
+        return flat
+    per = 32 // width(kind)
+    return [sum(x << i * width(kind) for i, x in enumerate(flat[w : w + per])) for w in range(0, len(flat), per)]
+
+
+def memory_kind(kind):
+    return "b32" if width(kind) < 8 else f"b{width(kind)}"
+
+
+def registers(kind, elements, multiplicand):
+    return 8 if kind == "f16" and multiplicand else max(1, elements * width(kind) // LANES // max(32, width(kind)))
+
+
+def names(letter, count):
+    return "{" + ", ".join(f"%{letter}{i}" for i in range(count)) + "}"
+
+
+def declare(letter, kind, count):
+    return f"  .reg .{'b64' if kind == 'f64' else 'f32' if kind == 'f32' else 'b32'} %{letter}<{count}>;"
+
+
+def wmma_file(shape, kinds, layouts, space="global", operation=None, saturate=False, extra=16):
+    m, n, k = shape
+    d_kind, a_kind, b_kind, c_kind = kinds
+    a_column, b_column, c_column, d_column = (x == "c" for x in layouts)
+    text = {False: "row", True: "col"}
+    name = f"m{m}n{n}k{k}"
+    types = ".".join((d_kind, c_kind) if a_kind == "f16" else kinds)
+    op = f".{operation}.popc" if operation else ""
+    full = f"wmma{op}.mma.{name}.{types}{'.satfinite' if saturate else ''}.{layouts}.{space}"
+    random = Random(full)
+    a, b, c = matrix(a_kind, m, k, random), matrix(b_kind, k, n, random), matrix(c_kind, m, n, random)
+    if saturate:
+        c = [[(0x7FFFFFFF, 0x80000000)[(i + j) % 2] for j in range(n)] for i in range(m)]
+    d = product(kinds, a, b, c, operation, saturate)
+    if width(a_kind) < 8:
+        extra = 128 // width(a_kind)
+    a_stride, b_stride = (m if a_column else k) + extra, (k if b_column else n) + extra
+    c_stride, d_stride = (m if c_column else n) + 16, m if d_column else n
+    arrays = [
+        Array("in", "a", memory_kind(a_kind), stored(a_kind, a, a_column, a_stride)),
+        Array("in", "b", memory_kind(b_kind), stored(b_kind, b, b_column, b_stride)),
+        Array("in", "c", memory_kind(c_kind), stored(c_kind, c, c_column, c_stride)),
+        Array("out", "d", memory_kind(d_kind), stored(d_kind, d, d_column, d_stride)),
+    ]
+    a_count, b_count = registers(a_kind, m * k, True), registers(b_kind, k * n, True)
+    c_count, d_count = registers(c_kind, m * n, False), registers(d_kind, m * n, False)
+    lines = [head((84, 90)) + ".visible .entry test(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)", "{"]
+    lines += ["  .reg .u64 %a, %b, %c, %d; .reg .u32 %s, %t, %n, %x; .reg .pred %p; .reg .u64 %from, %to, %off;"]
+    lines += [declare("a", a_kind, a_count), declare("b", b_kind, b_count), declare("c", c_kind, c_count), declare("d", d_kind, d_count)]
+    lines += ["  ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.param.u64 %c, [c]; ld.param.u64 %d, [d];"]
+    ss = {"global": ".global", "shared": ".shared", "generic": ""}[space]
+    if space == "shared":  # the lanes copy the words of a and b there first
+        for letter, values, kind in (("a", arrays[0].values, a_kind), ("b", arrays[1].values, b_kind)):
+            words = len(values) * max(width(kind), 32 if width(kind) < 8 else 8) // 32
+            lines += [f"  .shared .align 32 .b32 area_{letter}[{words}]; mov.u32 %t, %tid.x;", f"copy_{letter}:"]
+            lines += [f"  mul.wide.u32 %off, %t, 4; add.u64 %from, %{letter}, %off; mov.u64 %to, area_{letter}; add.u64 %to, %to, %off;"]
+            lines += ["  ld.global.b32 %x, [%from]; st.shared.b32 [%to], %x; add.u32 %t, %t, 32;"]
+            lines += [f"  setp.lt.u32 %p, %t, {words};", f"  @%p bra copy_{letter};", f"  mov.u64 %{letter}, area_{letter};"]
+        lines += ["  bar.sync 0;"]
+    lines += [f"  mov.u32 %s, {a_stride};"]
+    lines += [f"  wmma.load.a.sync.aligned.{text[a_column]}.{name}{ss}.{a_kind} {names('a', a_count)}, [%a], %s;"]
+    lines += [f"  wmma.load.b.sync.aligned.{text[b_column]}.{name}{ss}.{b_kind} {names('b', b_count)}, [%b], {b_stride};"]
+    lines += [f"  wmma.load.c.sync.aligned.{text[c_column]}.{name}.global.{c_kind} {names('c', c_count)}, [%c], {c_stride};"]
+    lines += [f"  wmma.mma{op}.sync.aligned.{text[a_column]}.{text[b_column]}.{name}.{types}{'.satfinite' if saturate else ''}"]
+    lines += [f"    {names('d', d_count)}, {names('a', a_count)}, {names('b', b_count)}, {names('c', c_count)};"]
+    lines += [f"  wmma.store.d.sync.aligned.{text[d_column]}.{name}.global.{d_kind} [%d], {names('d', d_count)};", "  ret;", "}"]
+    return Case("wmma", full, "d = a * b + c", arrays, "\n".join(lines), ["launch: grid 1 block 32"])
+
+
+def wmma_files():
+    shapes = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
+    layouts = ("rrrr", "rcrc", "crcr", "cccc")
+    for number_, shape in enumerate(shapes):
+        for at, layout in enumerate(layouts):
+            space = ("global", "shared", "generic")[(number_ + at) % 3]
+            yield wmma_file(shape, ("f32", "f16", "f16", "f32"), layout, space)
+            yield wmma_file(shape, ("s32", "u8", "u8", "s32"), layout, space)
+        yield wmma_file(shape, ("f16", "f16", "f16", "f16"), ("rrrc", "crcr", "rcrr")[number_])
+        yield wmma_file(shape, ("s32", "s8", "s8", "s32"), ("rcrr", "rrcc", "crrr")[number_], saturate=number_ == 0)
+        yield wmma_file(shape, ("f32", "bf16", "bf16", "f32"), ("rcrr", "crcc", "rrrr")[number_])
+    yield wmma_file((16, 16, 16), ("f32", "f16", "f16", "f16"), "rrrr")
+    yield wmma_file((16, 16, 16), ("f16", "f16", "f16", "f32"), "rcrr")
+    for layout in ("rrrr", "ccrc"):
+        yield wmma_file((16, 16, 8), ("f32", "tf32", "tf32", "f32"), layout)
+        yield wmma_file((8, 8, 4), ("f64",) * 4, layout)
+    for kind in ("u4", "s4"):
+        yield wmma_file((8, 8, 32), ("s32", kind, kind, "s32"), "rcrr", "shared" if kind == "u4" else "global")
+    for operation in ("xor", "and"):
+        yield wmma_file((8, 8, 128), ("s32", "b1", "b1", "s32"), "rcrr", operation=operation)
+
+
+# ---- mma: lane, element -> (row, column) ----
+
+
+def multiplicand_a(shape, kind):
+    """As the manual's formulas for A; g: lane // 4, t: lane % 4."""
+    m, _, k = shape
+    size = width(kind)
+    if size in (32, 64):
+        tables = {4: lambda g, t, i: (g + 8 * (i % 2), t), 8: lambda g, t, i: (g + 8 * (i % 2), t + (4 if i >= 2 else 0))}
+        tables[16] = lambda g, t, i: (g, i * 2 + t) if i % 2 == 0 else (g + 8, i * 2 - 2 + t)
+        return (lambda g, t, i: (g, t)) if m == 8 else tables[k]
+    side = 32 // size
+    if m == 8:
+        return lambda g, t, i: (g, t * side + i)
+    if k == 4 * side:
+        return lambda g, t, i: (g if i < side else g + 8, t * side + i % side)
+    return lambda g, t, i: (g if i // side in (0, 2) else g + 8, t * side + i % side + (0 if i < 2 * side else 4 * side))
+
+
+def multiplicand_b(shape, kind):
+    size = width(kind)
+    if size in (32, 64):
+        return lambda g, t, i: (t + 4 * i, g)
+    side = 32 // size
+    return lambda g, t, i: (t * side + i % side + (0 if i < side else 4 * side), g)
+
+
+def accumulator(shape, kind):
+    return lambda g, t, i: (g if i < 2 else g + 8, t * 2 + i % 2)
+
+
+def quads(which, column, kind):
+    """m8n8k4 with f16: also which of the four products the lane takes part in."""
+
+    def place(lane, i):
+        high = 4 if lane >= 16 else 0
+        if which == "a":
+            return (i % 4 + high, lane % 4) if column else (lane % 4 + high, i)
+        if which == "b":
+            return (i, lane % 4 + high) if column else (lane % 4, i + high)
+        if kind == "f16":
+            return lane % 4 + high, i
+        return (lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)
+
+    return place
+
+
+def fragment(kind, count, at):
+    """Registers of all lanes, lane by lane: `at(lane, i)` gives element i's bits."""
+    per = max(1, 32 // width(kind))
+    words = []
+    for lane in range(LANES):
+        for r in range(count):
+            words.append(sum(at(lane, r * per + j) << j * width(kind) for j in range(per)))
+    return words
+
+
+def mma_kernel(instruction, kinds, counts):
+    lines = [head((84, 90)) + ".visible .entry test(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)", "{"]
+    lines += ["  .reg .u64 %at; .reg .u32 %t;", "  mov.u32 %t, %tid.x;"]
+    for letter, kind, count in zip("dabc", kinds, counts):
+        lines += [f"  .reg .{'f64' if kind == 'f64' else 'b32'} %{letter}<{count}>;"]
+    size = [8 if kind == "f64" else 4 for kind in kinds]
+    access = ["f64" if kind == "f64" else "b32" for kind in kinds]
+    for n, letter in ((1, "a"), (2, "b"), (3, "c")):
+        lines += [f"  ld.param.u64 %at, [{letter}]; mad.wide.u32 %at, %t, {size[n] * counts[n]}, %at;"]
+        lines += [f"  ld.global.{access[n]} %{letter}{i}, [%at+{i * size[n]}];" for i in range(counts[n])]
+    lines += [f"  {instruction}", "    " + ", ".join(names(x, c) for x, c in zip("dabc", counts)) + ";"]
+    lines += [f"  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, {size[0] * counts[0]}, %at;"]
+    lines += [f"  st.global.{access[0]} [%at+{i * size[0]}], %d{i};" for i in range(counts[0])]
+    return "\n".join(lines + ["  ret;", "}"])
+
+
+def mma_case(instruction, title, kinds, counts, words):
+    kind_of = lambda kind: "b64" if kind == "f64" else "b32"
+    arrays = [Array("in", x, kind_of(k), w) for x, k, w in zip("abc", kinds[1:], words[1:])]
+    arrays.append(Array("out", "d", kind_of(kinds[0]), words[0]))
+    name = instruction.replace(".sync.aligned", "").rstrip()
+    return Case("mma", name, title, arrays, mma_kernel(instruction, kinds, counts), ["launch: grid 1 block 32"])
+
+
+def mma_file(shape, kinds, ending="", operation=None, saturate=False):
+    m, n, k = shape
+    instruction = f"mma.sync.aligned.m{m}n{n}k{k}.row.col{'.satfinite' if saturate else ''}.{'.'.join(kinds)}{ending}"
+    random = Random(instruction)
+    a, b, c = matrix(kinds[1], m, k, random), matrix(kinds[2], k, n, random), matrix(kinds[3], m, n, random)
+    if saturate:
+        c = [[(0x7FFFFFF0, 0x80000010)[(i + j) % 2] for j in range(n)] for i in range(m)]
+    d = product(kinds, a, b, c, operation, saturate)
+    places = [accumulator(shape, kinds[0]), multiplicand_a(shape, kinds[1]), multiplicand_b(shape, kinds[2]), accumulator(shape, kinds[3])]
+    counts = [registers(kind, size, False) for kind, size in zip(kinds, (m * n, m * k, k * n, m * n))]
+    words = []
+    for kind, count, place, whole in zip(kinds, counts, places, (d, a, b, c)):
+
+        def at(lane, i, place=place, whole=whole):
+            row, column = place(lane // 4, lane % 4, i)
+            return whole[row][column]
+
+        words.append(fragment(kind, count, at))
+    return mma_case(instruction, "d = a * b + c; lanes by the manual's formulas", kinds, counts, words)
+
+
+def quad_file(a_layout, b_layout, d_kind, c_kind):
+    kinds = (d_kind, "f16", "f16", c_kind)
+    instruction = f"mma.sync.aligned.m8n8k4.{a_layout}.{b_layout}.{'.'.join(kinds)}"
+    random = Random(instruction)
+    parts = []
+    for _ in range(4):
+        a, b, c = matrix("f16", 8, 4, random), matrix("f16", 4, 8, random), matrix(c_kind, 8, 8, random)
+        parts.append((product(kinds, a, b, c), a, b, c))
+    places = [quads("d", False, d_kind), quads("a", a_layout == "col", "f16"), quads("b", b_layout == "col", "f16"), quads("c", False, c_kind)]
+    counts = [4 if d_kind == "f16" else 8, 2, 2, 4 if c_kind == "f16" else 8]
+    words = []
+    for n, (kind, count, place) in enumerate(zip(kinds, counts, places)):
+
+        def at(lane, i, n=n, place=place):
+            row, column = place(lane, i)
+            return parts[lane % 16 // 4][n][row][column]
+
+        words.append(fragment(kind, count, at))
+    return mma_case(instruction, "four products, each by two groups of four lanes", kinds, counts, words)
+
+
+def mma_files():
+    half = [("f32", "f32"), ("f16", "f16")]
+    for d_kind, c_kind in half:
+        for shape in ((16, 8, 8), (16, 8, 16)):
+            yield mma_file(shape, (d_kind, "f16", "f16", c_kind))
+        yield mma_file((16, 8, 32), (d_kind, "e4m3", "e5m2", c_kind))
+        yield mma_file((16, 8, 16), (d_kind, "e5m2", "e4m3", c_kind))
+    for shape in ((16, 8, 8), (16, 8, 16)):
+        yield mma_file(shape, ("f32", "bf16", "bf16", "f32"))
+    for shape in ((16, 8, 4), (16, 8, 8)):
+        yield mma_file(shape, ("f32", "tf32", "tf32", "f32"))
+    for shape in ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16)):
+        yield mma_file(shape, ("f64",) * 4)
+    for shape in ((8, 8, 16), (16, 8, 16), (16, 8, 32)):
+        yield mma_file(shape, ("s32", "u8", "s8", "s32"))
+        yield mma_file(shape, ("s32", "s8", "u8", "s32"), saturate=True)
+    for shape in ((8, 8, 32), (16, 8, 32), (16, 8, 64)):
+        yield mma_file(shape, ("s32", "u4", "s4", "s32"))
+        yield mma_file(shape, ("s32", "s4", "s4", "s32"), saturate=True)
+    for shape in ((8, 8, 128), (16, 8, 128), (16, 8, 256)):
+        for operation in ("xor", "and"):
+            yield mma_file(shape, ("s32", "b1", "b1", "s32"), f".{operation}.popc", operation)
+    for a_layout in ("row", "col"):
+        for b_layout in ("row", "col"):
+            yield quad_file(a_layout, b_layout, "f32", "f32" if a_layout == b_layout else "f16")
+    yield quad_file("row", "col", "f16", "f16")
+
+
+# ---- ldmatrix, stmatrix, movmatrix ----
+
+
+def rows_file(load, count, transposed, space):
+    """Each matrix's rows stand in memory in an order of their own, 16 bytes each."""
+    name = f"{'ldmatrix' if load else 'stmatrix'}.sync.aligned.m8n8.x{count}{'.trans' if transposed else ''}{space}.b16"
+    random = Random(name)
+    order = random.shuffle(list(range(8 * count)))
+    halves = [random.bits(16) for _ in range(64 * count)]  # of the matrices, row by row
+
+    def held(lane, j):
+        pair = [(lane // 4, lane % 4 * 2 + i) for i in (0, 1)]
+        low, high = (halves[j * 64 + (c * 8 + r if transposed else r * 8 + c)] for r, c in pair)
+        return low | high << 16
+
+    memory = [0] * (32 * count)
+    for row in range(8 * count):
+        for word in range(4):
+            memory[order[row] * 4 + word] = halves[row * 8 + word * 2] | halves[row * 8 + word * 2 + 1] << 16
+    places = [order[lane % (8 * count)] * 16 for lane in range(LANES)]
+    inside = [held(lane, j) for lane in range(LANES) for j in range(count)]
+    arrays = [Array("in", "a", "u32", places), Array("in", "b", "b32", memory if load else inside), Array("out", "d", "b32", inside if load else memory)]
+    lines = [head((78, 90)) + ".visible .entry test(.param .u64 a, .param .u64 b, .param .u64 d)", "{"]
+    lines += [f"  .reg .u64 %at, %p; .reg .u32 %t, %s, %x; .reg .b32 %r<{count}>; .shared .align 16 .b32 area[{32 * count}];"]
+    lines += ["  mov.u32 %t, %tid.x; ld.param.u64 %at, [a]; mad.wide.u32 %at, %t, 4, %at; ld.global.u32 %s, [%at];"]
+    lines += ["  mov.u32 %x, area; add.u32 %s, %s, %x; cvt.u64.u32 %p, %s;" + (" cvta.shared.u64 %p, %p;" if not space else "")]
+    address = "[%s]" if space else "[%p]"
+    registers_ = names("r", count)
+    if load:
+        for i in range(count):
+            lines += [f"  ld.param.u64 %at, [b]; mad.wide.u32 %at, %t, 4, %at; ld.global.b32 %x, [%at+{128 * i}];"]
+            lines += [f"  mov.u64 %at, area; mad.wide.u32 %at, %t, 4, %at; st.shared.b32 [%at+{128 * i}], %x;"]
+        lines += ["  bar.sync 0;", f"  {name} {registers_}, {address};"]
+        lines += [f"  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, {4 * count}, %at;"]
+        lines += [f"  st.global.b32 [%at+{4 * i}], %r{i};" for i in range(count)]
+    else:
+        lines += [f"  ld.param.u64 %at, [b]; mad.wide.u32 %at, %t, {4 * count}, %at;"]
+        lines += [f"  ld.global.b32 %r{i}, [%at+{4 * i}];" for i in range(count)]
+        lines += [f"  {name} {address}, {registers_};", "  bar.sync 0;"]
+        for i in range(count):
+            lines += [f"  mov.u64 %at, area; mad.wide.u32 %at, %t, 4, %at; ld.shared.b32 %x, [%at+{128 * i}];"]
+            lines += [f"  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at+{128 * i}], %x;"]
+    title = "a: each lane's row; b: memory; d: registers" if load else "a: each lane's row; b: registers; d: memory"
+    return Case(name.split(".")[0], name.replace(".sync.aligned", ""), title, arrays, "\n".join(lines + ["  ret;", "}"]), ["launch: grid 1 block 32"])
+
+
+def transpose_file():
+    random = Random("movmatrix")
+    halves = [random.bits(16) for _ in range(64)]
+    held = lambda of: [of(lane // 4, lane % 4 * 2) | of(lane // 4, lane % 4 * 2 + 1) << 16 for lane in range(LANES)]
+    arrays = [
+        Array("in", "a", "b32", held(lambda r, c: halves[r * 8 + c])),
+        Array("out", "d", "b32", held(lambda r, c: halves[c * 8 + r])),
+    ]
+    lines = [head((78, 80)) + ".visible .entry test(.param .u64 a, .param .u64 d)", "{", "  .reg .u64 %at; .reg .b32 %x; .reg .u32 %t;"]
+    lines += ["  mov.u32 %t, %tid.x; ld.param.u64 %at, [a]; mad.wide.u32 %at, %t, 4, %at; ld.global.b32 %x, [%at];"]
+    lines += ["  movmatrix.sync.aligned.m8n8.trans.b16 %x, %x;"]
+    lines += ["  ld.param.u64 %at, [d]; mad.wide.u32 %at, %t, 4, %at; st.global.b32 [%at], %x;", "  ret;", "}"]
+    return Case("movmatrix", "movmatrix.m8n8.trans.b16", "the transpose", arrays, "\n".join(lines), ["launch: grid 1 block 32"])
+
+
+def cases():
+    yield from wmma_files()
+    yield from mma_files()
+    for load in (True, False):
+        for count in (1, 2, 4):
+            for transposed in (False, True):
+                yield rows_file(load, count, transposed, ".shared" if (count + transposed) % 2 else "")
+    yield transpose_file()
