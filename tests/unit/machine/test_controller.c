@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The offload controller's own rules, one by one - room by registers, crowding, pace, the busier of two channels, packets that go first - and how learning
+ * ends before its share is seen. Each case is the smallest kernel in which the rule alone decides. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stack_rig.h"
+
+static sim_stacks run_warps(uint64_t blocks, uint32_t warps, uint32_t registers, rig_tweak tweak, body warp) {
+  rig r;
+  sim_counters c;
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = blocks, .warps = warps, .registers = registers, .warp = warp}, &c);
+}
+
+/* ---- room ---- */
+
+/* All warps come at the same time, before any answer. */
+static void long_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  trace_put_enter(w, 10, 0);
+  rig_load_wait(w, OF_STACK(1));
+  rig_issue(w, 1000);
+  trace_put_leave(w, 10);
+}
+
+static void test_room_by_registers(void **state) {
+  sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance), most = run_warps(1, 8, 1100, NULL, long_instance);
+  assert_int_equal(few.offloaded, 8);
+  assert_int_equal(many.offloaded, 4);      /* 4 x 255 x 32 of 32,768 */
+  assert_int_equal(many.refused_full, 4);
+  assert_int_equal(most.offloaded, 1);      /* more than an SM has: alone */
+  assert_int_equal(most.refused_full, 7);
+}
+
+static void two_sms(machine_spec *s) { s->stack_sms = 2; }
+static void always_busy(machine_spec *s) { s->stack_busy = 0; }
+static void always_busy_five(machine_spec *s) { s->stack_busy = 0, s->stack_warps = 5; }
+
+static void test_crowding(void **state) {
+  assert_int_equal(run_warps(8, 1, 0, NULL, long_instance).offloaded, 1); /* one warp resides on each SM: no more than one at a time for the stack's */
+  assert_int_equal(run_warps(8, 1, 0, NULL, long_instance).refused_full, 7);
+  assert_int_equal(run_warps(4, 2, 0, NULL, long_instance).offloaded, 2);
+  assert_int_equal(run_warps(8, 1, 0, two_sms, long_instance).offloaded, 2);
+  assert_int_equal(run_warps(8, 1, 0, always_busy, long_instance).offloaded, 8); /* but if a channel is busy that it relieves */
+  assert_int_equal(run_warps(8, 1, 0, always_busy_five, long_instance).offloaded, 5);
+}
+
+/* ---- pace ---- */
+
+enum { HIT = 0, SLOW = 2000 }; /* instructions in the instance that stays at home */
+
+/* Warp 0: an instance at home, one away, and a long one away. Warp 1: one while that long one is pending, and one much later, when it is over. */
+static void paced(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const uint32_t *home = c;
+  warm(w);
+  rig_load_wait(w, OF_STACK(1));
+  if (i) {
+    rig_issue(w, 10000);
+    load_in_block(w, 30, 4, OF_STACK(1), 0);
+    rig_issue(w, 15000);
+    load_in_block(w, 30, 4, OF_STACK(1), 0);
+    return;
+  }
+  trace_put_enter(w, 30, 3); /* too few trips */
+  rig_load_wait(w, OF_STACK(1));
+  if (*home) rig_issue(w, *home);
+  trace_put_leave(w, 30);
+  load_in_block(w, 30, 4, OF_STACK(1), 0);
+  trace_put_enter(w, 30, 4);
+  rig_load_wait(w, OF_STACK(1));
+  rig_issue(w, 15000);
+  trace_put_leave(w, 30);
+}
+
+static void test_pace(void **state) {
+  rig r;
+  sim_counters c;
+  static const uint32_t hit = HIT, slow = SLOW;
+  rig_kernel k = {.blocks = 1, .warps = 2, .warp = paced, .context = &hit};
+  sim_stacks faster_at_home = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
+  assert_int_equal(faster_at_home.refused_condition, 1);
+  assert_int_equal(faster_at_home.refused_slow, 1); /* while one is pending; the one later goes, to see whether it pays again */
+  assert_int_equal(faster_at_home.offloaded, 3);
+  k.context = &slow;
+  sim_stacks faster_away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
+  assert_int_equal(faster_away.refused_slow, 0);
+  assert_int_equal(faster_away.offloaded, 4);
+}
+
+/* ---- the busier of two channels ---- */
+
+typedef struct mix { uint32_t loads, stores, between, pc; } mix; /* of each other warp in turn; instructions between two */
+
+/* Warps from the second on load the channels of stack 1; the first comes in the midst of that. */
+static void mixed(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const mix *m = c;
+  uint64_t at = OF_STACK(1) + (uint64_t)i * 256 * 16384;
+  warm(w);
+  for (uint32_t n = 0; i && n < 250; n++) {
+    if (n % (m->loads + m->stores) < m->loads) rig_load(w, at + n * 16384);
+    else rig_store(w, at + n * 16384);
+    if (m->between) rig_issue(w, m->between);
+  }
+  if (i) return;
+  rig_issue(w, 1000);
+  trace_put_enter(w, m->pc, 0);
+  rig_load_wait(w, OF_STACK(1));
+  trace_put_leave(w, m->pc);
+}
+
+static void never_above(machine_spec *s) { s->stack_busy = 1e9; }
+static void slow_back(machine_spec *s) { s->stack_busy = 1e9, s->stack_rx_gbs = 4; }
+
+static sim_stacks run_mix(mix m, rig_tweak tweak) {
+  rig r;
+  sim_counters c;
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 1, .warps = 4, .warp = mixed, .context = &m}, &c);
+}
+
+/* No load is above the threshold here. Candidate 20 saves on the channel from the stack, and not on the one to it. */
+static void test_the_busier_channel(void **state) {
+  assert_int_equal(run_mix((mix){0, 1, 0, 20}, never_above).refused_tx, 1);
+  assert_int_equal(run_mix((mix){0, 1, 0, 10}, never_above).offloaded, 1);    /* it saves there */
+  assert_int_equal(run_mix((mix){2, 3, 0, 20}, slow_back).offloaded, 1);    /* both for more than half of the time, the one from the stack for longer */
+  assert_int_equal(run_mix((mix){0, 1, 80, 20}, never_above).offloaded, 1);   /* the busier one, but not for half of the time */
+}
+
+/* ---- packets that go first ---- */
+
+static void test_first_packets(void **state) {
+  stack_channel c = {.bus = {.free = 10 * US}, .byte_fixed = 125 << 20, .length = US};
+  assert_int_equal(stacks_send_first(&c, 100, 2 * US), 2 * US + TX_PS(100)); /* it does not wait */
+  assert_int_equal(c.bus.free, 10 * US + TX_PS(100));                        /* and what waits is late by as much */
+  assert_int_equal(c.bytes, 100);
+  assert_int_equal(c.carried, TX_PS(100));
+}
+
+/* Another block's writes fill the channel for 12 us; the instance comes after 4. (Its own block's it would wait for.) */
+static void late_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const bool *writes = c;
+  warm(w);
+  for (uint64_t n = 0; !b && *writes && n < 250; n++) rig_store(w, OF_STACK(1) + (i * 250 + n) * 16384);
+  if (!b || i) return;
+  rig_issue(w, 1000);
+  load_in_block(w, 10, 0, OF_STACK(5), 0);
+}
+
+static void test_requests_go_first(void **state) {
+  rig r;
+  sim_counters c;
+  bool writes = false;
+  rig_kernel k = {.blocks = 2, .warps = 3, .warp = late_instance, .context = &writes};
+  sim_stacks idle = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
+  writes = true;
+  sim_stacks busy = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
+  assert_true(TX_PS(busy.tx[1]) > 12 * US);
+  assert_int_equal(busy.offloaded, 1);
+  assert_true(busy.away_ps >= idle.away_ps && busy.away_ps < idle.away_ps + US);
+}
+
+/* ---- blocks are told apart ---- */
+
+/* One block at a time: the second has the first one's place, in the simulator's memory as well. */
+static void one_after_the_other(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  if (!b) {
+    for (uint32_t n = 0; n < 64; n++) rig_store(w, OF_STACK(1) + n * 16384);
+    return;
+  }
+  trace_put_enter(w, 10, 0);
+  rig_load_wait(w, OF_STACK(1) + 63 * 16384);
+  trace_put_leave(w, 10);
+}
+
+static void one_block(machine_spec *s) { s->sm_count = 1, s->max_blocks = 1, s->stack_tx_gbs = 1; }
+
+static void test_blocks_are_told_apart(void **state) {
+  assert_int_equal(ff_check_level, 2);
+  assert_int_equal(run_warps(2, 1, 0, one_block, one_after_the_other).offloaded, 1); /* what another block has still under way it need not see */
+}
+
+/* ---- how learning ends ---- */
+
+static bool any_but_plain(void *context, const trace_launch *launch) { return strcmp(launch->kernel, "plain") != 0; }
+
+static void plain(trace_writer *w, uint64_t b, uint32_t i, const void *c) { rig_load_wait(w, OF_STACK(b)); }
+
+/* Lines that the bits from 9 on keep together, in each of 16 instances of a warp; `context`: instructions between two. */
+static void learnable(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const uint32_t *between = c;
+  for (uint32_t n = 0; n < 16; n++) {
+    trace_put_enter(w, 10, 0);
+    rig_load_wait(w, RIG_BASE + (b * 16 + n) * 512);
+    rig_load_wait(w, RIG_BASE + (b * 16 + n) * 512 + 384);
+    trace_put_leave(w, 10);
+    if (*between) rig_issue(w, *between);
+  }
+}
+
+static sim_stacks run_learning(const char *map, bool plain_first, uint32_t between, sim_counters *counters) {
+  rig r;
+  sim_offloading of = {.find = find, .any = any_but_plain, .instances = 16};
+  rig_open(&r, "copy");
+  four_stacks(&r.spec);
+  r.offload = SIM_OFFLOAD_CONTROLLED;
+  r.map = map;
+  r.offloading = &of;
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 1 << 20, TRACE_MEMORY_DEVICE);
+  rig_h2d(&r, RIG_BASE, 1 << 20);
+  if (plain_first) rig_launch(&r, (rig_kernel){.blocks = 4, .warps = 1, .warp = plain, .name = "plain"});
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = learnable, .context = &between});
+  const sim_result *result = rig_finish(&r);
+  sim_stacks s = result->stacks;
+  *counters = result->counters;
+  rig_close(&r);
+  return s;
+}
+
+static void test_kernels_without_candidates(void **state) {
+  sim_counters c;
+  sim_stacks s = run_learning("learned:50%", false, 0, &c);
+  assert_int_equal(c.remote_bytes, 8 * 256);
+  assert_int_equal(s.moved_bytes, 0);
+  s = run_learning("learned:50%", true, 0, &c);
+  assert_int_equal(c.remote_bytes, 0);       /* the copies were over before the first kernel, whose data none of them waits for */
+  assert_int_equal(s.delayed_bytes, 1 << 20);
+  assert_int_equal(s.learned_instances, 8);
+  assert_string_equal(s.found, "9:10");
+  assert_int_equal(s.moved_bytes, 1 << 20);  /* what got another place then */
+  assert_int_equal(c.h2d_bytes, 1 << 20);
+}
+
+static void test_patience(void **state) {
+  sim_counters c;
+  sim_stacks s = run_learning("learned:100%", false, 2500, &c); /* 10 us each */
+  assert_between(c.remote_bytes, 4 * 256, 6 * 256);             /* of 16 those of the first 50 us */
+  assert_int_equal(s.delayed_bytes, 1 << 20);
+  assert_int_equal(s.learned_instances, 16);
+  assert_int_equal(s.moved_bytes, 1 << 20);
+  assert_true(s.stopped_ps >= (1 << 20) * UINT64_C(62));
+  run_learning("learned:100%", false, 1000, &c);                /* 4 us each: 12 or 13 of 16 */
+  assert_between(c.remote_bytes, 11 * 256, 14 * 256);
+}
+
+/* ---- the highest pair ---- */
+
+/* Lines of an instance that only 14:15 and above keep together. */
+static void spread_low(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint32_t n = 0; n < 16; n++) {
+    trace_put_enter(w, 10, 0);
+    for (uint64_t bit = 7; bit < 14; bit++) rig_load_wait(w, RIG_BASE + ((uint64_t)n << 14) + (UINT64_C(1) << bit));
+    rig_load_wait(w, RIG_BASE + ((uint64_t)n << 14));
+    trace_put_leave(w, 10);
+  }
+}
+
+static void sixty_sms(machine_spec *s) { s->sm_count = 60; }
+
+static void test_highest_pair(void **state) {
+  assert_int_equal(sim_highest_pair(64, 1536, 4), 15); /* 64 x 48 lines of 128 bytes are 384 KiB: each of four stacks twice, 48 KiB a turn */
+  assert_int_equal(sim_highest_pair(64, 1536, 8), 14);
+  assert_int_equal(sim_highest_pair(64, 1024, 4), 15);
+  assert_int_equal(sim_highest_pair(64, 1023, 4), 14);
+  assert_int_equal(sim_highest_pair(1, 32, 16), STACK_MAP_LOWEST);
+  assert_int_equal(sim_highest_pair(64, 1536, 0), 17); /* no stacks: as if one */
+  rig r;
+  sim_counters c;
+  offloading.instances = 16;
+  rig_kernel k = {.blocks = 1, .warps = 1, .warp = spread_low};
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", NULL, k, &c).found, "baseline"); /* 15 SMs: at most 13:14 */
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", sixty_sms, k, &c).found, "14:15");
+  offloading.instances = 8;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_the_busier_channel),
+      cmocka_unit_test(test_first_packets), cmocka_unit_test(test_requests_go_first), cmocka_unit_test(test_blocks_are_told_apart),
+      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_highest_pair),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
