@@ -11,4 +11,4 @@ show() {
 }
 show "$farfault" run --memory copy,demand,replay,ideal "$program" 1000000
 show "$farfault" run --memory copy,demand,replay,ideal --machine gtx480 "$build/workloads/bfs" 65536 8
-printf '\nYour own program: nvcc -cudart shared saxpy.cu -o saxpy && %s run ./saxpy 1000000\n' "$farfault"
+printf '\nYour own program: nvcc saxpy.cu -o saxpy && %s run ./saxpy 1000000\n' "$farfault"

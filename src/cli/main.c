@@ -113,7 +113,7 @@ static int help(FILE *out) {
   for (const cli_command *const *command = cli_commands; *command; command++)
     fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
   fprintf(out, "\nExample:\n"
-               "  nvcc -cudart shared saxpy.cu -o saxpy\n"
+               "  nvcc saxpy.cu -o saxpy\n"
                "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n\n"
                "`farfault COMMAND --help` says more about a command, `farfault --version` the version.\n");
   return CLI_DONE;

@@ -248,7 +248,7 @@ static int print_program(void) {
   ff_text_add(&out, ".SH ENVIRONMENT\n");
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) add_term(&out, variables[i].name, variables[i].meaning);
   ff_text_add(&out, ".SH EXAMPLES\n.nf\n.RS 4\n");
-  add_plain(&out, "nvcc -cudart shared saxpy.cu -o saxpy\nfarfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n");
+  add_plain(&out, "nvcc saxpy.cu -o saxpy\nfarfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n");
   ff_text_add(&out, ".RE\n.fi\n.SH SEE ALSO\n");
   for (const cli_command *const *command = cli_commands; *command; command++)
     ff_text_add(&out, ".BR farfault\\-%s (1)%s\n", (*command)->name, command[1] ? "," : "");

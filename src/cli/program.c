@@ -15,6 +15,8 @@
 #include "cli/run.h"
 #include "fatbin/elf.h"
 
+#define RUN_INSIDE "libfarfault-inside.so" /* puts our runtime in the place of one that is linked in (driver/inside.c) */
+
 /* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes (ld.so(8)). */
 static bool linker_takes(const char *path) { return !path[strcspn(path, " :;$\t\n")]; }
 
@@ -85,12 +87,14 @@ static bool have_library(const char *libraries, const char *name) {
   return there;
 }
 
-static ff_status check_code(const char *name, const fatbin_report *report, ff_error *error) {
-  if (report->runtime == FATBIN_RUNTIME_STATIC)
+/* `inside`: a runtime that is linked in can be replaced here. */
+static ff_status check_code(const char *name, const fatbin_report *report, bool inside, ff_error *error) {
+  if (report->runtime == FATBIN_RUNTIME_STATIC && (report->stripped || !inside))
     return ff_fail(error, FF_UNSUPPORTED,
-                   "%s: has the CUDA runtime linked in statically, so that nothing can stand in for it: link it with `nvcc -cudart "
-                   "shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)",
-                   name);
+                   "%s: has the CUDA runtime linked in statically, and %s, so that nothing can stand in for it: link it with `nvcc "
+                   "-cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)%s",
+                   name, report->stripped ? "its symbols are stripped" : "this farfault was built without what replaces it",
+                   report->stripped ? ", or do not strip it" : "");
   if (report->ptx || !report->images) return FF_OK;
   if (report->damaged) return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
   if (!report->machine_code) return FF_OK;
@@ -105,14 +109,19 @@ static ff_status check_runtime(const char *name, const char *libraries, const fa
   return ff_fail(error, FF_UNSUPPORTED, "%s: needs %s; the virtual GPU stands in for CUDA 11, 12 and 13", name, report->cudart);
 }
 
-/* An RPATH goes before LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
+static void add_preload(ff_text *list, const char *libraries, const char *name) {
+  ff_text_add(list, "%s%s/%s", list->length ? " " : "", libraries, name);
+}
+
+/* An RPATH goes before LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. What does not
+ * need libcudart may have a runtime linked in, itself or in its libraries, or start such a program: a script does. */
 static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
-  if (!report->rpath || report->runpath) return;
   ff_text preload = {0};
-  for (uint32_t i = 0; i < report->needed_count; i++) {
+  if (report->runtime != FATBIN_RUNTIME_SHARED && have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
+  for (uint32_t i = 0; report->rpath && !report->runpath && i < report->needed_count; i++) {
     const char *needed = report->needed[i];
     bool ours = !strncmp(needed, "libcudart.so.", 13) || !strcmp(needed, "libcuda.so.1");
-    if (ours && have_library(libraries, needed)) ff_text_add(&preload, "%s%s/%s", preload.length ? " " : "", libraries, needed);
+    if (ours && have_library(libraries, needed)) add_preload(&preload, libraries, needed);
   }
   program->preload = preload.chars;
 }
@@ -126,7 +135,7 @@ ff_status run_program_find(const char *name, const char *libraries, run_program 
   status = fatbin_check_executable(program->path, &report, error);
   if (status == FF_IO) return FF_OK; /* may be executed without being readable */
   if (status) return status;
-  status = check_code(name, &report, error);
+  status = check_code(name, &report, have_library(libraries, RUN_INSIDE), error);
   if (!status) status = check_runtime(name, libraries, &report, error);
   if (!status) choose_preload(libraries, &report, program);
   fatbin_report_free(&report);

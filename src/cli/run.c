@@ -129,11 +129,11 @@ static int run(int argc, char **argv) {
       "Runs a CUDA program on a virtual GPU, and prints per memory manager how long it would take and what its memory would "
       "do. The program's output and exit status are its own; the table goes to stderr. Options for farfault stand before "
       "PROGRAM, everything after it is the program's.\v"
-      "Example:\n  nvcc -cudart shared saxpy.cu -o saxpy\n"
+      "Example:\n  nvcc saxpy.cu -o saxpy\n"
       "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n"
       "  farfault run -v --machine v100 --gpu-memory 4G -o saxpy.json ./saxpy 1000000\n\n"
-      "The program needs the shared CUDA runtime (nvcc -cudart shared) and the PTX of its kernels inside, which nvcc embeds "
-      "unless it is told not to.\n\n"
+      "The program needs the PTX of its kernels inside, which nvcc embeds unless it is told not to. A CUDA runtime that is linked in, "
+      "as nvcc does by default, is replaced by the virtual GPU's; for that the program must not be stripped.\n\n"
       "Exit status: the program's; 128 + N if signal N ended it; 64 wrong arguments, 127 no such program, 126 it cannot be "
       "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
       children, NULL, NULL};

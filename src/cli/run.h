@@ -16,7 +16,7 @@ typedef struct run_program {
 } run_program;
 
 /* Finds the program and looks whether it can run on the virtual GPU: not there, not executable, CUDA machine code
- * without PTX, the static CUDA runtime. Scripts and files without CUDA code pass: they may start or load some.
+ * without PTX, a CUDA runtime inside without symbols. Scripts and files without CUDA code pass: they may start or load some.
  * `libraries` is the folder of the virtual GPU's libraries. After FF_OK the caller frees with run_program_free. */
 ff_status run_program_find(const char *name, const char *libraries, run_program *program, ff_error *error);
 void run_program_free(run_program *program);

@@ -6,8 +6,9 @@
 #   libcudart.so.12       or 13 (struct layouts and signatures differ); every symbol has the version node that is named
 #   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
 #   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
+#   libfarfault-inside.so preloaded: puts libcudart in the place of a runtime that is linked into the program
 #
-# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, errors.c and properties.c
+# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, inside*.c alone, errors.c and properties.c
 # (tables without state) into all, stubs_cudart.c and stubs_libcuda.c beside them, all other files into the engine.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
@@ -17,8 +18,9 @@ file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/*.c)
 file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/cudart_*.c)
 file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/libcuda_*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
+file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/inside*.c)
 set(driver_stubs ${driver_dir}/stubs_cudart.c ${driver_dir}/stubs_libcuda.c)
-list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs})
+list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs} ${driver_inside})
 
 set(driver_uses ff_study ff_offload ff_report ff_machine ff_exec ff_ptx ff_trace ff_fatbin ff_base)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
@@ -52,4 +54,9 @@ if(driver_engine)
   endforeach()
   driver_shared(cuda-1 libcuda.so.1 libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/stubs_libcuda.c)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base Threads::Threads m)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
+    driver_shared(inside libfarfault-inside.so inside.map ${driver_inside})
+    target_link_options(inside PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
+    target_link_libraries(inside PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
+  endif()
 endif()

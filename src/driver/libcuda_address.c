@@ -3,8 +3,10 @@
  *
  * What always holds: cuGetProcAddress answers with the newest form of a function that the asking program's CUDA version
  * knows; stubs_libcuda.def says since when each form exists. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "driver/libcuda.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 /* The symbols' addresses under other names, so that nothing here conflicts with their real types. Weak: where a program
@@ -62,12 +64,18 @@ LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version
   return get_address(name, address, version, flags, status);
 }
 
-/* Private tables of functions that NVIDIA's own libraries ask for, the static CUDA runtime first of all. */
+/* Private tables of functions that NVIDIA's own libraries ask for, the CUDA runtime first of all. A runtime that is linked into a
+ * program does not come here: inside.c has put ours in its place, where it could. */
 LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
-  engine_say_once("cuGetExportTable", "this program contains the static CUDA runtime, which needs NVIDIA's driver: "
-                                      "link it with nvcc -cudart shared to run it here");
   *table = NULL;
+  if (dlsym(RTLD_DEFAULT, "farfault_inside")) {
+    engine_say_once("cuGetExportTable", "a CUDA runtime that is linked into a stripped program or into a library loaded by dlopen asks for "
+                                        "NVIDIA's driver: link it with nvcc -cudart shared to run it here");
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  engine_say_once("cuGetExportTable", "the CUDA runtime that is linked into this program asks for NVIDIA's driver: start the program with "
+                                      "`farfault run`, or with libfarfault-inside.so in LD_PRELOAD, or link it with nvcc -cudart shared");
   return CUDA_ERROR_NOT_FOUND;
 }
 

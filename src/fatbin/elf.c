@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading ELF files part by part (elf.h). Tables come from <elf.h>; each is copied out of the file before it is looked at.
+/* What an executable has in it (elf.h), through elf_read.h.
  *
  *   file -> section table -> .nv_fatbin, __nv_relfatbin -> fat binaries
  *        -> program headers -> PT_INTERP, PT_DYNAMIC -> NEEDED, RPATH, ...
- *        -> .dynsym -> is __cudaRegisterFatBinary imported? */
+ *        -> .dynsym, .symtab -> is __cudaRegisterFatBinary imported, or inside? */
 #include "fatbin/elf.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "fatbin/elf_read.h"
 
 #define MOST_NEEDED 4096u        /* libraries listed of one file */
 #define MOST_TEXT 65536u         /* bytes of a string in a string table */
-#define MOST_PART (UINT64_C(1) << 32) /* bytes of one section */
 #define MOST_PTX (UINT64_C(1) << 31)  /* bytes of all PTX texts of a file together */
 
 #if defined(__x86_64__)
@@ -30,112 +26,8 @@
 #define OWN_MACHINE EM_NONE
 #endif
 
-typedef struct elf_file {
-  const char *path;
-  int fd;
-  uint64_t size;
-  Elf64_Ehdr header;
-  Elf64_Shdr *sections;
-  uint32_t section_count;
-  char *section_names;      /* NUL-terminated at section_names_size */
-  uint64_t section_names_size;
-  Elf64_Phdr *segments;
-  uint32_t segment_count;
-} elf_file;
-
-/* Copies `bytes` bytes at `offset`, plus a NUL. NULL: the file does not have them. The caller frees it. */
-static void *read_part(const elf_file *file, uint64_t offset, uint64_t bytes) {
-  if (offset > file->size || bytes > file->size - offset || bytes > MOST_PART) return NULL;
-  char *part = ff_alloc((size_t)bytes + 1);
-  for (uint64_t done = 0; done < bytes;) {
-    ssize_t got = pread(file->fd, part + done, (size_t)(bytes - done), (off_t)(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) { /* an error, or the file has been cut meanwhile */
-      free(part);
-      return NULL;
-    }
-    done += (uint64_t)got;
-  }
-  return part;
-}
-
-static ff_status file_open(const char *path, elf_file *file, ff_error *error) {
-  *file = (elf_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file->fd < 0)
-    return ff_fail(error, errno == ENOENT ? FF_NOT_FOUND : FF_IO, "%s: %s", path, strerror(errno));
-  struct stat about;
-  if (fstat(file->fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-    close(file->fd);
-    return ff_fail(error, FF_IO, "%s: not a regular file", path);
-  }
-  file->size = (uint64_t)about.st_size;
-  return FF_OK;
-}
-
-static void file_close(elf_file *file) {
-  free(file->sections);
-  free(file->section_names);
-  free(file->segments);
-  close(file->fd);
-}
-
-static fatbin_file_kind file_kind(elf_file *file) {
-  unsigned char start[16] = {0};
-  uint64_t bytes = file->size < sizeof start ? file->size : sizeof start;
-  void *part = read_part(file, 0, bytes);
-  if (part) memcpy(start, part, (size_t)bytes);
-  free(part);
-  uint32_t magic;
-  memcpy(&magic, start, sizeof magic);
-  if (start[0] == '#' && start[1] == '!') return FATBIN_FILE_SCRIPT;
-  if (magic == FATBIN_MAGIC) return FATBIN_FILE_FATBIN;
-  if (memcmp(start, ELFMAG, SELFMAG) != 0) return FATBIN_FILE_OTHER;
-  return start[EI_CLASS] == ELFCLASS64 && start[EI_DATA] == ELFDATA2LSB ? FATBIN_FILE_ELF : FATBIN_FILE_ELF_OTHER;
-}
-
-/* ---- the tables ---- */
-
-static void read_sections(elf_file *file) {
-  const Elf64_Ehdr *header = &file->header;
-  if (!header->e_shoff || header->e_shentsize != sizeof(Elf64_Shdr)) return;
-  uint64_t count = header->e_shnum, names = header->e_shstrndx;
-  Elf64_Shdr *first = read_part(file, header->e_shoff, sizeof *first);
-  if (!first) return;
-  if (!count) count = first->sh_size;                /* more than 65,279 sections: the count is in the first one */
-  if (names == SHN_XINDEX) names = first->sh_link;
-  free(first);
-  if (count > file->size / sizeof(Elf64_Shdr)) return;
-  file->sections = read_part(file, header->e_shoff, count * sizeof(Elf64_Shdr));
-  if (!file->sections) return;
-  file->section_count = (uint32_t)count;
-  if (names >= count || file->sections[names].sh_type == SHT_NOBITS) return;
-  file->section_names_size = file->sections[names].sh_size;
-  file->section_names = read_part(file, file->sections[names].sh_offset, file->section_names_size);
-}
-
-static void read_segments(elf_file *file) {
-  const Elf64_Ehdr *header = &file->header;
-  if (!header->e_phoff || header->e_phentsize != sizeof(Elf64_Phdr)) return;
-  file->segments = read_part(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
-  if (file->segments) file->segment_count = header->e_phnum;
-}
-
-static bool read_tables(elf_file *file) {
-  Elf64_Ehdr *header = read_part(file, 0, sizeof *header);
-  if (!header) return false;
-  file->header = *header;
-  free(header);
-  read_sections(file);
-  read_segments(file);
-  return true;
-}
-
-static const char *section_name(const elf_file *file, const Elf64_Shdr *section) {
-  return file->section_names && section->sh_name < file->section_names_size ? file->section_names + section->sh_name : "";
-}
-
 static bool holds_fatbins(const elf_file *file, const Elf64_Shdr *section) {
-  const char *name = section_name(file, section);
+  const char *name = elf_section_name(file, section);
   return section->sh_type != SHT_NOBITS && (strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0);
 }
 
@@ -145,7 +37,7 @@ static bool address_offset(const elf_file *file, uint64_t address, uint64_t *off
   for (uint32_t i = 0; i < file->segment_count; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
     if (segment->p_type != PT_LOAD || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz) continue;
-    *offset = segment->p_offset + (address - segment->p_vaddr); /* may wrap in a hostile file; read_part checks */
+    *offset = segment->p_offset + (address - segment->p_vaddr); /* may wrap in a hostile file; elf_part checks */
     return true;
   }
   return false;
@@ -158,7 +50,7 @@ static char *read_string(const elf_file *file, uint64_t offset, uint64_t size, u
   if (start < offset || start >= file->size) return NULL;
   uint64_t most = size - at;
   if (most > file->size - start) most = file->size - start;
-  char *text = read_part(file, start, most < MOST_TEXT ? most : MOST_TEXT);
+  char *text = elf_part(file, start, most < MOST_TEXT ? most : MOST_TEXT);
   return text ? ff_realloc(text, strlen(text) + 1) : NULL;
 }
 
@@ -186,7 +78,7 @@ static uint64_t dynamic_value(const Elf64_Dyn *entries, uint64_t count, int64_t 
 
 static void read_dynamic(const elf_file *file, const Elf64_Phdr *segment, fatbin_report *report) {
   uint64_t count = segment->p_filesz / sizeof(Elf64_Dyn), strings, size;
-  Elf64_Dyn *entries = read_part(file, segment->p_offset, count * sizeof *entries);
+  Elf64_Dyn *entries = elf_part(file, segment->p_offset, count * sizeof *entries);
   if (!entries) return;
   size = dynamic_value(entries, count, DT_STRSZ);
   if (address_offset(file, dynamic_value(entries, count, DT_STRTAB), &strings)) {
@@ -206,27 +98,8 @@ static void read_segment_facts(const elf_file *file, fatbin_report *report) {
     const Elf64_Phdr *segment = &file->segments[i];
     if (segment->p_type == PT_DYNAMIC && !report->needed_count) read_dynamic(file, segment, report);
     if (segment->p_type == PT_INTERP && segment->p_filesz && segment->p_filesz < MOST_TEXT)
-      keep(&report->interpreter, read_part(file, segment->p_offset, segment->p_filesz));
+      keep(&report->interpreter, elf_part(file, segment->p_offset, segment->p_filesz));
   }
-}
-
-/* Does the dynamic symbol table (a file has at most one) leave this name to another object? */
-static bool imports(const elf_file *file, const char *wanted) {
-  uint32_t at = 0;
-  while (at < file->section_count && file->sections[at].sh_type != SHT_DYNSYM) at++;
-  if (at == file->section_count || file->sections[at].sh_link >= file->section_count) return false;
-  const Elf64_Shdr *table = &file->sections[at], *names = &file->sections[table->sh_link];
-  uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-  Elf64_Sym *symbols = read_part(file, table->sh_offset, count * sizeof *symbols);
-  char *strings = names->sh_type == SHT_STRTAB ? read_part(file, names->sh_offset, names->sh_size) : NULL;
-  size_t length = strlen(wanted) + 1; /* with its NUL: no strcmp, so that overlapping long strings cost nothing */
-  bool found = false;
-  for (uint64_t k = 0; symbols && strings && k < count && !found; k++)
-    found = symbols[k].st_shndx == SHN_UNDEF && symbols[k].st_name < names->sh_size &&
-            names->sh_size - symbols[k].st_name >= length && memcmp(strings + symbols[k].st_name, wanted, length) == 0;
-  free(symbols);
-  free(strings);
-  return found;
 }
 
 /* ---- fat binaries ---- */
@@ -307,11 +180,11 @@ static ff_status walk_sections(const elf_file *file, image_walk *walk, ff_error 
   for (uint32_t i = 0; i < file->section_count && status == FF_OK; i++) {
     const Elf64_Shdr *section = &file->sections[i];
     if (!holds_fatbins(file, section)) continue;
-    if (walk->report && strcmp(section_name(file, section), "__nv_relfatbin") == 0) walk->report->relocatable = true;
-    char *bytes = section->sh_size <= left ? read_part(file, section->sh_offset, section->sh_size) : NULL;
+    if (walk->report && strcmp(elf_section_name(file, section), "__nv_relfatbin") == 0) walk->report->relocatable = true;
+    char *bytes = section->sh_size <= left ? elf_part(file, section->sh_offset, section->sh_size) : NULL;
     if (!bytes) {
       ff_error why;
-      ff_fail(&why, FF_PARSE, "section %s reaches beyond the file", section_name(file, section));
+      ff_fail(&why, FF_PARSE, "section %s reaches beyond the file", elf_section_name(file, section));
       return note_damage(walk, &why, error);
     }
     left -= section->sh_size;
@@ -323,7 +196,7 @@ static ff_status walk_sections(const elf_file *file, image_walk *walk, ff_error 
 
 static ff_status walk_file(elf_file *file, fatbin_file_kind kind, image_walk *walk, ff_error *error) {
   if (kind == FATBIN_FILE_ELF) return walk_sections(file, walk, error);
-  char *bytes = kind == FATBIN_FILE_FATBIN ? read_part(file, 0, file->size) : NULL;
+  char *bytes = kind == FATBIN_FILE_FATBIN ? elf_part(file, 0, file->size) : NULL;
   ff_status status = bytes ? walk_images(bytes, file->size, walk, error) : FF_OK;
   free(bytes);
   return status;
@@ -333,7 +206,7 @@ static ff_status walk_file(elf_file *file, fatbin_file_kind kind, image_walk *wa
 
 static void read_script(const elf_file *file, fatbin_report *report) {
   uint64_t bytes = file->size - 2 < 256 ? file->size - 2 : 256;
-  char *line = read_part(file, 2, bytes);
+  char *line = elf_part(file, 2, bytes);
   if (!line) return;
   size_t start = strspn(line, " \t"), end = start + strcspn(line + start, "\n");
   while (end > start && strchr(" \t\r", line[end - 1])) end--;
@@ -343,28 +216,30 @@ static void read_script(const elf_file *file, fatbin_report *report) {
 }
 
 static void read_elf(elf_file *file, fatbin_report *report) {
-  if (!read_tables(file)) return;
+  if (!elf_tables(file)) return;
   report->foreign = file->header.e_machine != OWN_MACHINE;
   report->no_sections = !file->section_count;
   read_segment_facts(file, report);
-  bool registers = imports(file, "__cudaRegisterFatBinary");
-  bool has_code = false;
+  const char *registers = "__cudaRegisterFatBinary"; /* in every program with a CUDA runtime */
+  bool has_code = false, program = file->header.e_type != ET_REL;
   for (uint32_t i = 0; i < file->section_count; i++) has_code |= holds_fatbins(file, &file->sections[i]);
-  report->runtime = registers || report->cudart ? FATBIN_RUNTIME_SHARED
-                    : has_code && file->header.e_type != ET_REL ? FATBIN_RUNTIME_STATIC : FATBIN_RUNTIME_NONE;
+  report->stripped = !elf_section(file, SHT_SYMTAB);
+  report->runtime = elf_has_symbol(file, SHT_DYNSYM, registers, false) || report->cudart ? FATBIN_RUNTIME_SHARED
+                    : program && (elf_has_symbol(file, SHT_SYMTAB, registers, true) || (has_code && report->stripped && !report->needs_libcuda))
+                        ? FATBIN_RUNTIME_STATIC : FATBIN_RUNTIME_NONE;
 }
 
 ff_status fatbin_check_executable(const char *path, fatbin_report *report, ff_error *error) {
   elf_file file;
   *report = (fatbin_report){0};
-  ff_status status = file_open(path, &file, error);
+  ff_status status = elf_open(path, &file, error);
   if (status != FF_OK) return status;
   report->executable = access(path, X_OK) == 0;
-  report->kind = file_kind(&file);
+  report->kind = elf_kind(&file);
   if (report->kind == FATBIN_FILE_SCRIPT) read_script(&file, report);
   if (report->kind == FATBIN_FILE_ELF) read_elf(&file, report);
   walk_file(&file, report->kind, &(image_walk){.report = report}, NULL);
-  file_close(&file);
+  elf_close(&file);
   return FF_OK;
 }
 
@@ -389,13 +264,13 @@ static ff_status no_ptx(const char *path, fatbin_file_kind kind, uint32_t images
 ff_status fatbin_extract_ptx(const char *path, fatbin_ptx_texts *texts, ff_error *error) {
   elf_file file;
   *texts = (fatbin_ptx_texts){0};
-  ff_status status = file_open(path, &file, error);
+  ff_status status = elf_open(path, &file, error);
   if (status != FF_OK) return status;
-  fatbin_file_kind kind = file_kind(&file);
-  if (kind == FATBIN_FILE_ELF) read_tables(&file);
+  fatbin_file_kind kind = elf_kind(&file);
+  if (kind == FATBIN_FILE_ELF) elf_tables(&file);
   image_walk walk = {.texts = texts};
   status = walk_file(&file, kind, &walk, error);
-  file_close(&file);
+  elf_close(&file);
   if (status != FF_OK) ff_fail_at(error, status, path);
   if (status == FF_OK && !texts->count) status = no_ptx(path, kind, walk.images, error);
   if (status != FF_OK) fatbin_ptx_texts_free(texts);

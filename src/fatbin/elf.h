@@ -19,7 +19,7 @@ typedef enum fatbin_file_kind {
 typedef enum fatbin_runtime { /* how the CUDA runtime gets into the program */
   FATBIN_RUNTIME_NONE,    /* no CUDA code registers itself here, and no libcudart is needed */
   FATBIN_RUNTIME_SHARED,  /* imports it: libcudart can be replaced */
-  FATBIN_RUNTIME_STATIC,  /* contains it: nvcc's default; -cudart shared makes it the other */
+  FATBIN_RUNTIME_STATIC,  /* contains it (nvcc's default), or, if stripped, seems to: has CUDA code and needs neither library */
 } fatbin_runtime;
 
 typedef struct fatbin_report {
@@ -27,6 +27,7 @@ typedef struct fatbin_report {
   bool executable;        /* the user may execute it */
   bool foreign;           /* ELF of another processor than this program's */
   bool no_sections;       /* ELF without a section table: whether it has CUDA code cannot be seen */
+  bool stripped;          /* ELF without a symbol table: nobody can tell where its functions are */
   char **needed;          /* NEEDED libraries, in order */
   uint32_t needed_count;
   char *interpreter;      /* ELF: the dynamic loader; script: the words after #!. NULL: none, as in a static executable */

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "fatbin/elf.h"
+#include "fatbin/functions.h"
 
 static const char ptx[] = ".version 8.7\n.target sm_75\n.address_size 64\n";
 static char path[64];
@@ -24,13 +25,14 @@ typedef struct plan { /* what the file shall have */
   const char *needed[4];
   const char *rpath, *runpath, *soname, *interpreter;
   const char *imported;       /* an undefined dynamic symbol */
+  const char *inside[4];      /* functions of 16 bytes each, one after the other, in a .text of 64: with a symbol table */
   const ff_text *fatbin, *relfatbin;
   uint16_t type, machine;
 } plan;
 
 typedef struct maker {
   ff_text out, names, strings; /* the file, .shstrtab, .dynstr */
-  Elf64_Shdr sections[8];
+  Elf64_Shdr sections[12];
   unsigned section_count;
 } maker;
 
@@ -47,6 +49,27 @@ static uint64_t add_section(maker *m, uint32_t name, uint32_t type, const void *
                                                  .sh_size = size, .sh_link = link, .sh_entsize = entry, .sh_addralign = 8};
   ff_text_add_bytes(&m->out, bytes, size);
   return at;
+}
+
+/* .text, .strtab, .symtab: beside the functions an object of data, a name outside and a function in no section. */
+static void add_inside(maker *m, const plan *p) {
+  ff_text names = {0};
+  Elf64_Sym symbols[8] = {{0}};
+  unsigned count = 1, code = m->section_count;
+  uint64_t text = add_section(m, add_string(&m->names, ".text"), SHT_PROGBITS, (char[64]){0}, 64, 0, 0);
+  m->sections[code].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+  add_string(&names, "");
+  for (unsigned i = 0; i < 4 && p->inside[i]; i++)
+    symbols[count++] = (Elf64_Sym){.st_name = add_string(&names, p->inside[i]), .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                                   .st_shndx = (uint16_t)code, .st_value = text + 16 * i, .st_size = 3};
+  uint32_t first = symbols[1].st_name;
+  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_shndx = 1, .st_value = text + 8};
+  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = SHN_UNDEF};
+  symbols[count++] = (Elf64_Sym){.st_name = first, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = (uint16_t)code, .st_value = 1};
+  unsigned strings = m->section_count;
+  add_section(m, add_string(&m->names, ".strtab"), SHT_STRTAB, names.chars, names.length, 0, 0);
+  add_section(m, add_string(&m->names, ".symtab"), SHT_SYMTAB, symbols, count * sizeof *symbols, strings, sizeof *symbols);
+  free(names.chars);
 }
 
 static ff_text make_elf(const plan *p) {
@@ -79,6 +102,7 @@ static ff_text make_elf(const plan *p) {
   if (p->interpreter) segments[2].p_filesz = strlen(p->interpreter) + 1;
   if (p->fatbin) add_section(&m, add_string(&m.names, ".nv_fatbin"), SHT_PROGBITS, p->fatbin->chars, p->fatbin->length, 0, 0);
   if (p->relfatbin) add_section(&m, add_string(&m.names, "__nv_relfatbin"), SHT_PROGBITS, p->relfatbin->chars, p->relfatbin->length, 0, 0);
+  if (p->inside[0]) add_inside(&m, p);
   uint32_t own_name = add_string(&m.names, ".shstrtab");
   add_section(&m, own_name, SHT_STRTAB, m.names.chars, m.names.length, 0, 0);
   segments[0].p_filesz = m.out.length;
@@ -169,6 +193,45 @@ static void test_static_runtime(void **state) {
   assert_int_equal(r.ptx, 1);
   fatbin_report_free(&r);
   free(code.chars);
+}
+
+static bool is_cuda(const char *name) { return strncmp(name, "cuda", 4) == 0; }
+
+static void test_runtime_inside(void **state) {
+  ff_text code = make_fatbin(true, true, 75);
+  fatbin_report r = check(&(plan){.needed = {"libc.so.6"}, .inside = {"__cudaRegisterFatBinary"}, .fatbin = &code});
+  assert_int_equal(r.runtime, FATBIN_RUNTIME_STATIC);
+  assert_false(r.stripped);
+  fatbin_report_free(&r);
+  r = check(&(plan){.inside = {"__cudaRegisterFatBinary2"}, .fatbin = &code}); /* its symbols say that it is another program with CUDA code */
+  assert_int_equal(r.runtime, FATBIN_RUNTIME_NONE);
+  fatbin_report_free(&r);
+  r = check(&(plan){.needed = {"libcuda.so.1"}, .fatbin = &code}); /* stripped, but it may do without a runtime */
+  assert_int_equal(r.runtime, FATBIN_RUNTIME_NONE);
+  assert_true(r.stripped);
+  fatbin_report_free(&r);
+  free(code.chars);
+}
+
+static void test_functions(void **state) {
+  fatbin_report r = check(&(plan){.inside = {"cudaMalloc", "other", "cudaFree"}});
+  fatbin_report_free(&r);
+  fatbin_functions functions;
+  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, NULL), FF_OK);
+  assert_int_equal(functions.count, 2);
+  assert_string_equal(functions.items[0].name, "cudaMalloc");
+  assert_int_equal(functions.items[0].room, 16); /* to the next function */
+  assert_string_equal(functions.items[1].name, "cudaFree");
+  assert_int_equal(functions.items[1].room, 32); /* to the end of the section */
+  assert_int_equal(functions.items[1].address - functions.items[0].address, 32);
+  fatbin_functions_free(&functions);
+  ff_error error;
+  r = check(&(plan){.needed = {"libc.so.6"}});
+  fatbin_report_free(&r);
+  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, &error), FF_NOT_FOUND);
+  assert_non_null(strstr(error.message, "no symbol table"));
+  fatbin_functions_free(&functions);
+  assert_int_equal(fatbin_functions_find("/nonexistent/file", is_cuda, &functions, &error), FF_NOT_FOUND);
 }
 
 static void test_no_cuda(void **state) {
@@ -304,12 +367,17 @@ static void use(void) {
   fatbin_report_free(&r);
   if (fatbin_extract_ptx(path, &texts, &error) != FF_OK) assert_true(error.message[0] != '\0');
   fatbin_ptx_texts_free(&texts);
+  fatbin_functions functions;
+  if (fatbin_functions_find(path, is_cuda, &functions, &error) == FF_OK)
+    for (uint32_t i = 0; i < functions.count; i++) assert_memory_equal(functions.items[i].name, "cuda", 4);
+  fatbin_functions_free(&functions);
 }
 
 static ff_text whole_file(void) {
   ff_text code = make_fatbin(true, true, 75);
   ff_text file = make_elf(&(plan){.needed = {"libcudart.so.13"}, .runpath = "/x", .interpreter = "/lib64/ld.so",
-                                  .imported = "__cudaRegisterFatBinary", .fatbin = &code, .relfatbin = &code});
+                                  .imported = "__cudaRegisterFatBinary", .inside = {"cudaMalloc", "cudaFree"}, .fatbin = &code,
+                                  .relfatbin = &code});
   free(code.chars);
   return file;
 }
@@ -355,6 +423,7 @@ int main(void) {
   snprintf(path, sizeof path, "/tmp/farfault_test_elf_%d", (int)getpid());
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared_runtime), cmocka_unit_test(test_static_runtime), cmocka_unit_test(test_no_cuda),
+      cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_functions),
       cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
       cmocka_unit_test(test_other_files),    cmocka_unit_test(test_itself),         cmocka_unit_test(test_truncated),
       cmocka_unit_test(test_flipped),        cmocka_unit_test(test_damaged_fatbin),

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Programs into which a CUDA runtime is linked run on the virtual GPU, whose runtime takes its place. $3: the folder of fixtures.
+source "$(dirname "$0")/common.sh"
+fixtures=$3
+libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
+
+# Without us, what is inside is called.
+run "$fixtures/inside_13"
+expect_status 1
+expect_err "the dud's cudaMalloc"
+
+# As a program of CUDA 11, 12 or 13; inside_12 has an RPATH.
+for version in 11 12 13; do
+  run "$farfault" run --memory copy,demand --json "$version.json" "$fixtures/inside_$version"
+  expect_status 0
+  expect_out "version $version"
+  expect_out "0 wrong"
+  expect test "$(grep -c dud err)" = 0
+done
+expect grep -q '"fill"' 13.json
+
+# Without farfault run: with the library that does it, and nothing else.
+run env LD_PRELOAD="$libraries/libfarfault-inside.so" "$fixtures/inside_13"
+expect_status 0
+expect_out "0 wrong"
+
+# In a library that the program is linked with, one that it loads, and below a script.
+run "$farfault" run --memory none "$fixtures/inside_linked"
+expect_status 0
+expect_out "0 wrong"
+run "$farfault" run --memory none "$fixtures/inside_loaded" "$fixtures/inside/libinside_library.so"
+expect_status 0
+expect_out "0 wrong"
+run env LD_LIBRARY_PATH="$fixtures/inside" "$farfault" run --memory none "$fixtures/inside_loaded" libinside_library.so
+expect_status 0
+expect_out "0 wrong"
+run "$farfault" run --memory none "$fixtures/inside_loaded" ./nothing.so
+expect_status 2
+expect_err "nothing.so: cannot open"
+cp "$fixtures/inside_13" inside
+printf '#!/bin/sh\nexec ./inside\n' >script
+chmod +x script
+run "$farfault" run --memory none ./script
+expect_status 0
+expect_out "0 wrong"
+
+# Stripped: it says what to do. A program with nothing inside gets none of our libraries but this one.
+if command -v strip >/dev/null; then
+  strip inside
+  run env LD_PRELOAD="$libraries/libfarfault-inside.so" ./inside
+  expect_status 1
+  expect_err "the dud's cudaMalloc"
+fi
+run "$farfault" run --memory none cat /proc/self/maps
+expect_status 0
+expect_out "/libfarfault-inside.so"
+expect test "$(grep -c 'libfarfault-gpu\|libcudart' out)" = 0
+finish
