@@ -5,6 +5,7 @@
  * pitches (cudaErrorInvalidPitchValue), symbols (cudaErrorInvalidSymbol) and the range within a symbol; the rest is the
  * engine's. A copy of nothing succeeds whatever its pointers are. */
 #include "driver/cudart.h"
+#include "driver/cudart_array.h"
 
 static const struct { engine_side to, from; } sides[] = {
     [cudaMemcpyHostToHost] = {ENGINE_SIDE_HOST, ENGINE_SIDE_HOST},
@@ -60,30 +61,44 @@ CUDART_PAIR(cudaMemcpy2DAsync, _ptsz,
 
 /* ---- 3D ---- */
 
-static bool place(cudaPitchedPtr box, cudaPos at, uint64_t *address, uint64_t *pitch, uint64_t *slice) {
-  *pitch = box.pitch;
-  if (__builtin_mul_overflow((uint64_t)box.pitch, (uint64_t)box.ysize, slice)) return false;
-  *address = (uint64_t)(uintptr_t)box.ptr + at.x + at.y * *pitch + at.z * *slice;
-  return true;
+/* One side of a 3D copy; positions are texels in an array, bytes in linear memory. */
+static cudaError_t box_end(cudaArray_t array, cudaPos at, cudaPitchedPtr linear, uint32_t texel, engine_side side, engine_box_end *end) {
+  if ((array != NULL) == (linear.ptr != NULL)) return cudaErrorInvalidValue;
+  *end = (engine_box_end){.array = (engine_array *)array, .address = (uint64_t)(uintptr_t)linear.ptr, .pitch = linear.pitch, .rows = linear.ysize,
+                          .y = at.y, .z = at.z, .side = side};
+  return __builtin_mul_overflow((uint64_t)at.x, (uint64_t)(array ? texel : 1), &end->x) ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+/* Bytes of a texel of the array; 1 without one. */
+static cudaError_t texel_of(cudaArray_t array, uint32_t *bytes) {
+  engine_array_shape shape;
+  *bytes = 1;
+  if (!array) return cudaSuccess;
+  cudaError_t error = engine_array_describe((engine_array *)array, &shape);
+  if (!error) *bytes = engine_format_bytes(shape.format);
+  return error;
+}
+
+cudaError_t cudart_box(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async, engine_box *box) {
+  uint32_t to_texel, from_texel;
+  if (!p) return cudaErrorInvalidValue;
+  if ((unsigned)p->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  cudaError_t error = texel_of(p->dstArray, &to_texel);
+  if (!error) error = texel_of(p->srcArray, &from_texel);
+  *box = (engine_box){.width = p->extent.width, .height = p->extent.height, .depth = p->extent.depth, .stream = stream, .async = async};
+  if (!error) error = box_end(p->dstArray, p->dstPos, p->dstPtr, to_texel, sides[p->kind].to, &box->to);
+  if (!error) error = box_end(p->srcArray, p->srcPos, p->srcPtr, from_texel, sides[p->kind].from, &box->from);
+  if (error) return error;
+  /* An array's place is known; kinds that call it the host's are wrong. */
+  if ((p->dstArray && sides[p->kind].to == ENGINE_SIDE_HOST) || (p->srcArray && sides[p->kind].from == ENGINE_SIDE_HOST)) return cudaErrorInvalidMemcpyDirection;
+  uint32_t texel = p->dstArray ? to_texel : from_texel;
+  return __builtin_mul_overflow(box->width, (uint64_t)texel, &box->width) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 static cudaError_t copy_3d(const cudaMemcpy3DParms *p, cudaStream_t stream, bool async) {
-  if (!p) return cudaErrorInvalidValue;
-  if (p->srcArray || p->dstArray) {
-    engine_say_once("arrays", "copies to and from CUDA arrays are not implemented by the virtual GPU");
-    return cudaErrorNotSupported;
-  }
-  if (!p->srcPtr.ptr || !p->dstPtr.ptr) return cudaErrorInvalidValue;
-  if ((unsigned)p->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  engine_copy copy = {.width = p->extent.width, .height = p->extent.height, .depth = p->extent.depth, .stream = stream, .async = async};
-  bool something = copy.width && copy.height && copy.depth;
-  if (something && (p->srcPos.x + copy.width > p->srcPtr.pitch || p->dstPos.x + copy.width > p->dstPtr.pitch) &&
-      (copy.height > 1 || copy.depth > 1)) return cudaErrorInvalidPitchValue;
-  if (copy.depth > 1 && (p->srcPos.y + copy.height > p->srcPtr.ysize || p->dstPos.y + copy.height > p->dstPtr.ysize))
-    return cudaErrorInvalidValue;
-  if (!place(p->srcPtr, p->srcPos, &copy.from, &copy.from_pitch, &copy.from_slice)) return cudaErrorInvalidValue;
-  if (!place(p->dstPtr, p->dstPos, &copy.to, &copy.to_pitch, &copy.to_slice)) return cudaErrorInvalidValue;
-  return run(copy, p->kind);
+  engine_box box;
+  cudaError_t error = cudart_box(p, stream, async, &box);
+  return error ? error : engine_box_run(&box);
 }
 CUDART_PAIR(cudaMemcpy3D, _ptds, (const cudaMemcpy3DParms *p), copy_3d(p, engine_stream_handle(NULL, own), false))
 CUDART_PAIR(cudaMemcpy3DAsync, _ptsz, (const cudaMemcpy3DParms *p, cudaStream_t stream), copy_3d(p, engine_stream_handle(stream, own), true))

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/engine_array.h"
 #include "driver/engine_internal.h"
 #include "driver/errors.h"
 
@@ -206,6 +207,8 @@ cudaError_t engine_reset(void) {
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
   engine_synchronize_device_locked();
   engine_modules_reset();
+  engine_textures_reset();
+  engine_arrays_reset();
   engine_vmm_reset();
   engine_memory_reset();
   engine_streams_reset();

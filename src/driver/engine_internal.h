@@ -31,7 +31,7 @@ typedef enum engine_phase {
 /* ---- handles ---- */
 
 typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
-                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN } engine_handle_kind;
+                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN, ENGINE_HANDLE_ARRAY, ENGINE_HANDLE_MIPMAP } engine_handle_kind;
 typedef struct engine_handles { /* open addressing by pointer; never follows one */
   struct { const void *pointer; engine_handle_kind kind; } *slots;
   size_t count, used, capacity; /* used: live ones and tombstones */

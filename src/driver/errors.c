@@ -60,6 +60,7 @@ int cuda_error_to_result(int error) {
       {12, 1},   /* invalid pitch -> invalid value */
       {13, 500}, /* invalid symbol -> not found */
       {16, 1},   {17, 1}, {18, 1}, {20, 1}, {21, 1}, /* pointer, texture, descriptor, direction -> invalid value */
+      {19, 1},   {26, 1}, {27, 1}, {37, 1}, /* texture binding, filter, normalisation, surface -> invalid value */
       {52, 1},   /* missing configuration */
       {98, 400}, /* invalid device function -> invalid handle */
       {35, 36},  /* insufficient driver -> call requires newer driver */

@@ -294,6 +294,8 @@ static bool decode_one(decoder *d) {
   case PTX_OP_ATOM: case PTX_OP_RED: return decode_atomic(d) && (!ptx_persistent_pulls(d->func, d->instr) || decode_emit(d, EXEC_FLOW_PULL));
   case PTX_OP_CP: return decode_cp(d);
   case PTX_OP_MBARRIER: return decode_mbarrier(d);
+  case PTX_OP_TEX: case PTX_OP_TLD4: case PTX_OP_TXQ: case PTX_OP_ISTYPEP:
+  case PTX_OP_SULD: case PTX_OP_SUST: case PTX_OP_SURED: case PTX_OP_SUQ: return decode_texture(d);
   case PTX_OP_MOV: return decode_mov(d) || (d->error->status == FF_OK && decode_compute(d));
   case PTX_OP_CVTA: return decode_cvta(d);
   case PTX_OP_ISSPACEP: return decode_isspacep(d);

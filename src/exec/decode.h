@@ -60,6 +60,7 @@ bool decode_atomic(decoder *d);
 bool decode_prefetch(decoder *d);
 bool decode_async_copy(decoder *d);
 bool decode_mbarrier(decoder *d); /* mbarrier.c */
+bool decode_texture(decoder *d); /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
 bool decode_mov(decoder *d);
 bool decode_cvta(decoder *d);
 bool decode_isspacep(decoder *d);

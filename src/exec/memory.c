@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/space.h"
+#include "exec/texture_table.h"
 
 #define LARGE_BYTES (UINT64_C(2) << 20)
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
@@ -52,6 +53,7 @@ struct exec_memory {
   uint64_t live[EXEC_MEMORY_REGISTERED + 1];
   uint32_t next_id;
   exec_heap *heap;
+  exec_textures *textures;
 };
 
 /* ---- lookup ---- */
@@ -232,6 +234,7 @@ ff_status exec_memory_create(exec_memory **memory, ff_error *error) {
 void exec_memory_free(exec_memory *memory) {
   if (!memory) return;
   exec_heap_free(memory->heap);
+  exec_textures_free(memory->textures);
   munmap((void *)EXEC_ARENA_BASE, EXEC_ARENA_BYTES);
   for (uint64_t i = 0; i < TOP_ENTRIES; i++)
     if (memory->top[i] & 1) free((void *)(memory->top[i] - 1));
@@ -245,6 +248,7 @@ void exec_memory_free(exec_memory *memory) {
 }
 
 exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
+exec_textures **exec_memory_textures(exec_memory *memory) { return &memory->textures; }
 
 static void open_record(exec_memory *memory, exec_record *record, uint64_t address, uint64_t bytes, uint64_t reserved,
                         exec_memory_kind kind, const char *name) {

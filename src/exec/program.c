@@ -4,6 +4,7 @@
  * What always holds: a module variable has one allocation for the program's whole life; a kernel's shared memory holds
  * the variables of every function that it can reach, without overlap, in the order in which they are found. */
 #include "exec/program.h"
+#include "exec/texture_table.h"
 #include "ptx/persistent.h"
 
 #include <inttypes.h>
@@ -13,15 +14,19 @@
 
 /* ---- variables ---- */
 
-static bool in_memory(const ptx_var *var) { return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST; }
+static bool in_memory(const ptx_var *var) { return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX; }
+
+/* .texref, .samplerref, .surfref, and variables of the old .tex space, which are texture references too. */
+static bool is_opaque(const ptx_var *var) { return ptx_type_class(var->type) == 'O' || var->space == PTX_SPACE_TEX; }
 
 static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW + 16 * ((uint64_t)func->index + 1); }
 
 static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
   exec_memory_kind kind = var->managed ? EXEC_MEMORY_MANAGED : EXEC_MEMORY_DEVICE;
-  uint64_t bytes = var->size ? var->size : 1;
+  uint64_t bytes = is_opaque(var) && var->size < 8 ? 8 : var->size ? var->size : 1;
   ff_status status = exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
   if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
+  if (status == FF_OK && is_opaque(var)) exec_texture_cells(program->memory, program->vars[var->index]->address, bytes);
   return status;
 }
 
@@ -112,8 +117,11 @@ void exec_program_free(exec_program *program) {
     free_kernel(program->kernels);
     program->kernels = next;
   }
-  for (uint32_t v = 0; v < program->module->var_count; v++)
-    if (program->vars[v]) exec_memory_release(program->memory, program->vars[v]->address, NULL);
+  for (uint32_t v = 0; v < program->module->var_count; v++) {
+    if (!program->vars[v]) continue;
+    if (is_opaque(program->module->vars[v])) exec_texture_forget_cells(program->memory, program->vars[v]->address);
+    exec_memory_release(program->memory, program->vars[v]->address, NULL);
+  }
   free(program->vars);
   free(program->taken);
   pthread_mutex_destroy(&program->lock);

@@ -30,7 +30,7 @@ static const limits operand_limits[PTX_OPS] = {
   [PTX_OP_ST] = {2, 4}, [PTX_OP_STACKRESTORE] = {1, 1}, [PTX_OP_STACKSAVE] = {1, 1}, [PTX_OP_STMATRIX] = {2, 2},
   [PTX_OP_SUB] = {3, 3}, [PTX_OP_SUBC] = {3, 3}, [PTX_OP_SULD] = {2, 2}, [PTX_OP_SUQ] = {2, 2},
   [PTX_OP_SURED] = {2, 2}, [PTX_OP_SUST] = {2, 2}, [PTX_OP_SZEXT] = {3, 3}, [PTX_OP_TANH] = {2, 2},
-  [PTX_OP_TESTP] = {2, 2}, [PTX_OP_TEX] = {2, 4}, [PTX_OP_TLD4] = {2, 4}, [PTX_OP_TXQ] = {2, 3},
+  [PTX_OP_TESTP] = {2, 2}, [PTX_OP_TEX] = {2, 6}, [PTX_OP_TLD4] = {2, 4}, [PTX_OP_TXQ] = {2, 3},
   [PTX_OP_VABSDIFF] = {3, 4}, [PTX_OP_VABSDIFF2] = {4, 4}, [PTX_OP_VABSDIFF4] = {4, 4}, [PTX_OP_VADD] = {3, 4},
   [PTX_OP_VADD2] = {4, 4}, [PTX_OP_VADD4] = {4, 4}, [PTX_OP_VAVRG2] = {4, 4}, [PTX_OP_VAVRG4] = {4, 4},
   [PTX_OP_VMAD] = {4, 4}, [PTX_OP_VMAX] = {3, 4}, [PTX_OP_VMAX2] = {4, 4}, [PTX_OP_VMAX4] = {4, 4},
