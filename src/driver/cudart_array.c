@@ -2,7 +2,7 @@
 /* CUDA arrays of the runtime (CUDA Runtime API, "Memory Management"): making, asking, and the copies that name an array.
  *
  * What always holds: in copies of one and two dimensions x and the width count bytes, y and the height rows. The forms without a
- * height (deprecated since CUDA 10.1) go on from row to row: they are cut into the rest of the first row, whole rows, and the last one. */
+ * height (deprecated since CUDA 10.1) go on from row to row. */
 #include <string.h>
 
 #include "driver/cudart_array.h"
@@ -161,65 +161,17 @@ CUDART_PAIR(cudaMemcpy2DArrayToArray, _ptds,
 
 /* ---- copies that go on from row to row ---- */
 
-/* Bytes of a row of the array that has one. */
-static cudaError_t row_bytes(cudaArray_t array, uint64_t *bytes) {
-  engine_array_shape shape;
-  cudaError_t error = array ? engine_array_describe((engine_array *)array, &shape) : cudaErrorInvalidResourceHandle;
-  if (!error) *bytes = shape.width * engine_format_bytes(shape.format);
-  return error;
-}
-
-static void go_on(engine_box_end *end, uint64_t bytes, uint64_t row) {
-  if (!end->array) {
-    end->address += bytes;
-    return;
-  }
-  end->x += bytes;
-  if (end->x == row) end->x = 0, end->y++;
-}
-
-/* The bytes of the part that both ends can take as one box; *height rows of it. */
-static uint64_t next_part(const engine_box_end *end, uint64_t row, uint64_t left, uint64_t *height) {
-  uint64_t room = row - end->x;
-  *height = 1;
-  if (left <= room) return left;
-  if (end->x == 0 && left >= row) *height = left / row;
-  return end->x == 0 && left >= row ? row : room;
-}
-
 static cudaError_t copy_stretch(flat f, uint64_t bytes) {
-  uint64_t row = 0;
-  engine_box_end *array = f.to.array ? &f.to : &f.from, *linear = f.to.array ? &f.from : &f.to;
-  cudaError_t error = row_bytes((cudaArray_t)array->array, &row);
-  if (!error && array->x >= row) error = bytes ? cudaErrorInvalidValue : cudaSuccess;
-  while (!error && bytes) {
-    uint64_t height, width = next_part(array, row, bytes, &height);
-    linear->pitch = width;
-    error = copy_rows(f, width, height);
-    bytes -= width * height;
-    linear->address += width * height;
-    if (height > 1) array->y += height;
-    else go_on(array, width, row);
-  }
-  return error;
+  engine_side side;
+  engine_box box = {.to = f.to, .from = f.from, .stream = f.stream, .async = f.async};
+  if (!f.to.array && !f.from.array) return cudaErrorInvalidResourceHandle;
+  cudaError_t error = check_kind(f.kind, f.to.array != NULL, f.from.array != NULL, &side);
+  if (error) return error;
+  *(box.to.array ? &box.from.side : &box.to.side) = side;
+  return engine_stretch_run(&box, bytes);
 }
 
-/* From array to array: row by row, whatever the widths are. */
-static cudaError_t copy_between(flat f, uint64_t bytes) {
-  uint64_t to_row = 0, from_row = 0;
-  cudaError_t error = row_bytes((cudaArray_t)f.to.array, &to_row);
-  if (!error) error = row_bytes((cudaArray_t)f.from.array, &from_row);
-  if (!error && (f.to.x >= to_row || f.from.x >= from_row)) error = bytes ? cudaErrorInvalidValue : cudaSuccess;
-  while (!error && bytes) {
-    uint64_t width = to_row - f.to.x < from_row - f.from.x ? to_row - f.to.x : from_row - f.from.x;
-    if (width > bytes) width = bytes;
-    error = copy_rows(f, width, 1);
-    bytes -= width;
-    go_on(&f.to, width, to_row);
-    go_on(&f.from, width, from_row);
-  }
-  return error;
-}
+static cudaError_t copy_between(flat f, uint64_t bytes) { return f.to.array && f.from.array ? copy_stretch(f, bytes) : cudaErrorInvalidResourceHandle; }
 
 CUDART_PAIR(cudaMemcpyToArray, _ptds, (cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes, cudaMemcpyKind kind),
             copy_stretch(SEND(in_array(to, x, y), in_memory(from, 0), kind, engine_stream_handle(NULL, own), false), bytes))

@@ -63,6 +63,8 @@ typedef struct engine_box {
 /* The box as a copy of linear memory, checked against its arrays. cudaErrorInvalidPitchValue: rows that overlap. */
 ENGINE_API cudaError_t engine_box_resolve(const engine_box *box, engine_copy *copy);
 ENGINE_API cudaError_t engine_box_run(const engine_box *box);
+/* `bytes` bytes from both ends' x and y on, going on from row to row of an array; width, height and depth are not looked at. */
+ENGINE_API cudaError_t engine_stretch_run(const engine_box *stretch, uint64_t bytes);
 
 /* ---- texture and surface objects ---- */
 
@@ -97,6 +99,7 @@ ENGINE_API cudaError_t engine_texture_destroy(uint64_t handle, bool surface);
 ENGINE_API cudaError_t engine_texture_describe(uint64_t handle, bool surface, engine_texture_spec *spec);
 /* Writes a handle (0: none) into a .texref or .surfref variable's cell. */
 ENGINE_API cudaError_t engine_texture_bind(uint64_t cell, uint64_t handle);
+ENGINE_API bool engine_texture_is_cell(uint64_t address); /* of such a variable */
 /* The most texels of this format in a texture of linear memory. */
 ENGINE_API cudaError_t engine_texture_linear_width(engine_format format, uint64_t *texels);
 

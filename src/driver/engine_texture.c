@@ -211,11 +211,17 @@ cudaError_t engine_texture_describe(uint64_t handle, bool surface, engine_textur
 cudaError_t engine_texture_bind(uint64_t cell, uint64_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_pointer pointer = engine_pointer_find_locked(cell);
-  if (pointer.memory == ENGINE_PAGEABLE || cell % 8 || pointer.bytes - (cell - pointer.address) < 8) error = cudaErrorInvalidValue;
+  if (!exec_texture_is_cell(ff_engine.memory, cell)) error = cudaErrorInvalidValue;
   else memcpy((void *)(uintptr_t)cell, &handle, sizeof handle);
   engine_leave();
   return error;
+}
+
+bool engine_texture_is_cell(uint64_t address) {
+  if (engine_enter()) return false;
+  bool cell = exec_texture_is_cell(ff_engine.memory, address);
+  engine_leave();
+  return cell;
 }
 
 cudaError_t engine_texture_linear_width(engine_format format, uint64_t *texels) {

@@ -2,16 +2,9 @@
 /* Copies and sets (Driver API: "Memory Management"). Every form becomes one engine_copy or engine_set.
  *
  * What always holds: an HtoD copy's source may be any host address and its destination must be known to the device, DtoH
- * the other way round; cuMemcpy and the UNIFIED memory type find out by the address. Arrays are not there. */
+ * the other way round; cuMemcpy and the UNIFIED memory type find out by the address. Arrays are engine_array's. */
+#include "driver/engine_array.h"
 #include "driver/libcuda.h"
-
-typedef struct copy_end { /* one side of a 2D or 3D copy, as the structs give it */
-  size_t x, y, z;
-  CUmemorytype type;
-  const void *host;
-  CUdeviceptr device;
-  size_t pitch, height;
-} copy_end;
 
 /* ---- linear copies ---- */
 
@@ -50,50 +43,52 @@ LIBCUDA_PAIR(cuMemcpyPeerAsync, _ptsz,
 
 /* ---- 2D and 3D ---- */
 
-/* Address of the first byte, side, pitch and slice of one end of a copy of `width` bytes a row. */
-static CUresult resolve_end(const copy_end *end, size_t width, uint64_t *address, engine_side *side, uint64_t *pitch, uint64_t *slice) {
+typedef struct copy_end { /* one side of a 2D or 3D copy, as the structs give it */
+  size_t x, y, z;
+  CUmemorytype type;
+  const void *host;
+  CUdeviceptr device;
+  void *array;
+  size_t pitch, height;
+} copy_end;
+
+static CUresult end_of(const copy_end *end, size_t width, engine_box_end *out) {
+  *out = (engine_box_end){.rows = end->height, .x = end->x, .y = end->y, .z = end->z};
+  if (end->x + width < width) return CUDA_ERROR_INVALID_VALUE;
   switch (end->type) {
-    case CU_MEMORYTYPE_HOST: *address = (uintptr_t)end->host; *side = HOST; break;
-    case CU_MEMORYTYPE_DEVICE: *address = end->device; *side = DEVICE; break;
-    case CU_MEMORYTYPE_UNIFIED: *address = end->device; *side = ANY; break;
-    case CU_MEMORYTYPE_ARRAY: engine_say_once("cuArray", "CUDA arrays are not implemented by the virtual GPU"); return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_MEMORYTYPE_HOST: out->address = (uintptr_t)end->host; out->side = HOST; break;
+    case CU_MEMORYTYPE_DEVICE: out->address = end->device; out->side = DEVICE; break;
+    case CU_MEMORYTYPE_UNIFIED: out->address = end->device; out->side = ANY; break;
+    case CU_MEMORYTYPE_ARRAY: out->array = end->array; return end->array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
-  uint64_t row = end->pitch ? end->pitch : end->x + width, before, rows, slices;
-  if (row < end->x + width) return CUDA_ERROR_INVALID_VALUE;
-  if (__builtin_mul_overflow(row, end->height, slice) || __builtin_mul_overflow(row, end->y, &rows) ||
-      __builtin_mul_overflow(*slice, end->z, &slices) || __builtin_add_overflow(rows, slices, &before) ||
-      __builtin_add_overflow(before, end->x, &before) || __builtin_add_overflow(*address, before, address))
-    return CUDA_ERROR_INVALID_VALUE;
-  *pitch = row;
-  return CUDA_SUCCESS;
+  out->pitch = end->pitch ? end->pitch : end->x + width;
+  return out->pitch < end->x + width ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static CUresult copy_box(const copy_end *to, const copy_end *from, size_t width, size_t height, size_t depth, CUstream stream,
                          bool own, bool async) {
-  engine_copy copy = {.width = width, .height = height, .depth = depth, .stream = engine_stream_handle(stream, own), .async = async};
-  if (to->x + width < width || from->x + width < width) return CUDA_ERROR_INVALID_VALUE;
-  LIBCUDA_TRY(resolve_end(to, width, &copy.to, &copy.to_side, &copy.to_pitch, &copy.to_slice));
-  LIBCUDA_TRY(resolve_end(from, width, &copy.from, &copy.from_side, &copy.from_pitch, &copy.from_slice));
-  return libcuda_result(engine_copy_run(&copy));
+  engine_box box = {.width = width, .height = height, .depth = depth, .stream = engine_stream_handle(stream, own), .async = async};
+  LIBCUDA_TRY(end_of(to, width, &box.to));
+  LIBCUDA_TRY(end_of(from, width, &box.from));
+  return libcuda_result(engine_box_run(&box));
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool async) {
   if (!c) return CUDA_ERROR_INVALID_VALUE;
   copy_end to = {.x = c->dstXInBytes, .y = c->dstY, .type = c->dstMemoryType, .host = c->dstHost, .device = c->dstDevice,
-                 .pitch = c->dstPitch, .height = c->Height};
+                 .array = c->dstArray, .pitch = c->dstPitch, .height = c->Height};
   copy_end from = {.x = c->srcXInBytes, .y = c->srcY, .type = c->srcMemoryType, .host = c->srcHost, .device = c->srcDevice,
-                   .pitch = c->srcPitch, .height = c->Height};
+                   .array = c->srcArray, .pitch = c->srcPitch, .height = c->Height};
   return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, own, async);
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool async) {
   if (!c || c->srcLOD || c->dstLOD) return CUDA_ERROR_INVALID_VALUE;
   copy_end to = {.x = c->dstXInBytes, .y = c->dstY, .z = c->dstZ, .type = c->dstMemoryType, .host = c->dstHost,
-                 .device = c->dstDevice, .pitch = c->dstPitch, .height = c->dstHeight ? c->dstHeight : c->Height};
+                 .device = c->dstDevice, .array = c->dstArray, .pitch = c->dstPitch, .height = c->dstHeight ? c->dstHeight : c->Height};
   copy_end from = {.x = c->srcXInBytes, .y = c->srcY, .z = c->srcZ, .type = c->srcMemoryType, .host = c->srcHost,
-                   .device = c->srcDevice, .pitch = c->srcPitch, .height = c->srcHeight ? c->srcHeight : c->Height};
-  if (c->Depth > 1 && (to.height < c->Height || from.height < c->Height)) return CUDA_ERROR_INVALID_VALUE;
+                   .device = c->srcDevice, .array = c->srcArray, .pitch = c->srcPitch, .height = c->srcHeight ? c->srcHeight : c->Height};
   return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, own, async);
 }
 
@@ -104,6 +99,52 @@ LIBCUDA_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NU
 LIBCUDA_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
 LIBCUDA_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
+
+/* ---- between arrays and linear memory, without a second dimension ---- */
+
+static engine_box_end linear(uint64_t address, engine_side side) { return (engine_box_end){.address = address, .side = side}; }
+
+/* The array from byte `offset` on, counting its rows without gaps. */
+static CUresult array_end(engine_array *array, size_t offset, engine_box_end *end) {
+  engine_array_shape shape;
+  LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
+  uint64_t row = shape.width * engine_format_bytes(shape.format);
+  *end = (engine_box_end){.array = array, .x = offset % row, .y = offset / row};
+  return CUDA_SUCCESS;
+}
+
+static CUresult to_array(engine_array *array, size_t offset, engine_box_end from, size_t bytes, CUstream stream, bool own, bool async) {
+  engine_box box = {.from = from, .stream = engine_stream_handle(stream, own), .async = async};
+  LIBCUDA_TRY(array_end(array, offset, &box.to));
+  return libcuda_result(engine_stretch_run(&box, bytes));
+}
+
+static CUresult from_array(engine_box_end to, engine_array *array, size_t offset, size_t bytes, CUstream stream, bool own, bool async) {
+  engine_box box = {.to = to, .stream = engine_stream_handle(stream, own), .async = async};
+  LIBCUDA_TRY(array_end(array, offset, &box.from));
+  return libcuda_result(engine_stretch_run(&box, bytes));
+}
+
+static CUresult between_arrays(engine_array *to, size_t to_offset, engine_array *from, size_t from_offset, size_t bytes, bool own) {
+  engine_box_end end;
+  LIBCUDA_TRY(array_end(from, from_offset, &end));
+  return to_array(to, to_offset, end, bytes, NULL, own, false);
+}
+
+LIBCUDA_PAIR(cuMemcpyHtoA_v2, _ptds, (engine_array *to, size_t offset, const void *from, size_t bytes),
+             to_array(to, offset, linear((uintptr_t)from, HOST), bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyHtoAAsync_v2, _ptsz, (engine_array *to, size_t offset, const void *from, size_t bytes, CUstream stream),
+             to_array(to, offset, linear((uintptr_t)from, HOST), bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyDtoA_v2, _ptds, (engine_array *to, size_t offset, CUdeviceptr from, size_t bytes),
+             to_array(to, offset, linear(from, DEVICE), bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyAtoH_v2, _ptds, (void *to, engine_array *from, size_t offset, size_t bytes),
+             from_array(linear((uintptr_t)to, HOST), from, offset, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyAtoHAsync_v2, _ptsz, (void *to, engine_array *from, size_t offset, size_t bytes, CUstream stream),
+             from_array(linear((uintptr_t)to, HOST), from, offset, bytes, stream, own, true))
+LIBCUDA_PAIR(cuMemcpyAtoD_v2, _ptds, (CUdeviceptr to, engine_array *from, size_t offset, size_t bytes),
+             from_array(linear(to, DEVICE), from, offset, bytes, NULL, own, false))
+LIBCUDA_PAIR(cuMemcpyAtoA_v2, _ptds, (engine_array *to, size_t to_offset, engine_array *from, size_t from_offset, size_t bytes),
+             between_arrays(to, to_offset, from, from_offset, bytes, own))
 
 /* ---- sets ---- */
 

@@ -82,5 +82,6 @@ const exec_texture *exec_texture_find(const exec_memory *memory, uint64_t handle
 
 /* A variable of type .texref, .samplerref or .surfref: one 8-byte cell per element, 0 until something is bound to it. */
 void exec_texture_cells(exec_memory *memory, uint64_t address, uint64_t bytes);
+bool exec_texture_is_cell(const exec_memory *memory, uint64_t address); /* a live one */
 
 #endif

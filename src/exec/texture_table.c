@@ -119,22 +119,26 @@ ff_status exec_texture_remove(exec_memory *memory, uint64_t handle, ff_error *er
 
 /* ---- finding ---- */
 
-/* What the variable's cell at this address holds; 0: there is no such cell. */
-static uint64_t held(const exec_memory *memory, exec_textures *table, uint64_t address) {
+static bool is_cell(const exec_memory *memory, exec_textures *table, uint64_t address) {
   bool cell = false;
   pthread_mutex_lock(&table->lock);
   for (size_t n = 0; n < table->cells.count && !cell; n++)
     cell = address - table->cells.items[n].address < table->cells.items[n].bytes && address % 8 == 0;
   pthread_mutex_unlock(&table->lock);
   const exec_record *record = cell ? exec_memory_record(memory, address) : NULL;
-  if (!record || address - record->info.address >= record->readable || record->readable - (address - record->info.address) < 8) return 0;
-  return __atomic_load_n((const uint64_t *)(uintptr_t)address, __ATOMIC_RELAXED);
+  return record && address - record->info.address < record->readable && record->readable - (address - record->info.address) >= 8;
+}
+
+bool exec_texture_is_cell(const exec_memory *memory, uint64_t address) {
+  exec_textures *table = __atomic_load_n(exec_memory_textures((exec_memory *)(uintptr_t)memory), __ATOMIC_ACQUIRE);
+  return table && address - EXEC_ARENA_BASE < EXEC_ARENA_BYTES && is_cell(memory, table, address);
 }
 
 const exec_texture *exec_texture_find(const exec_memory *memory, uint64_t handle) {
   exec_textures *table = __atomic_load_n(exec_memory_textures((exec_memory *)(uintptr_t)memory), __ATOMIC_ACQUIRE);
   if (!table) return NULL;
-  if (handle - EXEC_ARENA_BASE < EXEC_ARENA_BYTES) handle = held(memory, table, handle);
+  if (handle - EXEC_ARENA_BASE < EXEC_ARENA_BYTES) /* a variable's address */
+    handle = is_cell(memory, table, handle) ? __atomic_load_n((const uint64_t *)(uintptr_t)handle, __ATOMIC_RELAXED) : 0;
   const slot *s = find_slot(table, handle);
   return s ? &s->texture : NULL;
 }
