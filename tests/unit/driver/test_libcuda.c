@@ -254,7 +254,7 @@ static void test_copies(void **state) {
   check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_VALUE);
   two.srcPitch = 16;
   two.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-  check(cuMemcpy2D_v2(&two), CUDA_ERROR_NOT_SUPPORTED);
+  check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_HANDLE);
   two.srcMemoryType = 0;
   check(cuMemcpy2D_v2(&two), CUDA_ERROR_INVALID_VALUE);
   two.srcMemoryType = CU_MEMORYTYPE_HOST;
