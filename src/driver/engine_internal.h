@@ -227,6 +227,7 @@ cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
 void engine_module_trace(engine_module *module);
 const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
 void engine_function_mark(engine_function *function); /* before its kernel's first launch; engine_marks.c */
+engine_function *engine_function_of_locked(engine_module *module, const char *name); /* of a loaded module; NULL: it has no such kernel */
 cudaError_t engine_function_load_locked(engine_function *function);
 void engine_modules_reset(void);
 void engine_function_info_locked(engine_function *function, engine_function_info *info);

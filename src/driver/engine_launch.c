@@ -190,8 +190,9 @@ static void note_fault(const char *kernel, const char *message) {
   free(note.chars);
 }
 
+/* Runs one kernel; what it launched is added to `children`. */
 static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params,
-                       const engine_declared *declared) {
+                       const engine_declared *declared, exec_children *children) {
   exec_config config = configuration(info, launch, stream);
   exec_stats stats = {0};
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
@@ -201,7 +202,8 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   engine_touch_collect(true);
   exec_launch_request request = {
       .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
-      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params)};
+      .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params),
+      .children = children};
   if (declared) request.uses = declared->uses, request.use_count = declared->count;
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
@@ -226,6 +228,66 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   return cudaSuccess;
 }
 
+/* ---- kernels launched by kernels (exec/children.c) ---- */
+
+typedef struct child_stack { exec_children *items; size_t count, capacity; } child_stack; /* the newest ones run next */
+
+/* A kernel that cannot start is a fault of the one that launched it: the thread was told that it would. */
+static cudaError_t child_refused(const exec_child *child, cudaError_t error) {
+  ff_text message = {0};
+  ff_text_add(&message, "kernel %s, launched by a kernel with grid (%u,%u,%u), block (%u,%u,%u) and %u bytes of dynamic shared memory: %s", child->kernel,
+              child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2], child->dynamic_shared,
+              cuda_error_string((int)error));
+  engine_say("%s", message.chars);
+  note_fault(child->kernel, message.chars);
+  engine_fault_locked(cudaErrorLaunchFailure, message.chars);
+  free(message.chars);
+  return cudaSuccess;
+}
+
+static cudaError_t run_child(const exec_child *child, engine_module *module, engine_stream *stream, exec_children *children) {
+  engine_launch launch = {.function = engine_function_of_locked(module, child->kernel), .dynamic_shared = child->dynamic_shared, .packed = child->params};
+  memcpy(launch.grid, child->grid, sizeof launch.grid);
+  memcpy(launch.block, child->block, sizeof launch.block);
+  if (!launch.function) return child_refused(child, cudaErrorInvalidDeviceFunction);
+  cudaError_t error = check_shape(&launch);
+  if (!error) error = engine_function_load_locked(launch.function);
+  if (error) return child_refused(child, error);
+  engine_function_info info;
+  engine_function_info_locked(launch.function, &info);
+  launch.packed_bytes = info.kernel.param_bytes;
+  error = check_resources(&launch, &info);
+  if (error) return child_refused(child, error);
+  return run(&launch, &info, stream, child->params, NULL, children);
+}
+
+/* In order, each with all that it launches before the next. */
+static cudaError_t run_children(exec_children *first, engine_module *module, engine_stream *stream) {
+  child_stack stack = {0};
+  cudaError_t error = cudaSuccess;
+  FF_VEC(size_t) next = {0};
+  FF_PUSH(&stack, *first);
+  FF_PUSH(&next, 0);
+  *first = (exec_children){0};
+  while (stack.count) {
+    exec_children *top = &stack.items[stack.count - 1];
+    size_t at = next.items[next.count - 1]++;
+    if (at == top->count || error || ff_engine.stop || ff_engine.sticky) {
+      exec_children_free(top);
+      stack.count--;
+      next.count--;
+      continue;
+    }
+    exec_children children = {0};
+    error = run_child(&top->items[at], module, stream, &children);
+    FF_PUSH(&stack, children);
+    FF_PUSH(&next, 0);
+  }
+  free(stack.items);
+  free(next.items);
+  return error;
+}
+
 static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
   if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
   engine_stream *stream = engine_stream_find(launch->stream);
@@ -241,8 +303,11 @@ static cudaError_t launch_locked(const engine_launch *launch, const engine_decla
   unsigned char *params = pack_arguments(launch, &info.kernel, &error);
   if (error) return error;
   engine_print_flush(); /* the manual: at the start of a launch */
-  error = run(launch, &info, stream, params, declared);
+  exec_children children = {0};
+  error = run(launch, &info, stream, params, declared, &children);
   free(params);
+  if (children.count && !error) error = run_children(&children, launch->function->module, stream);
+  exec_children_free(&children);
   return error;
 }
 

@@ -343,13 +343,16 @@ cudaError_t engine_function_find(engine_module *module, const char *name, engine
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
   if (!error) error = load_or_say(module);
-  if (!error) {
-    const ptx_func *found = ptx_find_func(module_code(module), name);
-    if (found && found->entry && found->has_body) *out = make_function(module, name);
-    else error = cudaErrorSymbolNotFound;
-  }
+  engine_function *found = error ? NULL : engine_function_of_locked(module, name);
+  if (found) *out = found;
+  else if (!error) error = cudaErrorSymbolNotFound;
   engine_leave();
   return error;
+}
+
+engine_function *engine_function_of_locked(engine_module *module, const char *name) {
+  const ptx_func *found = ptx_find_func(module_code(module), name);
+  return found && found->entry && found->has_body ? make_function(module, name) : NULL;
 }
 
 bool engine_function_valid(const engine_function *function) {

@@ -232,6 +232,8 @@ static void collect_stats(core_block *block) {
 }
 
 static void back_to_pool(core_block *block) {
+  free(block->errors);
+  block->errors = NULL;
   block->next = block->worker->spare;
   block->worker->spare = block;
 }

@@ -121,6 +121,8 @@ typedef struct exec_call {
 
 typedef enum exec_host_call {
   EXEC_HOST_NONE, EXEC_HOST_VPRINTF, EXEC_HOST_ASSERT, EXEC_HOST_MALLOC, EXEC_HOST_FREE,
+  /* dynamic parallelism: what CUDA's device runtime, itself PTX, asks of the system (children.c) */
+  EXEC_HOST_PARAMETER_BUFFER, EXEC_HOST_LAUNCH, EXEC_HOST_NEW_HANDLE, EXEC_HOST_NOTHING, EXEC_HOST_SET_ERROR, EXEC_HOST_LAST_ERROR,
 } exec_host_call;
 
 typedef enum exec_op { EXEC_OP_LOAD, EXEC_OP_STORE, EXEC_OP_ATOMIC, EXEC_OP_PREFETCH } exec_op;
@@ -306,6 +308,7 @@ struct core_block {
   uint64_t barrier_count;
   uint64_t counted;                /* warp instructions that the launch's total does not have yet */
   ff_text print;
+  uint32_t *errors;                /* per thread: cudaGetLastError of the device runtime; NULL: none */
   uint64_t shape;                  /* the launch for which the warps' thread ids were made */
   const ptx_use_range *ranges;     /* what it may touch, launch->request->use_count of them; NULL: everything */
   ptx_use_range *own_ranges;       /* where they stand if they are this block's alone */
@@ -369,6 +372,8 @@ struct core_launch {
   exec_fault fault;
   uint64_t fault_block;
   struct core_output *output;
+  exec_children children;
+  uint64_t handles;                /* streams and events that its threads have made */
 };
 
 /* ---- splits (split.c): rare events of the interpreter loop ---- */
@@ -453,6 +458,10 @@ void core_uses_start(core_block *block);
 
 /* A function that the virtual GPU provides itself (host_call.c). */
 void core_host_call(core_warp *w, const exec_instr *i);
+/* One of dynamic parallelism's (children.c), for one lane: its arguments (dim3: three words), what it returns. */
+uint64_t core_child_call(core_warp *w, const exec_instr *i, uint32_t lane);
+/* The launch has finished: what its threads launched, in the order in which it runs, goes to the request. */
+void core_children_finish(core_launch *launch);
 /* The value of a special register for all lanes. i->aux is the ptx_sreg. */
 void core_read_sreg(core_warp *w, const exec_instr *i);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec/decode.h"
+#include "exec/host_call.h"
 
 /* ---- branches ---- */
 
@@ -90,14 +91,6 @@ static bool fetch_results(decoder *d, const ptx_operand *results, const exec_pla
   return true;
 }
 
-static uint32_t host_function(const char *name) {
-  if (!strcmp(name, "vprintf")) return EXEC_HOST_VPRINTF;
-  if (!strcmp(name, "__assertfail")) return EXEC_HOST_ASSERT;
-  if (!strcmp(name, "malloc")) return EXEC_HOST_MALLOC;
-  if (!strcmp(name, "free")) return EXEC_HOST_FREE;
-  return EXEC_HOST_NONE;
-}
-
 static const ptx_var *formal_of(const ptx_func *callee, const ptx_prototype *prototype, uint32_t n, bool result) {
   ptx_var *const *vars = callee ? (result ? callee->results : callee->params) : prototype ? (result ? prototype->results : prototype->params) : NULL;
   uint32_t count = callee ? (result ? callee->result_count : callee->param_count)
@@ -131,7 +124,7 @@ bool decode_call(decoder *d) {
     if (call->callee == EXEC_NO_OFFSET) return decode_fail(d, "a call of %s, which is not reachable", callee->name);
   } else {
     flow = EXEC_FLOW_HOST_CALL;
-    call->host = host_function(callee->name);
+    call->host = exec_host_function(callee->name);
     bool launches = !strncmp(callee->name, "__cuda_syscall_cnp", 18) || !strncmp(callee->name, "cudaGetParameterBuffer", 22);
     if (call->host == EXEC_HOST_NONE)
       return decode_fail(d, "%s is a function that the virtual GPU does not provide%s", callee->name,

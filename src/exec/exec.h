@@ -109,6 +109,18 @@ typedef struct exec_config {
   volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */
 } exec_config;
 
+/* A kernel that a thread of a launch has launched (dynamic parallelism). It is run when that launch has finished: its own children
+ * before the next of its siblings, those of the tail stream last. */
+typedef struct exec_child {
+  const char *kernel;         /* the program's */
+  uint32_t grid[3], block[3], dynamic_shared;
+  bool tail;
+  unsigned char *params;      /* param_bytes of that kernel, owned */
+  uint64_t at;                /* block of the launch that asked; in the order in which its warps ran */
+} exec_child;
+
+typedef struct exec_children { exec_child *items; size_t count, capacity; } exec_children; /* in the order in which they run */
+
 typedef struct exec_launch_request {
   exec_kernel *kernel;
   uint32_t grid[3], block[3];
@@ -120,6 +132,7 @@ typedef struct exec_launch_request {
   const ff_virtual_use *uses; /* NULL: nothing is declared, everything is allowed. Otherwise these `use_count` uses (none: an
                                * access to any allocation but exempt ones is a fault), borrowed */
   uint32_t use_count;
+  exec_children *children;    /* NULL: a kernel cannot launch others. Otherwise what it launched is added: exec_children_free */
 } exec_launch_request;
 
 /* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps
@@ -127,6 +140,8 @@ typedef struct exec_launch_request {
  * Results do not depend on `threads`, but for the order of floating-point atomics (exact with threads == 1). */
 ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats, exec_fault *fault,
                       ff_error *error);
+
+void exec_children_free(exec_children *children);
 
 /* The instruction sets this build has and this processor can run, best first; NULL-ended. */
 const char *const *exec_isas(void);

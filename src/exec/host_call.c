@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of vprintf, __assertfail, malloc and free: fetches their arguments lane by lane, in lane order. */
+/* Calls of vprintf, __assertfail, malloc, free and what dynamic parallelism needs (children.c): fetches their arguments lane by
+ * lane, in lane order. */
 
 #include <stdio.h>
 #include <string.h>
@@ -7,21 +8,42 @@
 #include "exec/access.h"
 #include "exec/fault.h"
 #include "exec/heap.h"
+#include "exec/host_call.h"
 #include "exec/output.h"
 #include "exec/print.h"
 
-/* Argument n of one lane; 0 if there is none. */
-static uint64_t argument(const core_warp *w, const exec_call *call, uint32_t n, uint32_t lane) {
-  if (n >= call->argument_count) return 0;
+/* ---- names ---- */
+
+static const struct { const char *name; exec_host_call call; } functions[] = {
+    {"vprintf", EXEC_HOST_VPRINTF}, {"__assertfail", EXEC_HOST_ASSERT}, {"malloc", EXEC_HOST_MALLOC}, {"free", EXEC_HOST_FREE},
+    {"__cuda_syscall_cnpv2GetParameterBufferV2", EXEC_HOST_PARAMETER_BUFFER},
+    {"__cuda_syscall_cnpv2LaunchDeviceV2", EXEC_HOST_LAUNCH},
+    {"__cuda_syscall_cnpv2StreamCreate", EXEC_HOST_NEW_HANDLE}, {"__cuda_syscall_cnpv2EventCreate", EXEC_HOST_NEW_HANDLE},
+    {"__cuda_syscall_cnpv2StreamDestroy", EXEC_HOST_NOTHING}, {"__cuda_syscall_cnpv2EventDestroy", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2EventRecord", EXEC_HOST_NOTHING}, {"__cuda_syscall_cnpv2StreamWaitEvent", EXEC_HOST_NOTHING},
+    {"__cuda_syscall_cnpv2SetLastError", EXEC_HOST_SET_ERROR}, {"__cuda_syscall_cnpv2GetLastError", EXEC_HOST_LAST_ERROR},
+};
+
+uint32_t exec_host_function(const char *name) {
+  for (size_t n = 0; n < sizeof functions / sizeof *functions; n++)
+    if (!strcmp(name, functions[n].name)) return functions[n].call;
+  return EXEC_HOST_NONE;
+}
+
+/* ---- arguments and results ---- */
+
+uint32_t core_argument_word(const core_warp *w, const exec_call *call, uint32_t n, uint32_t word, uint32_t lane) {
+  if (n >= call->argument_count || word >= call->arguments[n].words) return 0;
   const exec_place *place = &call->arguments[n];
-  uint32_t words[2] = {0, 0};
-  for (uint32_t word = 0; word < place->words && word < 2; word++) {
-    const unsigned char *row = place->local != EXEC_NO_OFFSET
-                                   ? core_local_word(w, w->frame->local + place->local + 4 * word, 0)
-                                   : w->frame->registers + place->offset + word * EXEC_SLOT;
-    memcpy(&words[word], row + lane * 4, 4);
-  }
-  return words[0] | (uint64_t)words[1] << 32;
+  const unsigned char *row = place->local != EXEC_NO_OFFSET ? core_local_word(w, w->frame->local + place->local + 4 * word, 0)
+                                                            : w->frame->registers + place->offset + word * EXEC_SLOT;
+  uint32_t value;
+  memcpy(&value, row + lane * 4, 4);
+  return value;
+}
+
+uint64_t core_argument(const core_warp *w, const exec_call *call, uint32_t n, uint32_t lane) {
+  return core_argument_word(w, call, n, 0, lane) | (uint64_t)core_argument_word(w, call, n, 1, lane) << 32;
 }
 
 static void give_result(const core_warp *w, const exec_call *call, uint32_t lane, uint64_t value) {
@@ -33,30 +55,30 @@ static void give_result(const core_warp *w, const exec_call *call, uint32_t lane
   }
 }
 
-/* ---- reading the kernel's memory by generic addresses ---- */
+/* ---- the kernel's memory by generic addresses ---- */
 
 typedef struct reader { core_warp *w; const exec_instr *i; uint32_t lane; } reader;
 
 #define PRINT_ARGUMENT_BYTES 512u /* more than 32 conversions with widths and precisions need */
 
-static const unsigned char *global_bytes(const core_warp *w, uint64_t address, uint32_t count) {
+void *core_global_bytes(const core_warp *w, uint64_t address, uint32_t count) {
   const exec_record *record = exec_memory_record(w->launch->memory, address);
   uint64_t offset = record ? address - record->info.address : 0;
   if (!record || offset >= record->readable || record->readable - offset < count) return NULL;
-  return (const unsigned char *)(uintptr_t)address;
+  return (void *)(uintptr_t)address;
 }
 
 static bool in_bytes(uint64_t offset, uint64_t bytes, uint32_t count) { return offset < bytes && bytes - offset >= count; }
 
 static bool can_read(const core_warp *w, uint64_t address, uint32_t count) {
-  return global_bytes(w, address, count) || in_bytes(address - EXEC_SHARED_WINDOW, w->shared_bytes, count) ||
+  return core_global_bytes(w, address, count) || in_bytes(address - EXEC_SHARED_WINDOW, w->shared_bytes, count) ||
          in_bytes(address - EXEC_LOCAL_WINDOW, w->frame->stack, count);
 }
 
 static void read_memory(const reader *r, uint64_t address, void *bytes, uint32_t count) {
   static const exec_access as_load = {.op = EXEC_OP_LOAD, .space = PTX_SPACE_GENERIC};
   core_warp *w = r->w;
-  const unsigned char *global = global_bytes(w, address, count);
+  const unsigned char *global = core_global_bytes(w, address, count);
   uint64_t shared = address - EXEC_SHARED_WINDOW, local = address - EXEC_LOCAL_WINDOW;
   if (!can_read(w, address, count)) {
     exec_instr i = *r->i;
@@ -67,6 +89,21 @@ static void read_memory(const reader *r, uint64_t address, void *bytes, uint32_t
   else if (in_bytes(shared, w->shared_bytes, count)) memcpy(bytes, w->shared + shared, count);
   else
     for (uint32_t n = 0; n < count; n++) ((unsigned char *)bytes)[n] = *core_local_word(w, (uint32_t)local + n, r->lane);
+}
+
+void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, const void *bytes, uint32_t count) {
+  static const exec_access as_store = {.op = EXEC_OP_STORE, .space = PTX_SPACE_GENERIC};
+  unsigned char *global = core_global_bytes(w, address, count);
+  uint64_t shared = address - EXEC_SHARED_WINDOW, local = address - EXEC_LOCAL_WINDOW;
+  if (!can_read(w, address, count)) {
+    exec_instr store = *i;
+    store.side = &as_store;
+    core_fault_access(w, &store, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, count);
+  }
+  if (global) memcpy(global, bytes, count);
+  else if (in_bytes(shared, w->shared_bytes, count)) memcpy(w->shared + shared, bytes, count);
+  else
+    for (uint32_t n = 0; n < count; n++) *core_local_word(w, (uint32_t)local + n, lane) = ((const unsigned char *)bytes)[n];
 }
 
 static void read_string(const reader *r, uint64_t address, char *string, uint32_t room) {
@@ -83,7 +120,7 @@ static void read_string(const reader *r, uint64_t address, char *string, uint32_
 
 static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
   unsigned char arguments[PRINT_ARGUMENT_BYTES];
-  uint64_t format = argument(w, call, 0, lane), buffer = argument(w, call, 1, lane);
+  uint64_t format = core_argument(w, call, 0, lane), buffer = core_argument(w, call, 1, lane);
   size_t bytes = 0; /* how much of the buffer there is, is not said: as far as it can be read */
   while (buffer && bytes < sizeof arguments && can_read(w, buffer + bytes, 4)) {
     read_memory(&(reader){w, i, lane}, buffer + bytes, arguments + bytes, 4);
@@ -99,19 +136,19 @@ static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *cal
 static _Noreturn void call_assert(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
   reader r = {w, i, lane};
   char message[512], file[512], function[512], text[2048];
-  read_string(&r, argument(w, call, 0, lane), message, sizeof message);
-  read_string(&r, argument(w, call, 1, lane), file, sizeof file);
-  read_string(&r, argument(w, call, 3, lane), function, sizeof function);
+  read_string(&r, core_argument(w, call, 0, lane), message, sizeof message);
+  read_string(&r, core_argument(w, call, 1, lane), file, sizeof file);
+  read_string(&r, core_argument(w, call, 3, lane), function, sizeof function);
   const uint32_t *block = w->block->ctaid, *tid[3] = {w->tid[0], w->tid[1], w->tid[2]};
   snprintf(text, sizeof text, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.", file,
-           (uint32_t)argument(w, call, 2, lane), function, block[0], block[1], block[2], tid[0][lane], tid[1][lane], tid[2][lane], message);
+           (uint32_t)core_argument(w, call, 2, lane), function, block[0], block[1], block[2], tid[0][lane], tid[1][lane], tid[2][lane], message);
   core_fault_assert(w, i, lane, text);
 }
 
 #define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20) /* cudaLimitMallocHeapSize, unless a program sets it */
 
 /* The heap is made when a kernel first asks for memory. 0: no room. */
-static uint64_t device_malloc(core_warp *w, uint64_t bytes) {
+uint64_t core_device_malloc(core_warp *w, uint64_t bytes) {
   exec_heap **heap = exec_memory_heap(w->launch->memory);
   uint64_t heap_bytes = w->launch->config->heap_bytes;
   pthread_mutex_lock(&w->launch->lock);
@@ -121,7 +158,7 @@ static uint64_t device_malloc(core_warp *w, uint64_t bytes) {
   return made ? exec_heap_malloc(made, bytes) : 0;
 }
 
-static bool device_free(core_warp *w, uint64_t address) {
+bool core_device_free(core_warp *w, uint64_t address) {
   exec_heap *heap = *exec_memory_heap(w->launch->memory);
   return heap && exec_heap_release(heap, address);
 }
@@ -135,14 +172,16 @@ void core_host_call(core_warp *w, const exec_instr *i) {
     case EXEC_HOST_VPRINTF: call_vprintf(w, i, call, lane); break;
     case EXEC_HOST_ASSERT: call_assert(w, i, call, lane);
     case EXEC_HOST_MALLOC:
-      give_result(w, call, lane, device_malloc(w, argument(w, call, 0, lane)));
+      give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane)));
       break;
-    default: {
-      uint64_t address = argument(w, call, 0, lane);
-      if (address && !device_free(w, address))
+    case EXEC_HOST_FREE: {
+      uint64_t address = core_argument(w, call, 0, lane);
+      if (address && !core_device_free(w, address))
         core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
                    (unsigned long long)address);
+      break;
     }
+    default: give_result(w, call, lane, core_child_call(w, i, lane));
     }
   }
 }

@@ -422,12 +422,13 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   launch->isa = isa;
   launch->functions = code->functions;
   launch->shape = ++shape;
-  launch->threads = have_workers(request->kernel->pulls ? 1 : worker_count(config, launch->blocks));
+  launch->threads = have_workers(request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   if (request->kernel->prints) launch->output = core_output_create(config);
   run_blocks(launch, stats ? stats : &unused);
   core_output_finish(launch->output);
+  core_children_finish(launch);
   clock_total += launch->executed;
   if (launch->fault.kind != EXEC_FAULT_NONE) {
     status = ff_fail(error, FF_FAULT, "%s", launch->fault.message);

@@ -3,6 +3,7 @@
  *
  * What always holds: a module variable has one allocation for the program's whole life; a kernel's shared memory holds
  * the variables of every function that it can reach, without overlap, in the order in which they are found. */
+#include "exec/host_call.h"
 #include "exec/program.h"
 #include "exec/texture_table.h"
 #include "ptx/persistent.h"
@@ -163,7 +164,9 @@ static void find_reach(exec_kernel *kernel) {
       if (callee && callee->kind == PTX_OPERAND_SYMBOL) {
         if (!callee->symbol->func) continue;
         add_reach(kernel, callee->symbol->func);
-        if (!strcmp(callee->symbol->name, "vprintf")) kernel->prints = true;
+        uint32_t host = exec_host_function(callee->symbol->name);
+        kernel->prints |= host == EXEC_HOST_VPRINTF;
+        kernel->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
         continue;
       }
       kernel->recursive = true; /* indirect: nobody knows how deep */
@@ -287,19 +290,25 @@ static bool takes_param_address(const ptx_func *func) {
 
 /* ---- kernels ---- */
 
-static void layout_params(exec_kernel *kernel) {
-  const ptx_func *func = kernel->func;
-  exec_param *params = ff_arena_alloc(&kernel->arena, (func->param_count + 1) * sizeof *params);
+/* Where each parameter stands, into `params` unless that is NULL; the bytes of all. */
+static uint32_t place_parameters(const ptx_func *func, exec_param *params) {
   uint64_t at = 0;
   for (uint32_t p = 0; p < func->param_count; p++) {
     const ptx_var *var = func->params[p];
     at = align_up(at, var->align);
-    params[p] = (exec_param){(uint32_t)at, (uint32_t)var->size, var->align};
+    if (params) params[p] = (exec_param){(uint32_t)at, (uint32_t)var->size, var->align};
     at += var->size;
   }
+  return at > UINT32_MAX ? UINT32_MAX : (uint32_t)at;
+}
+
+uint32_t exec_param_bytes(const ptx_func *func) { return place_parameters(func, NULL); }
+
+static void layout_params(exec_kernel *kernel) {
+  exec_param *params = ff_arena_alloc(&kernel->arena, (kernel->func->param_count + 1) * sizeof *params);
   kernel->info.params = params;
-  kernel->info.param_count = func->param_count;
-  kernel->info.param_bytes = at > UINT32_MAX ? UINT32_MAX : (uint32_t)at;
+  kernel->info.param_count = kernel->func->param_count;
+  kernel->info.param_bytes = place_parameters(kernel->func, params);
 }
 
 static uint32_t thread_limit(const ptx_func *func) {

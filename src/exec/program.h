@@ -24,6 +24,7 @@ struct exec_kernel {
   uint32_t reach_count;
   bool recursive;               /* or with indirect calls: the stack is not known beforehand */
   bool prints;                  /* calls vprintf */
+  bool launches;                /* calls for kernels of its own: children.c */
   bool pulls;                   /* its blocks take their work from a queue (ptx/persistent.h) */
   const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
   const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
@@ -63,5 +64,7 @@ exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint
 /* Local memory of one activation, without decoding: a multiple of 16. */
 uint32_t exec_local_bytes(const ptx_func *func);
 uint32_t exec_stack_bytes(const ptx_func *func);
+/* The packed size of a kernel's parameters. */
+uint32_t exec_param_bytes(const ptx_func *func);
 
 #endif
