@@ -118,6 +118,17 @@ static void read_string(const reader *r, uint64_t address, char *string, uint32_
 
 /* ---- the functions ---- */
 
+static bool read_printed(void *context, uint64_t address, char *string, size_t room) {
+  const reader *r = context;
+  size_t n = 0;
+  while (n + 1 < room && can_read(r->w, address + n, 1)) {
+    read_memory(r, address + n, &string[n], 1);
+    if (!string[n++]) return true;
+  }
+  string[n] = 0;
+  return n > 0;
+}
+
 static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *call, uint32_t lane) {
   unsigned char arguments[PRINT_ARGUMENT_BYTES];
   uint64_t format = core_argument(w, call, 0, lane), buffer = core_argument(w, call, 1, lane);
@@ -126,7 +137,7 @@ static void call_vprintf(core_warp *w, const exec_instr *i, const exec_call *cal
     read_memory(&(reader){w, i, lane}, buffer + bytes, arguments + bytes, 4);
     bytes += 4;
   }
-  int count = exec_print_format(&w->block->print, w->launch->memory, format, arguments, bytes);
+  int count = exec_print_format(&w->block->print, w->launch->memory, format, arguments, bytes, &(exec_print_reader){read_printed, &(reader){w, i, lane}});
   if (count < 0) core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, format, "printf: the format at 0x%llx cannot be read", (unsigned long long)format);
   give_result(w, call, lane, (uint64_t)(int64_t)count);
   core_output_flush(w->launch->output, w->block, false);

@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ARGUMENTS = 32, MOST_WIDTH = 1023 };
+enum { MOST_ARGUMENTS = 32, MOST_WIDTH = 1023, STRING_ROOM = 1024 };
+
+typedef struct string_source { /* where strings are */
+  const exec_memory *memory;
+  const exec_print_reader *reader;
+} string_source;
 
 typedef struct argument_buffer {
   const unsigned char *bytes;
@@ -14,12 +19,16 @@ typedef struct argument_buffer {
   int used;
 } argument_buffer;
 
-/* The string at a device address, and how many bytes may be read there; NULL: not inside a live allocation. */
-static const char *device_string(const exec_memory *memory, uint64_t address, size_t *limit) {
-  const exec_allocation *allocation = exec_memory_find(memory, address);
-  if (!allocation || allocation->freed || address >= allocation->address + allocation->bytes) return NULL;
-  *limit = allocation->address + allocation->bytes - address;
-  return (const char *)(uintptr_t)address;
+/* The string at a device address, and how many bytes may be read there; NULL: neither inside a live allocation nor where the reader
+ * can read, into `room`. */
+static const char *device_string(const string_source *from, uint64_t address, char room[STRING_ROOM], size_t *limit) {
+  const exec_allocation *allocation = exec_memory_find(from->memory, address);
+  if (allocation && !allocation->freed && address < allocation->address + allocation->bytes) {
+    *limit = allocation->address + allocation->bytes - address;
+    return (const char *)(uintptr_t)address;
+  }
+  *limit = STRING_ROOM;
+  return from->reader && from->reader->read(from->reader->context, address, room, STRING_ROOM) ? room : NULL;
 }
 
 static uint64_t next_argument(argument_buffer *arguments, size_t size) {
@@ -72,9 +81,10 @@ static conversion parse_conversion(const char *text, size_t limit, argument_buff
   return c;
 }
 
-static void print_string(ff_text *out, const exec_memory *memory, const conversion *c, uint64_t address) {
+static void print_string(ff_text *out, const string_source *from, const conversion *c, uint64_t address) {
+  char room[STRING_ROOM];
   size_t limit;
-  const char *string = address ? device_string(memory, address, &limit) : NULL;
+  const char *string = address ? device_string(from, address, room, &limit) : NULL;
   if (!string) {
     string = address ? "(bad address)" : "(null)";
     limit = strlen(string);
@@ -89,7 +99,7 @@ static void print_string(ff_text *out, const exec_memory *memory, const conversi
 }
 
 /* Prints one conversion; false: its type is none that kernels can print. */
-static bool print_conversion(ff_text *out, const exec_memory *memory, const conversion *c, argument_buffer *arguments) {
+static bool print_conversion(ff_text *out, const string_source *from, const conversion *c, argument_buffer *arguments) {
   char spec[64];
   int at = snprintf(spec, sizeof spec, "%%%s", c->flags);
   if (c->width >= 0) at += snprintf(spec + at, sizeof spec - (size_t)at, "%d", c->width);
@@ -121,7 +131,7 @@ static bool print_conversion(ff_text *out, const exec_memory *memory, const conv
     snprintf(spec + at, sizeof spec - (size_t)at, "p");
     length = snprintf(text, sizeof text, spec, (void *)(uintptr_t)next_argument(arguments, 8));
     break;
-  case 's': print_string(out, memory, c, next_argument(arguments, 8)); return true;
+  case 's': print_string(out, from, c, next_argument(arguments, 8)); return true;
   default: return false;
   }
   if (length > 0) ff_text_add_bytes(out, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
@@ -129,9 +139,11 @@ static bool print_conversion(ff_text *out, const exec_memory *memory, const conv
 }
 
 int exec_print_format(ff_text *out, const exec_memory *memory, uint64_t format, const unsigned char *arguments,
-                      size_t bytes) {
+                      size_t bytes, const exec_print_reader *reader) {
+  string_source from = {memory, reader};
+  char room[STRING_ROOM];
   size_t limit;
-  const char *text = device_string(memory, format, &limit);
+  const char *text = device_string(&from, format, room, &limit);
   if (!text) return -1;
   limit = strnlen(text, limit);
   argument_buffer buffer = {.bytes = arguments, .size = bytes};
@@ -147,7 +159,7 @@ int exec_print_format(ff_text *out, const exec_memory *memory, uint64_t format, 
       continue;
     }
     conversion c = parse_conversion(text + at + 1, limit - at - 1, &buffer);
-    if (buffer.used >= MOST_ARGUMENTS || !c.type || !print_conversion(out, memory, &c, &buffer))
+    if (buffer.used >= MOST_ARGUMENTS || !c.type || !print_conversion(out, &from, &c, &buffer))
       ff_text_add_bytes(out, text + at, 1 + c.length);
     at += 1 + c.length;
   }

@@ -96,6 +96,18 @@ static void test_printing(void **state) {
   close_ptx(t);
 }
 
+/* %s of strings in local and in shared memory, lane by lane. */
+static void test_printing_own_strings(void **state) {
+  kernel_test *t = open_body(".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n.global .align 1 .b8 fmt[8] = {37, 115, 44, 37, 115, 10, 0};\n",
+                             ".shared .align 8 .b8 common[8]; .local .align 8 .b8 depot[24]; mov.u32 %r1, 6513507; st.shared.u32 [common], %r1;" /* "ccc" */
+                             "mov.u32 %r2, %tid.x; add.u32 %r2, %r2, 25185; mov.u64 %rd3, depot; st.local.u32 [%rd3+16], %r2;" /* "ab", "bb" */
+                             "cvta.local.u64 %rd4, %rd3; add.u64 %rd5, %rd4, 16; st.local.u64 [%rd3], %rd5; mov.u64 %rd6, common; cvta.shared.u64 %rd6, %rd6; st.local.u64 [%rd3+8], %rd6;"
+                             "mov.u64 %rd7, fmt; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %rd4; call.uni (r), vprintf, (f, a); }");
+  run(t, "k", 1, 2, buffer(t, 64), 0);
+  assert_string_equal(t->printed, "ab,ccc\nbb,ccc\n");
+  close_ptx(t);
+}
+
 /* What was printed before a fault comes out. */
 static void test_printing_before_fault(void **state) {
   kernel_test *t = open_body(vprintf_head, "mov.u64 %rd7, fmt; mov.u64 %rd4, 0; { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd7; st.param.b64 [a], %out; call.uni (r), vprintf, (f, a); } trap;");
@@ -254,6 +266,6 @@ static void test_waiting_is_told(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
     cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told),
-    cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
+    cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_own_strings), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)

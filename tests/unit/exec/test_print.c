@@ -33,7 +33,7 @@ static int teardown(void **state) {
 static int expect(const char *format, const void *arguments, size_t bytes, const char *expected) {
   strcpy(arena, format);
   ff_text out = {0};
-  int used = exec_print_format(&out, memory, (uint64_t)(uintptr_t)arena, arguments, bytes);
+  int used = exec_print_format(&out, memory, (uint64_t)(uintptr_t)arena, arguments, bytes, NULL);
   assert_string_equal(out.chars ? out.chars : "", expected);
   free(out.chars);
   return used;
@@ -67,6 +67,23 @@ static void test_string_at_the_end_of_its_allocation(void **state) {
   expect("%s", &address, sizeof address, "abc");
 }
 
+/* Addresses below 64 are places in the text. */
+static bool read_low(void *context, uint64_t address, char *string, size_t room) {
+  if (address >= 64) return false;
+  snprintf(string, room, "%s", (const char *)context + address);
+  return true;
+}
+
+static void test_strings_in_no_allocation(void **state) {
+  char elsewhere[64] = "<%s|%s>\0kept in local memory";
+  exec_print_reader reader = {read_low, elsewhere};
+  uint64_t arguments[2] = {8, 64};
+  ff_text out = {0};
+  assert_int_equal(exec_print_format(&out, memory, 0, (const unsigned char *)arguments, sizeof arguments, &reader), 2);
+  assert_string_equal(out.chars, "<kept in local memory|(bad address)>");
+  free(out.chars);
+}
+
 static void test_hostile_formats(void **state) {
   expect("100% n %", NULL, 0, "100% n %");
   expect("%n", NULL, 0, "%n");
@@ -79,7 +96,7 @@ static void test_hostile_formats(void **state) {
   int32_t width[2] = {-4, 3};
   expect("%*d|", width, sizeof width, "3   |");
   ff_text out = {0};
-  assert_int_equal(exec_print_format(&out, memory, 0x10, NULL, 0), -1);
+  assert_int_equal(exec_print_format(&out, memory, 0x10, NULL, 0, NULL), -1);
   free(out.chars);
 }
 
@@ -107,7 +124,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_integers), cmocka_unit_test(test_alignment_between_arguments),
       cmocka_unit_test(test_strings_and_chars), cmocka_unit_test(test_string_at_the_end_of_its_allocation),
-      cmocka_unit_test(test_hostile_formats), cmocka_unit_test(test_heap),
+      cmocka_unit_test(test_strings_in_no_allocation), cmocka_unit_test(test_hostile_formats), cmocka_unit_test(test_heap),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
