@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "driver/cuda_abi.h"
+#include "driver/cudart_array.h"
 
 static void types_of_every_major(void **state) {
   (void)state;
@@ -30,6 +31,24 @@ static void types_of_every_major(void **state) {
   assert_int_equal(offsetof(cudaFuncAttributes, preferredShmemCarveout), 48);
   assert_int_equal(sizeof(cudaMemLocation), 8);
   assert_int_equal(sizeof(cudaChannelFormatDesc), 20);
+  assert_int_equal(offsetof(cudaResourceDesc, res.linear.desc), 16);
+  assert_int_equal(offsetof(cudaResourceDesc, res.linear.sizeInBytes), 40);
+  assert_int_equal(offsetof(cudaResourceDesc, res.pitch2D.width), 40);
+  assert_int_equal(offsetof(cudaResourceDesc, res.pitch2D.pitchInBytes), 56);
+  assert_int_equal(sizeof(cudaResourceDesc), CUDART_MAJOR >= 13 ? 144 : 64);
+  assert_int_equal(offsetof(cudaTextureDesc, readMode), 16);
+  assert_int_equal(offsetof(cudaTextureDesc, sRGB), 20);
+  assert_int_equal(offsetof(cudaTextureDesc, borderColor), 24);
+  assert_int_equal(offsetof(cudaTextureDesc, normalizedCoords), 40);
+  assert_int_equal(offsetof(cudaTextureDesc, mipmapFilterMode), 48);
+  assert_int_equal(offsetof(cudaTextureDesc, maxMipmapLevelClamp), 60);
+  assert_int_equal(offsetof(cudaTextureDesc, disableTrilinearOptimization), 64);
+  assert_int_equal(offsetof(cudaTextureDesc, seamlessCubemap), 68);
+  assert_int_equal(offsetof(cudaResourceViewDesc, width), 8);
+  assert_int_equal(offsetof(cudaResourceViewDesc, firstMipmapLevel), 32);
+  assert_int_equal(offsetof(cudaResourceViewDesc, lastLayer), 44);
+  assert_int_equal(sizeof(cudaResourceViewDesc), CUDART_MAJOR >= 13 ? 112 : 48);
+  assert_int_equal(sizeof(cudaArrayMemoryRequirements), 32);
   assert_int_equal(sizeof(cudaAccessPolicyWindow), 32);
   assert_int_equal(sizeof(cudaLaunchAttributeValue), 64);
   assert_int_equal(sizeof(cudaLaunchAttribute), 72);
