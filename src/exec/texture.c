@@ -40,8 +40,8 @@ const exec_texture *core_texture_object(core_warp *w, const exec_instr *i, uint3
   if (!is_there(w, t)) {
     const exec_allocation *was = exec_memory_find(w->launch->memory, t->address);
     bool same = was && (!t->allocation || was->id == t->allocation);
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, t->address, "%s object 0x%" PRIx64 ": its memory, 0x%" PRIx64 " (%" PRIu64 " bytes%s%s), is not there any more",
-               kind_text(surface), handle, t->address, t->bytes, same ? ", " : "", same ? was->name : "");
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, t->address, "%s object 0x%" PRIx64 ": its memory, %s at 0x%" PRIx64 ", is not there any more",
+               kind_text(surface), handle, same ? was->name : "an allocation", t->address);
   }
   return t;
 }
