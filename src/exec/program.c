@@ -341,7 +341,7 @@ static uint32_t const_bytes(const exec_kernel *kernel) {
 
 static ff_status describe(exec_kernel *kernel, ff_error *error) {
   exec_kernel_info *info = &kernel->info;
-  const ptx_module *module = kernel->program->module;
+  const ptx_module *module = kernel->func->source; /* programs ask for what the kernel itself was compiled for */
   info->name = kernel->func->name;
   info->max_threads = thread_limit(kernel->func);
   info->ptx_version = module->version_major * 10 + module->version_minor;

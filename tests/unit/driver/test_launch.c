@@ -40,7 +40,7 @@ static const char part_useless[] = PTX_HEAD
     "/* } .visible .func twice */ .extern .func (.param .b32 result) twice(.param .b32 value);\n.extern .global .u32 step;\n"
     ".visible .func lost()\n{\nthis is linked to nothing, step and twice are called;\n}\n";
 static const char part_three[] = PTX_HEAD ".visible .global .align 4 .u32 step = 7;\n.visible .entry other()\n{\nret;\n}\n";
-static const char part_two[] = PTX_HEAD ".extern .global .align 4 .u32 step;\n"
+static const char part_two[] = ".version 8.0\n.target sm_90\n.address_size 64\n" ".extern .global .align 4 .u32 step;\n"
     ".visible .func (.param .b32 result) twice(.param .b32 value)\n{\n.reg .b32 %r<3>;\n"
     "ld.param.b32 %r1, [value];\nld.global.u32 %r2, [step];\nmad.lo.u32 %r2, %r1, 2, %r2;\nst.param.b32 [result], %r2;\nret;\n}\n";
 
@@ -268,6 +268,9 @@ static void linked_modules(void **state) {
   succeed(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
   for (uint32_t i = 0; i < 32; i++) assert_int_equal(host[i], 2 * i + 7);
   succeed(cudaFree(device));
+  cudaFuncAttributes attributes;
+  succeed(cudaFuncGetAttributes(&attributes, linked));
+  assert_int_equal(attributes.ptxVersion, 75); /* its own part's, whatever it is linked to */
 }
 
 static void kernel_time(void **state) {
