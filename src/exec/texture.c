@@ -139,8 +139,18 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
   texture_reads reads[EXEC_LANES];
   uint32_t first = (uint32_t)__builtin_ctz(group);
   const exec_texture *t = core_texture_object(w, i, first, handle, false);
-  if (a->cube != t->cube)
-    core_fault(w, i, first, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "texture object 0x%" PRIx64 " is %s cubemap", handle, t->cube ? "a" : "no");
+  exec_texture flat;
+  if (a->cube && !t->cube) core_fault(w, i, first, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "texture object 0x%" PRIx64 " is no cubemap", handle);
+  if (!a->cube && t->cube) { /* its faces as layers */
+    flat = *t;
+    flat.cube = false;
+    flat.layered = true;
+    t = &flat;
+  }
+  if (!w->watched && texture_fetch_warp(&w->x, a, t, group, values)) {
+    for (uint32_t m = a->results == EXEC_RESULT_WORDS ? 0 : group; m; m &= m - 1) convert_results(a, t, &values[__builtin_ctz(m)]);
+    return;
+  }
   for (uint32_t m = group; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     texture_at at = place_of(w, a, t, lane);

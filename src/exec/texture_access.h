@@ -34,4 +34,7 @@ void core_surface(exec_warp *x, const exec_instr *i);       /* suld, sust, sured
 /* The texture or surface object that the lane's handle names, with its memory there; a fault otherwise. */
 const exec_texture *core_texture_object(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t handle, bool surface);
 
+/* texture_warp.c: the lanes of `mask` have this texture. False: not one of the usual fetches, nothing was done. */
+bool texture_fetch_warp(const exec_warp *x, const exec_texture_access *a, const exec_texture *t, uint32_t mask, texture_value *out);
+
 #endif

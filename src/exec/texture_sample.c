@@ -10,11 +10,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "exec/ops_half.h"
+#include "exec/texture_texel.h"
 
-#define BORDER (-1)
-
-typedef struct axis { int32_t index[2]; uint32_t weight; } axis; /* weight of index[1] in 256ths; an index may be BORDER */
+typedef struct axis { int32_t index[2]; uint32_t weight; } axis; /* weight of index[1] in 256ths; an index may be TEXTURE_BORDER */
 
 /* ---- coordinates ---- */
 
@@ -28,17 +26,9 @@ static int32_t wrap_index(int64_t i, uint32_t n, exec_address_mode mode) {
     i %= 2 * count;
     if (i < 0) i += 2 * count;
     return (int32_t)(i < count ? i : 2 * count - 1 - i);
-  case EXEC_ADDRESS_BORDER: return BORDER;
+  case EXEC_ADDRESS_BORDER: return TEXTURE_BORDER;
   default: return i < 0 ? 0 : (int32_t)(count - 1);
   }
-}
-
-/* Wrap and mirror are for normalised coordinates; otherwise they are clamp. Memory without rows has no modes: outside is nothing. */
-static exec_address_mode mode_of(const exec_texture *t, uint32_t dimension) {
-  exec_address_mode mode = t->sampler.mode[dimension];
-  if (t->resource == EXEC_RESOURCE_LINEAR) return EXEC_ADDRESS_BORDER;
-  if (t->cube) return EXEC_ADDRESS_CLAMP;
-  return t->sampler.normalized || mode == EXEC_ADDRESS_BORDER ? mode : EXEC_ADDRESS_CLAMP;
 }
 
 /* The coordinate in texels, brought near [0, n] so that it is safe to make it an integer. */
@@ -47,8 +37,9 @@ static float in_texels(const exec_texture *t, float x, uint32_t n, exec_address_
   if (t->sampler.normalized) {
     float below = floorf(x);
     if (mode == EXEC_ADDRESS_WRAP || mode == EXEC_ADDRESS_MIRROR) {
-      float rest = fabsf(x) < 0x1p30f ? x - below : 0; /* beyond it there is no fraction, and no infinity minus itself */
-      x = mode == EXEC_ADDRESS_MIRROR && fmodf(below, 2) != 0 ? 1 - rest : rest;
+      bool near = fabsf(x) < 0x1p30f; /* beyond it there is no fraction, and no infinity minus itself */
+      float rest = near ? x - below : 0;
+      x = near && mode == EXEC_ADDRESS_MIRROR && fmodf(below, 2) != 0 ? 1 - rest : rest;
     }
     x *= (float)n;
   }
@@ -57,19 +48,19 @@ static float in_texels(const exec_texture *t, float x, uint32_t n, exec_address_
 }
 
 static axis point_axis(const exec_texture *t, float x, int32_t offset, uint32_t n, uint32_t dimension) {
-  exec_address_mode mode = mode_of(t, dimension);
+  exec_address_mode mode = texture_mode(t, dimension);
   return (axis){.index = {wrap_index((int64_t)floorf(in_texels(t, x, n, mode)) + offset, n, mode)}};
 }
 
 static axis linear_axis(const exec_texture *t, float x, int32_t offset, uint32_t n, uint32_t dimension) {
-  exec_address_mode mode = mode_of(t, dimension);
+  exec_address_mode mode = texture_mode(t, dimension);
   float from = in_texels(t, x, n, mode) - 0.5f, below = floorf(from);
   int64_t i = (int64_t)below + offset;
   return (axis){.index = {wrap_index(i, n, mode), wrap_index(i + 1, n, mode)}, .weight = (uint32_t)((from - below) * 256 + 0.5f)};
 }
 
 static axis integer_axis(const exec_texture *t, int32_t x, int32_t offset, uint32_t n, uint32_t dimension) {
-  exec_address_mode mode = mode_of(t, dimension);
+  exec_address_mode mode = texture_mode(t, dimension);
   if (mode == EXEC_ADDRESS_WRAP || mode == EXEC_ADDRESS_MIRROR) mode = EXEC_ADDRESS_CLAMP;
   return (axis){.index = {wrap_index((int64_t)x + offset, n, mode)}};
 }
@@ -106,51 +97,20 @@ static uint32_t layer_of(const exec_texture *t, const texture_at *at) {
 
 /* ---- formats ---- */
 
-static float srgb_table[256];
+float texture_srgb[256];
 static pthread_once_t srgb_once = PTHREAD_ONCE_INIT;
 static void make_srgb(void) {
   for (int i = 0; i < 256; i++) {
     double v = i / 255.0;
-    srgb_table[i] = (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+    texture_srgb[i] = (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
   }
 }
 
-static float normalized(exec_texel_type type, uint32_t bits) {
-  switch (type) {
-  case EXEC_TEXEL_U8: return (float)bits / 255;
-  case EXEC_TEXEL_U16: return (float)bits / 65535;
-  case EXEC_TEXEL_S8: return (int32_t)bits < -127 ? -1 : (float)(int32_t)bits / 127;
-  default: return (int32_t)bits < -32767 ? -1 : (float)(int32_t)bits / 32767;
-  }
+void texture_prepare(const exec_texture *t) {
+  if (t->sampler.srgb) pthread_once(&srgb_once, make_srgb);
 }
 
-static uint32_t channel_bits(exec_texel_type type, const unsigned char *p) {
-  uint16_t half;
-  uint32_t word;
-  switch (type) {
-  case EXEC_TEXEL_U8: return *p;
-  case EXEC_TEXEL_S8: return (uint32_t)(int32_t)(int8_t)*p;
-  case EXEC_TEXEL_U16: case EXEC_TEXEL_F16: memcpy(&half, p, 2); return half;
-  case EXEC_TEXEL_S16: memcpy(&half, p, 2); return (uint32_t)(int32_t)(int16_t)half;
-  default: memcpy(&word, p, 4); return word;
-  }
-}
-
-/* The texel in memory as registers see it: floating-point numbers, or integers extended to 32 bits. */
-static void unpack(const exec_texture *t, const unsigned char *p, texture_value *value) {
-  uint32_t step = exec_texel_channel_bytes(t->type);
-  bool floats = texture_gives_floats(t), integer = exec_texel_is_integer(t->type);
-  memset(value, 0, sizeof *value);
-  for (uint32_t c = 0; c < t->channels; c++, p += step) {
-    uint32_t bits = channel_bits(t->type, p);
-    if (t->type == EXEC_TEXEL_F16) value->real[c] = ops_of_f16(bits);
-    else if (!floats || !integer) value->bits[c] = bits;
-    else if (t->sampler.srgb && t->type == EXEC_TEXEL_U8 && c < 3) value->real[c] = srgb_table[bits & 0xff];
-    else value->real[c] = normalized(t->type, bits);
-  }
-}
-
-static void border_value(const exec_texture *t, texture_value *value) {
+void texture_border(const exec_texture *t, texture_value *value) {
   memset(value, 0, sizeof *value);
   if (t->resource == EXEC_RESOURCE_LINEAR) return;
   for (uint32_t c = 0; c < t->channels; c++) {
@@ -163,13 +123,13 @@ static void border_value(const exec_texture *t, texture_value *value) {
 /* ---- reading ---- */
 
 static void read_texel(const exec_texture *t, const exec_image *image, int32_t x, int32_t y, int32_t z, texture_value *value, texture_reads *reads) {
-  if (x == BORDER || y == BORDER || z == BORDER) {
-    border_value(t, value);
+  if (x == TEXTURE_BORDER || y == TEXTURE_BORDER || z == TEXTURE_BORDER) {
+    texture_border(t, value);
     return;
   }
   uint64_t address = image->address + (uint64_t)z * image->slice + (uint64_t)y * image->pitch + (uint64_t)x * exec_texel_bytes(t);
   if (reads->count < TEXTURE_TEXELS) reads->address[reads->count++] = address;
-  unpack(t, (const unsigned char *)(uintptr_t)address, value);
+  texel_unpack(t->type, t->channels, texture_gives_floats(t), t->sampler.srgb, (const unsigned char *)(uintptr_t)address, value);
 }
 
 /* The axes of a fetch from one level. */
@@ -241,7 +201,7 @@ float texture_lod(const exec_texture *t, const texture_at *at, const float dx[3]
 /* ---- fetches ---- */
 
 static texture_at prepare(const exec_texture *t, const texture_at *at, uint32_t *layer) {
-  if (t->sampler.srgb) pthread_once(&srgb_once, make_srgb);
+  texture_prepare(t);
   if (t->cube) return onto_face(t, at, layer);
   *layer = layer_of(t, at);
   return *at;
