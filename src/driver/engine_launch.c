@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/engine_internal.h"
+#include "driver/errors.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
 
