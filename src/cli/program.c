@@ -97,7 +97,7 @@ static ff_status check_code(const char *name, const fatbin_report *report, bool 
                    report->stripped ? ", or do not strip it" : "");
   if (report->ptx || !report->images) return FF_OK;
   if (report->damaged) return ff_fail(error, FF_PARSE, "%s: the GPU code in it is broken: %s", name, report->damage.message);
-  if (!report->machine_code) return FF_OK;
+  if (!report->kernels || report->runtime == FATBIN_RUNTIME_NONE) return FF_OK; /* nothing that runs, or nothing that would load it */
   return ff_fail(error, FF_UNSUPPORTED,
                  "%s: has GPU machine code (sm_%u) but no PTX, which the virtual GPU needs: `nvcc -gencode "
                  "arch=compute_%u,code=compute_%u` embeds it, beside the machine code or alone",
@@ -113,11 +113,11 @@ static void add_preload(ff_text *list, const char *libraries, const char *name) 
   ff_text_add(list, "%s%s/%s", list->length ? " " : "", libraries, name);
 }
 
-/* An RPATH goes before LD_LIBRARY_PATH (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. What does not
- * need libcudart may have a runtime linked in, itself or in its libraries, or start such a program: a script does. */
+/* A runtime may be linked into the program, a library of it or a program that it starts. An RPATH goes before LD_LIBRARY_PATH
+ * (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
 static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
   ff_text preload = {0};
-  if (report->runtime != FATBIN_RUNTIME_SHARED && have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
+  if (have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
   for (uint32_t i = 0; report->rpath && !report->runpath && i < report->needed_count; i++) {
     const char *needed = report->needed[i];
     bool ours = !strncmp(needed, "libcudart.so.", 13) || !strcmp(needed, "libcuda.so.1");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libfarfault-inside.so: the virtual GPU's runtime in the place of one that is linked into a program (nvcc's default).
+/* libfarfault-inside.so: the virtual GPU's runtime in the place of one that is linked into a program (nvcc's default), or that a
+ * program finds by a way of its own; and PTX in the place of what NVRTC would give as machine code.
  *
  * Preloaded, it looks at every object that the program starts with. Where the symbol table says that a CUDA runtime is inside,
  * each of its functions gets a jump to the function of the same name in our libcudart of that version, before the program's
@@ -31,6 +32,10 @@
 #define REGISTERS_LINKED "__cudaRegisterLinkedBinary" /* ... with relocatable device code: counts its calls */
 #define JUMP_BYTES 14u
 
+/* What is compiled at run time for a machine is never read here: who asks for the machine code gets the PTX, which is there too
+ * and which every load call takes. */
+static const struct { const char *from, *to; } nvrtc_names[] = {{"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}, {"nvrtcGetCUBIN", "nvrtcGetPTX"}};
+
 __attribute__((visibility("default"))) const int farfault_inside = 1; /* how libcuda finds out that this is loaded */
 
 static void say(const char *what, const char *why) { fprintf(stderr, "farfault: %s: %s\n", what, why); }
@@ -51,8 +56,8 @@ static const known_name *find_known(const char *name) {
 }
 
 static bool is_wanted(const char *name) {
-  if (strncmp(name, "cuda", 4) != 0 && strncmp(name, "__cuda", 6) != 0)
-    return strcmp(name, REGISTERS_ALL) == 0;
+  if (strncmp(name, "nvrtcGet", 8) == 0) return true;
+  if (strncmp(name, "cuda", 4) != 0 && strncmp(name, "__cuda", 6) != 0) return strcmp(name, REGISTERS_ALL) == 0;
   return strncmp(name, REGISTERS_LINKED, strlen(REGISTERS_LINKED)) == 0 || find_known(name);
 }
 
@@ -116,6 +121,19 @@ static bool set_writable(const object *in, bool writable) {
   return mprotect((void *)(uintptr_t)start, (size_t)(in->code_end - start), rights) == 0;
 }
 
+static uint64_t place_named(const object *in, const fatbin_functions *functions, const char *name) {
+  for (uint32_t i = 0; i < functions->count; i++)
+    if (strcmp(functions->items[i].name, name) == 0) return place_of(in, &functions->items[i]);
+  return 0;
+}
+
+/* Where the function of this name inside leads from now on; NULL: it stays. `library`: our libcudart, or NULL. */
+static const void *target_for(const object *in, const fatbin_functions *functions, const char *name, void *library) {
+  for (size_t i = 0; i < sizeof nvrtc_names / sizeof *nvrtc_names; i++)
+    if (strcmp(name, nvrtc_names[i].from) == 0) return (const void *)(uintptr_t)place_named(in, functions, nvrtc_names[i].to);
+  return library && find_known(name) ? dlsym(library, name) : NULL;
+}
+
 /* False: nothing was changed. */
 static bool replace(const object *in, const fatbin_functions *functions, void *library) {
   if (!set_writable(in, true)) {
@@ -123,7 +141,7 @@ static bool replace(const object *in, const fatbin_functions *functions, void *l
     return false;
   }
   for (uint32_t i = 0; i < functions->count; i++) {
-    const void *target = find_known(functions->items[i].name) ? dlsym(library, functions->items[i].name) : NULL;
+    const void *target = target_for(in, functions, functions->items[i].name, library);
     uint64_t at = place_of(in, &functions->items[i]);
     if (target && at) write_jump(at, target);
   }
@@ -149,7 +167,8 @@ static void take_over(const object *in) {
   fatbin_functions functions;
   if (in->code && fatbin_functions_find(in->path, is_wanted, &functions, NULL) == FF_OK) {
     void *library = has(&functions, REGISTERS) ? load_runtime(find_major(&functions)) : NULL;
-    if (library && replace(in, &functions, library) && !in->main) register_again(in, &functions);
+    if (library || has(&functions, nvrtc_names[0].from))
+      if (replace(in, &functions, library) && library && !in->main) register_again(in, &functions);
     fatbin_functions_free(&functions);
   }
 }

@@ -64,11 +64,15 @@ LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version
   return get_address(name, address, version, flags, status);
 }
 
+/* The table that every CUDA runtime asks for. */
+static const unsigned char runtime_table[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
 /* Private tables of functions that NVIDIA's own libraries ask for, the CUDA runtime first of all. A runtime that is linked into a
  * program does not come here: inside.c has put ours in its place, where it could. */
 LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
   *table = NULL;
+  if (memcmp(id->bytes, runtime_table, sizeof runtime_table) != 0) return CUDA_ERROR_NOT_FOUND; /* NVRTC can do without its own */
   if (dlsym(RTLD_DEFAULT, "farfault_inside")) {
     engine_say_once("cuGetExportTable", "a CUDA runtime that is linked into a stripped program or into a library loaded by dlopen asks for "
                                         "NVIDIA's driver: link it with nvcc -cudart shared to run it here");

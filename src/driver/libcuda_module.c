@@ -130,6 +130,7 @@ static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
   cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error) : engine_module_load(image, bytes, module, &error);
   libcuda_jit_report(count, options, values, failed ? error.message : "");
+  if (failed) engine_say_once(error.message, "%s", error.message);
   return libcuda_result(failed);
 }
 
@@ -280,11 +281,12 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
 
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
   if (!state || !data || !size || state->cubin.chars || state->parts.count == MOST_PARTS) return CUDA_ERROR_INVALID_VALUE;
-  if (type == LINK_CUBIN || type == LINK_OBJECT || type == LINK_LIBRARY) {
+  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
+  if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
     engine_say_once("cuLinkAddData", "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
-  if (type != LINK_PTX && type != LINK_FATBINARY) return CUDA_ERROR_INVALID_VALUE;
+  if (type != LINK_PTX && type != LINK_FATBINARY && !text) return CUDA_ERROR_INVALID_VALUE;
   link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(name ? name : "")};
   memcpy(part.bytes, data, size);
   FF_PUSH(&state->parts, part);

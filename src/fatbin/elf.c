@@ -15,6 +15,7 @@
 #include "fatbin/elf_read.h"
 
 #define MOST_NEEDED 4096u        /* libraries listed of one file */
+#define MOST_STUB (UINT64_C(1) << 20) /* bytes of machine code without functions */
 #define MOST_TEXT 65536u         /* bytes of a string in a string table */
 #define MOST_PTX (UINT64_C(1) << 31)  /* bytes of all PTX texts of a file together */
 
@@ -117,6 +118,33 @@ static void count_arch(uint32_t arch, uint32_t *count, uint32_t *lowest, uint32_
   ++*count;
 }
 
+/* Has the machine code a section per function, `.text.NAME`? True: yes, or it is not what we know. */
+static bool has_functions(const char *bytes, size_t size) {
+  Elf64_Ehdr header;
+  if (size < sizeof header) return true;
+  memcpy(&header, bytes, sizeof header);
+  uint64_t table = header.e_shoff, names = header.e_shstrndx, tables = (uint64_t)header.e_shnum * sizeof(Elf64_Shdr);
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || !table || table > size || tables > size - table || names >= header.e_shnum) return true;
+  Elf64_Shdr section, strings;
+  memcpy(&strings, bytes + table + names * sizeof strings, sizeof strings);
+  if (strings.sh_offset > size || strings.sh_size > size - strings.sh_offset) return true;
+  for (unsigned i = 0; i < header.e_shnum; i++) {
+    memcpy(&section, bytes + table + i * sizeof section, sizeof section);
+    if (section.sh_name >= strings.sh_size || strings.sh_size - section.sh_name < 6) continue;
+    if (memcmp(bytes + strings.sh_offset + section.sh_name, ".text.", 6) == 0) return true;
+  }
+  return false;
+}
+
+static bool entry_has_functions(const fatbin_entry *entry) {
+  char *bytes;
+  size_t size;
+  if (entry->unpacked_bytes > MOST_STUB || fatbin_unpack(entry, &bytes, &size, NULL) != FF_OK) return true;
+  bool has = has_functions(bytes, size);
+  free(bytes);
+  return has;
+}
+
 static ff_status take_text(const fatbin_entry *entry, image_walk *walk, ff_error *error) {
   fatbin_ptx_texts *texts = walk->texts;
   fatbin_ptx_text text = {.arch = entry->arch, .suffix = entry->suffix, .image = walk->images};
@@ -137,6 +165,7 @@ static ff_status take_image(const fatbin *image, image_walk *walk, ff_error *err
   for (uint32_t i = 0; i < image->entry_count && status == FF_OK; i++) {
     const fatbin_entry *entry = &image->entries[i];
     if (report && entry->kind == FATBIN_KIND_PTX) count_arch(entry->arch, &report->ptx, &report->ptx_lowest, &report->ptx_highest);
+    if (report && entry->kind == FATBIN_KIND_ELF && !report->ptx && !report->kernels) report->kernels = entry_has_functions(entry);
     if (report && entry->kind == FATBIN_KIND_ELF) count_arch(entry->arch, &report->machine_code, &report->code_lowest, &report->code_highest);
     if (walk->texts && entry->kind == FATBIN_KIND_PTX) status = take_text(entry, walk, error);
   }

@@ -39,6 +39,7 @@ typedef struct fatbin_report {
   uint32_t ptx, machine_code; /* entries in them */
   uint32_t ptx_lowest, ptx_highest;   /* architectures, 75: compute_75; 0: none */
   uint32_t code_lowest, code_highest; /* the same of machine code, 75: sm_75 */
+  bool kernels;           /* before the first PTX there is machine code with functions in it; nvcc's linker adds some without any */
   bool relocatable;       /* has relocatable device code (nvcc -rdc=true) */
   bool damaged;           /* a fat binary in it is broken; `damage` says how, the counts leave it out */
   ff_error damage;

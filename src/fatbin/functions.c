@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding functions in an ELF file's .symtab (functions.h).
+/* Finding functions in an ELF file's .symtab, or .dynsym if it was stripped (functions.h).
  *
  * Room is counted to the next address at which any symbol with code stands: compilers align functions, so it is a little more than
  * the function's own size. */
@@ -43,17 +43,24 @@ static uint64_t next_above(const uint64_t *sorted, uint64_t count, uint64_t addr
 }
 
 static void find(const elf_file *file, const elf_symbols *symbols, bool (*wanted)(const char *name), fatbin_functions *found) {
-  uint64_t *addresses = ff_alloc((size_t)(symbols->count + 1) * sizeof *addresses), count = 0;
-  for (uint64_t i = 0; i < symbols->count; i++)
-    if (code_of(file, &symbols->items[i])) addresses[count++] = symbols->items[i].st_value;
-  qsort(addresses, (size_t)count, sizeof *addresses, compare);
   for (uint64_t i = 0; i < symbols->count && found->count < MOST_FUNCTIONS; i++) {
     const Elf64_Sym *symbol = &symbols->items[i];
     if (symbol->st_name >= symbols->names_size || !is_function(file, symbol) || !wanted(symbols->names + symbol->st_name)) continue;
     const Elf64_Shdr *code = code_of(file, symbol);
-    uint64_t end = next_above(addresses, count, symbol->st_value, code->sh_addr + code->sh_size);
     if (found->count % 256 == 0) found->items = ff_realloc(found->items, (found->count + 256) * sizeof *found->items);
-    found->items[found->count++] = (fatbin_function){symbols->names + symbol->st_name, symbol->st_value, end - symbol->st_value};
+    found->items[found->count++] = (fatbin_function){symbols->names + symbol->st_name, symbol->st_value, code->sh_addr + code->sh_size};
+  }
+}
+
+/* `room` has the end of the section until now. */
+static void find_room(const elf_file *file, const elf_symbols *symbols, fatbin_functions *found) {
+  uint64_t *addresses = ff_alloc((size_t)(symbols->count + 1) * sizeof *addresses), count = 0;
+  for (uint64_t i = 0; i < symbols->count; i++)
+    if (code_of(file, &symbols->items[i])) addresses[count++] = symbols->items[i].st_value;
+  qsort(addresses, (size_t)count, sizeof *addresses, compare);
+  for (uint32_t i = 0; i < found->count; i++) {
+    fatbin_function *function = &found->items[i];
+    function->room = next_above(addresses, count, function->address, function->room) - function->address;
   }
   free(addresses);
 }
@@ -64,9 +71,11 @@ ff_status fatbin_functions_find(const char *path, bool (*wanted)(const char *nam
   ff_status status = elf_open(path, &file, error);
   if (status) return status;
   elf_symbols symbols = {0};
-  if (elf_kind(&file) == FATBIN_FILE_ELF && elf_tables(&file)) symbols = elf_symbols_read(&file, SHT_SYMTAB);
+  if (elf_kind(&file) == FATBIN_FILE_ELF && elf_tables(&file))
+    symbols = elf_symbols_read(&file, elf_section(&file, SHT_SYMTAB) ? SHT_SYMTAB : SHT_DYNSYM);
   if (symbols.count) find(&file, &symbols, wanted, found);
-  else status = ff_fail(error, FF_NOT_FOUND, "%s: has no symbol table", path);
+  if (found->count) find_room(&file, &symbols, found);
+  if (!symbols.count) status = ff_fail(error, FF_NOT_FOUND, "%s: has no symbol table", path);
   found->names = symbols.names;
   free(symbols.items);
   elf_close(&file);

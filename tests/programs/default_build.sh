@@ -61,6 +61,54 @@ for kind in static shared; do
 done
 expect cmp static.csv shared.csv
 
+# NVRTC, if it is there: PTX as such, and where machine code for some GPU is asked for.
+cat >nvrtc.cpp <<'CPP'
+#include <cuda.h>
+#include <nvrtc.h>
+#include <cstdio>
+#include <string>
+#define CHECK(call) if ((call) != 0) return printf("%s\n", #call), 1
+int main(int argc, char **argv) {
+  const char *source = "template <int N> __global__ void add(float *data) { data[threadIdx.x] += N; }", *name;
+  nvrtcProgram program;
+  size_t size;
+  CHECK(nvrtcCreateProgram(&program, source, "add.cu", 0, nullptr, nullptr));
+  CHECK(nvrtcAddNameExpression(program, "add<3>"));
+  CHECK(nvrtcCompileProgram(program, 1, argv + 1));
+  CHECK(nvrtcGetLoweredName(program, "add<3>", &name));
+  bool machine_code = std::string(argv[1]).find("sm_") != std::string::npos;
+  CHECK(machine_code ? nvrtcGetCUBINSize(program, &size) : nvrtcGetPTXSize(program, &size));
+  std::string image(size, 0);
+  CHECK(machine_code ? nvrtcGetCUBIN(program, &image[0]) : nvrtcGetPTX(program, &image[0]));
+  CUdevice device;
+  CUcontext context;
+  CUmodule module;
+  CUfunction function;
+  CUdeviceptr data;
+  float host[32] = {1};
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGet(&device, 0));
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(cuCtxSetCurrent(context));
+  CHECK(cuModuleLoadData(&module, image.data()));
+  CHECK(cuModuleGetFunction(&function, module, name));
+  CHECK(cuMemAlloc(&data, sizeof host));
+  CHECK(cuMemcpyHtoD(data, host, sizeof host));
+  void *arguments[] = {&data};
+  CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+  CHECK(cuMemcpyDtoH(host, data, sizeof host));
+  printf("nvrtc: %g %g\n", host[0], host[31]);
+}
+CPP
+toolkit=$(dirname "$(readlink -f "$nvcc")")/..
+if "$nvcc" nvrtc.cpp -o nvrtc -L"$toolkit/lib64/stubs" -lnvrtc -lcuda >log 2>&1; then
+  for architecture in compute_80 sm_90; do
+    run env LD_LIBRARY_PATH="$toolkit/lib64" "$farfault" run --memory none ./nvrtc --gpu-architecture=$architecture
+    expect_status 0
+    expect_out "nvrtc: 4 3"
+  done
+fi
+
 # Alone, it says what would help.
 run env LD_LIBRARY_PATH="$(dirname "$farfault")/../lib/farfault" ./parts.static
 expect_status 3

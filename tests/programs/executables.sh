@@ -19,7 +19,7 @@ run "$farfault" run "$fixtures/old_cuda"
 expect_status 2
 expect_err "old_cuda: needs libcudart.so.10.2; the virtual GPU stands in for CUDA 11, 12 and 13"
 
-# An RPATH would win over LD_LIBRARY_PATH: then, and only then, the library is preloaded.
+# An RPATH would win over LD_LIBRARY_PATH: then, and only then, libcudart is preloaded.
 libraries=$(cd "$(dirname "$farfault")/../lib/farfault" && pwd -P)
 if [[ -e $libraries/libcudart.so.12 ]]; then
   [[ $libraries == *[\ :\;\$]* ]] && libraries=$(realpath "$TMPDIR")/farfault- # a link stands for it
@@ -28,6 +28,6 @@ if [[ -e $libraries/libcudart.so.12 ]]; then
   expect grep -q "^preload: $libraries.*/libcudart.so.12\$" out
   run "$farfault" run "$fixtures/with_ptx"
   expect_status 0
-  expect_out "preload: none"
+  expect test "$(grep -c 'preload: none\|preload: .*/libfarfault-inside.so$' out)" = 1
 fi
 finish

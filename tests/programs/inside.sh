@@ -44,6 +44,13 @@ run "$farfault" run --memory none ./script
 expect_status 0
 expect_out "0 wrong"
 
+# Who asks NVRTC for machine code gets the PTX.
+run "$fixtures/inside_nvrtc"
+expect_out "13 bytes: machine code"
+run "$farfault" run --memory none "$fixtures/inside_nvrtc"
+expect_status 0
+expect_out "25 bytes: the PTX, which is longer"
+
 # Stripped: it says what to do. A program with nothing inside gets none of our libraries but this one.
 if command -v strip >/dev/null; then
   strip inside

@@ -213,6 +213,8 @@ static void test_runtime_inside(void **state) {
   free(code.chars);
 }
 
+static bool is_test(const char *name) { return strncmp(name, "test_", 5) == 0; }
+
 static void test_functions(void **state) {
   fatbin_report r = check(&(plan){.inside = {"cudaMalloc", "other", "cudaFree"}});
   fatbin_report_free(&r);
@@ -228,6 +230,13 @@ static void test_functions(void **state) {
   ff_error error;
   r = check(&(plan){.needed = {"libc.so.6"}});
   fatbin_report_free(&r);
+  assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, &error), FF_OK); /* it exports none */
+  assert_int_equal(functions.count, 0);
+  fatbin_functions_free(&functions);
+  assert_int_equal(fatbin_functions_find("/proc/self/exe", is_test, &functions, &error), FF_OK);
+  assert_true(functions.count > 5 && functions.items[0].room > 1);
+  fatbin_functions_free(&functions);
+  write_file("hello", 5);
   assert_int_equal(fatbin_functions_find(path, is_cuda, &functions, &error), FF_NOT_FOUND);
   assert_non_null(strstr(error.message, "no symbol table"));
   fatbin_functions_free(&functions);
@@ -251,12 +260,46 @@ static void test_no_ptx(void **state) {
   assert_int_equal(r.ptx, 0);
   assert_int_equal(r.machine_code, 1);
   assert_int_equal(r.code_highest, 90);
+  assert_true(r.kernels); /* not an ELF file that could be looked into */
   fatbin_report_free(&r);
   fatbin_ptx_texts texts;
   ff_error error;
   assert_int_equal(fatbin_extract_ptx(path, &texts, &error), FF_NOT_FOUND);
   assert_non_null(strstr(error.message, "machine code only"));
   free(code.chars);
+}
+
+/* Machine code as nvcc's linker adds it to every program: an ELF file, here with a section for `function`. */
+static fatbin_report check_machine_code(const char *function) {
+  maker m = {0};
+  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_shentsize = sizeof(Elf64_Shdr)};
+  ff_text_add_bytes(&m.out, &header, sizeof header);
+  add_string(&m.names, "");
+  add_section(&m, add_string(&m.names, function), SHT_PROGBITS, "code", 4, 0, 0);
+  add_section(&m, 0, SHT_STRTAB, m.names.chars, m.names.length, 0, 0);
+  header.e_shoff = m.out.length;
+  header.e_shnum = 2;
+  header.e_shstrndx = 1;
+  ff_text_add_bytes(&m.out, m.sections, 2 * sizeof *m.sections);
+  memcpy(m.out.chars, &header, sizeof header);
+  fatbin_item item = {.kind = FATBIN_KIND_ELF, .arch = 75, .packing = FATBIN_ZSTD, .bytes = m.out.chars, .size = m.out.length};
+  ff_text code = {0};
+  assert_int_equal(fatbin_encode(&item, 1, &code, NULL), FF_OK);
+  fatbin_report r = check(&(plan){.needed = {"libcudart.so.13"}, .fatbin = &code});
+  free(code.chars);
+  free(m.out.chars);
+  free(m.names.chars);
+  return r;
+}
+
+static void test_no_functions(void **state) {
+  fatbin_report r = check_machine_code(".text._Z3addPf");
+  assert_true(r.kernels);
+  fatbin_report_free(&r);
+  r = check_machine_code(".nv.info");
+  assert_int_equal(r.machine_code, 1);
+  assert_false(r.kernels);
+  fatbin_report_free(&r);
 }
 
 static void test_relocatable(void **state) {
@@ -424,7 +467,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared_runtime), cmocka_unit_test(test_static_runtime), cmocka_unit_test(test_no_cuda),
       cmocka_unit_test(test_runtime_inside), cmocka_unit_test(test_functions),
-      cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
+      cmocka_unit_test(test_no_functions),   cmocka_unit_test(test_no_ptx),         cmocka_unit_test(test_relocatable),    cmocka_unit_test(test_foreign),
       cmocka_unit_test(test_other_files),    cmocka_unit_test(test_itself),         cmocka_unit_test(test_truncated),
       cmocka_unit_test(test_flipped),        cmocka_unit_test(test_damaged_fatbin),
   };
