@@ -164,6 +164,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop);
 
+/* cudart_range.c */
+cudaError_t cudaMemRangeGetAttribute(void *data, size_t bytes, cudaMemRangeAttribute attribute, const void *pointer, size_t range);
+cudaError_t cudaMemRangeGetAttributes(void **data, size_t *bytes, cudaMemRangeAttribute *attributes, size_t count, const void *pointer, size_t range);
+
 /* cudart_device.c */
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);

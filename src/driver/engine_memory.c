@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/engine_internal.h"
+#include "driver/engine_range.h"
 
 static const exec_memory_kind kinds[] = {[ENGINE_DEVICE] = EXEC_MEMORY_DEVICE, [ENGINE_MANAGED] = EXEC_MEMORY_MANAGED,
                                          [ENGINE_PINNED] = EXEC_MEMORY_PINNED, [ENGINE_REGISTERED] = EXEC_MEMORY_REGISTERED};
@@ -226,6 +227,7 @@ cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int devi
     op.hint.advice = advice;
     op.hint.device = device;
     engine_append(&op);
+    engine_range_advise(address, bytes, advice, device);
     engine_time_host(ff_engine.machine->api_us);
   }
   engine_leave();
@@ -245,6 +247,7 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
     op.hint.bytes = bytes;
     op.hint.device = device;
     engine_append(&op);
+    engine_range_prefetch(address, bytes, device);
     engine_time_spend(stream, engine_time_transfer(bytes, device < 0 ? TRACE_D2H : TRACE_H2D), false, false);
   }
   engine_leave();
