@@ -117,6 +117,8 @@ static void add_preload(ff_text *list, const char *libraries, const char *name) 
  * (ld.so(8)), unless there is a RUNPATH: then our libraries are loaded by name. */
 static void choose_preload(const char *libraries, const fatbin_report *report, run_program *program) {
   ff_text preload = {0};
+  for (uint32_t i = 0; i < report->needed_count; i++) /* which insists on being the first library of all */
+    if (!strncmp(report->needed[i], "libasan.so.", 11)) ff_text_add(&preload, "%s", report->needed[i]);
   if (have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
   for (uint32_t i = 0; report->rpath && !report->runpath && i < report->needed_count; i++) {
     const char *needed = report->needed[i];

@@ -51,6 +51,13 @@ run "$farfault" run --memory none "$fixtures/inside_nvrtc"
 expect_status 0
 expect_out "25 bytes: the PTX, which is longer"
 
+# A program with the address sanitizer, which refuses to run behind a preloaded library.
+echo 'int main(void) { return 0; }' >checked.c
+if cc -fsanitize=address checked.c -o checked 2>/dev/null; then
+  run "$farfault" run --memory none ./checked
+  expect_status 0
+fi
+
 # Stripped: it says what to do. A program with nothing inside gets none of our libraries but this one.
 if command -v strip >/dev/null; then
   strip inside
