@@ -83,8 +83,18 @@ cudaError_t engine_unimplemented(const char *call) {
 
 cudaError_t engine_sticky(void) { return ff_engine.sticky; }
 
-cudaError_t engine_return(cudaError_t error) {
+/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only once. */
+static void note_failure(const char *call, cudaError_t error, const char *name, const char *text) {
+  static bool told_sticky;
+  check *check = ff_engine.check;
+  if (!check || error == cudaErrorNotReady || thread_in_callback) return;
+  if (ff_engine.sticky && error == ff_engine.sticky && __atomic_exchange_n(&told_sticky, true, __ATOMIC_RELAXED)) return;
+  check_call_failed(check, call, (int)error, name, text);
+}
+
+cudaError_t engine_return_from(const char *call, cudaError_t error) {
   if (error) {
+    note_failure(call, error, cuda_error_name((int)error), cuda_error_string((int)error));
     thread_error = error;
     if (error == ff_engine.sticky) sticky_seen = true;
   }
@@ -97,7 +107,11 @@ cudaError_t engine_last_error(bool clear) {
   return sticky_seen && ff_engine.sticky ? ff_engine.sticky : error;
 }
 
-int engine_driver_result(cudaError_t error) { return cuda_error_to_result((int)error); }
+int engine_driver_result_from(const char *call, cudaError_t error) {
+  int result = cuda_error_to_result((int)error);
+  if (error) note_failure(call, error, cuda_result_name(result), cuda_result_string(result));
+  return result;
+}
 
 /* Every message lives as long as the process; there are as many as resets. */
 static const char *keep_message(const char *message) {
@@ -150,6 +164,16 @@ static void set_default_limits(void) {
   ff_engine.limits[cudaLimitPersistingL2CacheSize] = 0;
 }
 
+/* Before anything is allocated: whoever checks has to hear of everything. */
+static ff_status make_check(ff_error *error) {
+  check_options options;
+  ff_status status = check_options_from_environment(&options, error);
+  if (status || options.tool == CHECK_NONE) return status;
+  if (!ff_engine.options.threads) ff_engine.options.threads = 1; /* the same report on every run */
+  if (options.tool == CHECK_RACECHECK) ff_engine.options.threads = 1;
+  return check_create(&options, ff_engine.memory, engine_demangle, &ff_engine.check, error);
+}
+
 static ff_status make(ff_error *error) {
   static bool fork_watched;
   if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
@@ -158,6 +182,7 @@ static ff_status make(ff_error *error) {
   ff_status status = session_create(&ff_engine.options, &ff_engine.session, error);
   if (status) return status;
   status = exec_memory_create(&ff_engine.memory, error);
+  if (!status) status = make_check(error);
   if (status) return status;
   ff_engine.machine = session_machine(ff_engine.session);
   ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
@@ -206,6 +231,7 @@ cudaError_t engine_reset(void) {
   if (error && error != ff_engine.sticky) return error;
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
   engine_synchronize_device_locked();
+  if (ff_engine.check) check_finish(ff_engine.check, false);
   engine_modules_reset();
   engine_textures_reset();
   engine_arrays_reset();
@@ -234,6 +260,7 @@ __attribute__((destructor)) void engine_finish(void) {
   if (locked && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
   if (before == ENGINE_READY && !locked) engine_touch_collect(false);
   if (before == ENGINE_READY) session_finish(ff_engine.session);
+  if (before == ENGINE_READY && ff_engine.check && !locked) check_finish(ff_engine.check, true);
   ff_engine.phase = ENGINE_FINISHED;
   pthread_cond_broadcast(&ff_engine.host_work);
   pthread_cond_broadcast(&ff_engine.host_done);
@@ -295,6 +322,7 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
 /* ---- the access stream ---- */
 
 uint64_t engine_append(const trace_op *op) {
+  if (ff_engine.check) check_operation(ff_engine.check, op);
   ff_engine.last_sequence = ff_engine.trace ? trace_op_append(ff_engine.trace, op) : ff_engine.last_sequence + 1;
   return ff_engine.last_sequence;
 }

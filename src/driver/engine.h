@@ -56,9 +56,11 @@ ENGINE_API cudaError_t engine_unimplemented(const char *call);
 /* ---- errors ---- */
 
 ENGINE_API cudaError_t engine_sticky(void);                      /* cudaSuccess: none */
-ENGINE_API cudaError_t engine_return(cudaError_t error);         /* remembers a failure as the thread's last error */
+ENGINE_API cudaError_t engine_return_from(const char *call, cudaError_t error); /* remembers a failure as the thread's last error */
+#define engine_return(error) engine_return_from(__func__, error)
 ENGINE_API cudaError_t engine_last_error(bool clear);            /* cudaGetLastError (clear), cudaPeekAtLastError */
-ENGINE_API int engine_driver_result(cudaError_t error);          /* the CUresult of the same meaning */
+ENGINE_API int engine_driver_result_from(const char *call, cudaError_t error); /* the CUresult of the same meaning */
+#define engine_driver_result(error) engine_driver_result_from(__func__, error)
 
 /* The message of the kernel's fault that is sticky now; "" if there is none. Lives as long as the process. */
 ENGINE_API const char *engine_fault_message(void);

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "check/check.h"
 #include "driver/engine.h"
 #include "study/session.h"
 
@@ -144,6 +145,7 @@ typedef struct engine_state {
   sim *primary;            /* NULL likewise */
   session_progress *progress;
   exec_memory *memory;
+  check *check;            /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
 
   cudaError_t sticky;
   const char *fault;       /* its message; NULL: none */
@@ -225,6 +227,7 @@ ff_status engine_parts_parse(engine_module *module, ff_error *error);
 cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
+char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
 const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
 void engine_function_mark(engine_function *function); /* before its kernel's first launch; engine_marks.c */
 engine_function *engine_function_of_locked(engine_module *module, const char *name); /* of a loaded module; NULL: it has no such kernel */

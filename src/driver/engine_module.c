@@ -299,7 +299,7 @@ void engine_module_trace(engine_module *module) {
 /* ---- functions ---- */
 
 /* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. */
-static char *demangle(const char *name) {
+char *engine_demangle(const char *name) {
   char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
   void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
   if (!symbol) {
@@ -378,7 +378,7 @@ cudaError_t engine_function_load_locked(engine_function *function) {
     return engine_status_error(status);
   }
   if (!function->index) function->index = ++ff_engine.next_kernel;
-  if (!function->title) function->title = demangle(function->name);
+  if (!function->title) function->title = engine_demangle(function->name);
   return cudaSuccess;
 }
 

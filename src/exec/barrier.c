@@ -4,6 +4,7 @@
  * What always holds: barrier.arrived counts the threads of the splits that wait at it plus those that only arrived;
  * without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
  * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */
+#include "exec/checker.h"
 #include "exec/fault.h"
 
 static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
@@ -57,7 +58,9 @@ static void trace_completion(core_block *block, uint32_t id, uint32_t arrived_on
 
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
+  exec_checker *checker = block->launch->config->checker;
   if (block->launch->trace) trace_completion(block, id, done.arrive_records);
+  if (checker) checker->release(checker, block, id, done.expected);
   *barrier = (core_barrier){0};
   block->barriers_waiting &= ~(1u << id);
   block->barrier_count++;
@@ -104,6 +107,8 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
     core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16", id);
   core_barrier *barrier = &block->barriers[id];
   uint32_t expected = expected_threads(w, i);
+  exec_checker *checker = w->launch->config->checker;
+  if (checker) checker->arrive(checker, w, i, id, expected);
   core_count(w, i->index + 1);
   barrier->arrived += threads_of(w, i, id, expected != 0);
   if (expected) barrier->expected = expected;

@@ -11,6 +11,7 @@
  * to it, and all write it). */
 #include <string.h>
 
+#include "exec/checker.h"
 #include "exec/fault.h"
 #include "exec/output.h"
 
@@ -115,6 +116,8 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   memset(block->shared, 0, block->shared_bytes);
   block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
   for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);
+  exec_checker *checker = launch->config->checker;
+  if (checker) checker->block_begin(checker, block);
   return block;
 }
 
@@ -232,6 +235,8 @@ static void collect_stats(core_block *block) {
 }
 
 static void back_to_pool(core_block *block) {
+  exec_checker *checker = block->launch->config->checker;
+  if (checker) checker->block_end(checker, block);
   free(block->errors);
   block->errors = NULL;
   block->next = block->worker->spare;

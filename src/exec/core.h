@@ -149,6 +149,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   uint32_t load[8];        /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
   uint32_t compare;        /* cas: operand offset of c */
   uint32_t use;            /* the declared use last found here; racy on purpose, always checked */
+  exec_handler plain;      /* of code that is checked: what does the access (checked.c); else NULL */
   exec_atomic_function atomic; /* on global memory */
   exec_atomic_function atomic_shared;
 } exec_access;
@@ -317,6 +318,7 @@ struct core_block {
   uint64_t local_room;
   core_warp *warps;
   uint32_t warps_room;
+  void *watched;                   /* exec_config.checker's */
 };
 
 #define CORE_SIZE_CLASSES 96

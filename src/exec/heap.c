@@ -101,6 +101,14 @@ uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes) {
   return address;
 }
 
+uint64_t exec_heap_block_bytes(exec_heap *heap, uint64_t address) {
+  pthread_mutex_lock(&heap->mutex);
+  const heap_block *block = heap->capacity && address ? slot_of(heap->blocks, heap->capacity, address) : NULL;
+  uint64_t bytes = block && block->address ? block->bytes : 0;
+  pthread_mutex_unlock(&heap->mutex);
+  return bytes;
+}
+
 bool exec_heap_release(exec_heap *heap, uint64_t address) {
   if (!address) return true;
   pthread_mutex_lock(&heap->mutex);

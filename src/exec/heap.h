@@ -16,6 +16,8 @@ void exec_heap_free(exec_heap *heap); /* gives the memory back */
 
 /* The address of a block of at least `bytes`, or 0 when there is none (or bytes is 0). Thread-safe. */
 uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes);
+/* What was asked for of the live block that starts at the address; 0: there is none. Thread-safe. */
+uint64_t exec_heap_block_bytes(exec_heap *heap, uint64_t address);
 /* false: `address` is not a live block (a double free, or no heap pointer). Address 0 is fine. Thread-safe. */
 bool exec_heap_release(exec_heap *heap, uint64_t address);
 /* Bytes in live blocks, as asked for (not rounded). */

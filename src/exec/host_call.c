@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exec/access.h"
+#include "exec/checker.h"
 #include "exec/fault.h"
 #include "exec/heap.h"
 #include "exec/host_call.h"
@@ -166,12 +167,26 @@ uint64_t core_device_malloc(core_warp *w, uint64_t bytes) {
   if (!*heap) exec_heap_create(w->launch->memory, heap_bytes ? heap_bytes : DEFAULT_HEAP_BYTES, heap, NULL);
   exec_heap *made = *heap;
   pthread_mutex_unlock(&w->launch->lock);
-  return made ? exec_heap_malloc(made, bytes) : 0;
+  uint64_t address = made ? exec_heap_malloc(made, bytes) : 0;
+  exec_checker *checker = w->launch->config->checker;
+  if (address && checker) checker->heap_malloc(checker, w, address, bytes);
+  return address;
 }
 
 bool core_device_free(core_warp *w, uint64_t address) {
   exec_heap *heap = *exec_memory_heap(w->launch->memory);
+  exec_checker *checker = w->launch->config->checker;
+  uint64_t bytes = heap && checker ? exec_heap_block_bytes(heap, address) : 0;
+  if (bytes) checker->heap_freed(checker, w, address, bytes);
   return heap && exec_heap_release(heap, address);
+}
+
+/* The program's own call of free. */
+static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
+  exec_checker *checker = w->launch->config->checker;
+  if (!address || core_device_free(w, address) || (checker && checker->heap_misuse(checker, w, i, lane, address))) return;
+  core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
+             (unsigned long long)address);
 }
 
 void core_host_call(core_warp *w, const exec_instr *i) {
@@ -185,13 +200,7 @@ void core_host_call(core_warp *w, const exec_instr *i) {
     case EXEC_HOST_MALLOC:
       give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane)));
       break;
-    case EXEC_HOST_FREE: {
-      uint64_t address = core_argument(w, call, 0, lane);
-      if (address && !core_device_free(w, address))
-        core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
-                   (unsigned long long)address);
-      break;
-    }
+    case EXEC_HOST_FREE: free_called(w, i, lane, core_argument(w, call, 0, lane)); break;
     default: give_result(w, call, lane, core_child_call(w, i, lane));
     }
   }

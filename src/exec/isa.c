@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "exec/checker.h"
 #include "exec/program.h"
 
 #if defined(__x86_64__)
@@ -54,8 +55,10 @@ const exec_isa_table *exec_isa_find(const char *name) {
 
 uint32_t exec_isa_index(const exec_isa_table *isa) {
   uint32_t n = 0;
-  while (n < EXEC_ISAS - 1 && tables[n] != isa) n++;
-  return n;
+  while (n < EXEC_ISAS && tables[n] != isa) n++;
+  return n < EXEC_ISAS ? n : EXEC_ISAS + exec_isa_checked_index(isa);
 }
 
-const char *exec_isa_name(const exec_isa_table *isa) { return names[exec_isa_index(isa)]; }
+const exec_isa_table *exec_isa_numbered(uint32_t index) { return tables[index]; }
+
+const char *exec_isa_name(const exec_isa_table *isa) { return names[exec_isa_index(isa) % EXEC_ISAS]; }

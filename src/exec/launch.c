@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "exec/checker.h"
 #include "exec/fault.h"
 #include "exec/output.h"
 #include "exec/program.h"
@@ -411,6 +412,7 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   if (status != FF_OK) return status;
   const exec_isa_table *isa = exec_isa_find(config->isa);
   if (!isa) return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it", config->isa);
+  if (config->checker) isa = exec_isa_checked(isa);
   const exec_code *code;
   status = exec_kernel_code(request->kernel, isa, &code, error);
   if (status != FF_OK) return status;
@@ -426,7 +428,9 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   if (request->kernel->prints) launch->output = core_output_create(config);
+  if (config->checker) config->checker->launch_begin(config->checker, launch);
   run_blocks(launch, stats ? stats : &unused);
+  if (config->checker) config->checker->launch_end(config->checker, launch);
   core_output_finish(launch->output);
   core_children_finish(launch);
   clock_total += launch->executed;

@@ -101,7 +101,7 @@ ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exe
 }
 
 static void free_kernel(exec_kernel *kernel) {
-  for (uint32_t n = 0; n < EXEC_ISAS; n++) ff_arena_free(&kernel->code[n].arena);
+  for (uint32_t n = 0; n < 2 * EXEC_ISAS; n++) ff_arena_free(&kernel->code[n].arena);
   if (kernel->params_memory) exec_memory_release(kernel->program->memory, kernel->params_memory->address, NULL);
   if (kernel->workspace) exec_memory_release(kernel->program->memory, kernel->workspace->address, NULL);
   free(kernel->reach);
@@ -412,7 +412,7 @@ ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t
   }
   pthread_mutex_lock(&kernel->program->lock);
   bool decoded = false;
-  for (uint32_t n = 0; n < EXEC_ISAS; n++) decoded |= kernel->code[n].functions != NULL;
+  for (uint32_t n = 0; n < 2 * EXEC_ISAS; n++) decoded |= kernel->code[n].functions != NULL;
   if (!decoded) {
     kernel->marks = ff_arena_alloc(&kernel->arena, (count + (size_t)1) * sizeof *kernel->marks);
     if (count) memcpy(kernel->marks, marks, count * sizeof *marks);

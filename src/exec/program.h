@@ -33,7 +33,7 @@ struct exec_kernel {
   uint32_t pc_total;            /* PTX instructions of all its functions: trace pcs */
   exec_mark *marks;             /* exec_kernel_mark; on arena */
   uint32_t mark_count;
-  exec_code code[EXEC_ISAS];    /* decoded on demand */
+  exec_code code[2 * EXEC_ISAS]; /* decoded on demand; the second half is for launches that are checked */
   ff_arena arena;
   exec_kernel *next;
 };
@@ -55,7 +55,8 @@ ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbo
 uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func);
 /* The kernel's decoded code for an instruction set (exec_isa_index). Thread-safe. */
 ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error);
-uint32_t exec_isa_index(const exec_isa_table *isa);
+uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from EXEC_ISAS on: exec_isa_checked's */
+const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
 const char *exec_isa_name(const exec_isa_table *isa);
 
 /* decode.c: one function; everything it makes is on `arena`. Never fails on what the code contains: an instruction

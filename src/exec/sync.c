@@ -6,7 +6,7 @@
  * exchanged over a meeting place in memory that stands in for the registers of all. */
 #include <string.h>
 
-#include "exec/core.h"
+#include "exec/checker.h"
 
 static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
 
@@ -111,7 +111,9 @@ static bool try_group(core_warp *w, uint32_t first) {
   exec_split at = w->others[first];
   meeting met = gather(w, &at);
   if (at.member & w->live & ~met.lanes) return false;
+  exec_checker *checker = w->launch->config->checker;
   if (!met.one_place && sync_of(at.pc)->kind != EXEC_SYNC_WARP) exchange(w, &met);
+  else if (!met.one_place && checker) checker->meet(checker, w, at.pc, met.lanes);
   for (uint32_t s = met.count; s-- > 0;) {
     exec_split split = w->others[met.splits[s]];
     core_drop_split(w, met.splits[s]);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memcheck: every access of a kernel before it happens.
+ *
+ * An access that is not good is reported and does not happen: a load gives 0, a store changes nothing, and the kernel goes on. What a
+ * kernel reads of memory from cudaMalloc before anything was written there is reported, element by element: one of which a part was
+ * written is taken for padding and let through. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/private.h"
+
+typedef struct block_state { unsigned char *written; } block_state; /* a bit per byte of shared memory */
+
+static check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
+
+static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
+
+/* ---- accesses that are not good ---- */
+
+static void explain_place(check *c, const exec_watched *a, const exec_reach *at, ff_text *out, ff_text *tail) {
+  const core_warp *w = a->warp;
+  const char *fault = at->fault == EXEC_PLACE_MISALIGNED ? "misaligned" : "out of bounds";
+  ff_text_add(out, "Access at 0x%" PRIx64 " is %s\n", at->address, fault);
+  if (at->fault == EXEC_PLACE_MISALIGNED) ff_text_add(out, "and must be a multiple of %u\n", a->bytes);
+  if (at->space == PTX_SPACE_SHARED) ff_text_add(out, "and the block has %u bytes of shared memory\n", w->shared_bytes);
+  else if (at->space == PTX_SPACE_LOCAL) ff_text_add(out, "and the thread has %u bytes of local memory in use\n", w->frame->stack);
+  else check_add_neighbour(c, at->address, a->bytes, out, tail);
+}
+
+static void append(char **text, ff_text *more) {
+  if (!more->length) return;
+  ff_text whole = {0};
+  ff_text_add(&whole, "%s%s", *text ? *text : "", more->chars);
+  free(*text);
+  free(more->chars);
+  *text = whole.chars;
+}
+
+static void report_access(check *c, const exec_watched *a, uint32_t lane, check_kind kind, const char *what, const char *details) {
+  const exec_reach *at = &a->at[lane];
+  pthread_mutex_lock(&c->lock);
+  check_finding *f = check_found_at(c, kind, CHECK_ERROR, a->warp, a->instr, lane, at->space | (uint64_t)(a->access->op == EXEC_OP_STORE) << 8, NULL);
+  if (f) {
+    ff_text title = {0}, text = {0}, tail = {0};
+    ff_text_add(&title, "%s __%s__ %s of size %u byte%s", what, check_space_text(at->space), verb(a->access), a->bytes, a->bytes == 1 ? "" : "s");
+    f->title = title.chars;
+    f->address = at->address;
+    f->bytes = a->bytes;
+    f->space = check_space_text(at->space);
+    if (details) ff_text_add(&text, "%s", details);
+    else explain_place(c, a, at, &text, &tail);
+    f->details = text.chars;
+    append(&f->tail, &tail);
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
+static void report_bad(check *c, const exec_watched *a, uint32_t lane) {
+  static const check_kind kinds[] = {[EXEC_PLACE_OUTSIDE] = CHECK_OUTSIDE, [EXEC_PLACE_MISALIGNED] = CHECK_MISALIGNED, [EXEC_PLACE_NO_ATOMIC] = CHECK_NO_ATOMIC};
+  exec_place_fault fault = a->at[lane].fault;
+  report_access(c, a, lane, kinds[fault], "Invalid", fault == EXEC_PLACE_NO_ATOMIC ? "Local memory has no atomic operations\n" : NULL);
+}
+
+/* ---- the heap of device malloc ---- */
+
+static bool in_heap(const exec_record *record) { return record && record->info.exempt && !strcmp(record->info.name, "device heap"); }
+
+static void report_heap(check *c, const exec_watched *a, uint32_t lane) {
+  char details[160];
+  snprintf(details, sizeof details, "Access at 0x%" PRIx64 " is out of bounds\nand is in the heap of device malloc, but not in a live block of it\n", a->at[lane].address);
+  report_access(c, a, lane, CHECK_OUTSIDE, "Invalid", details);
+}
+
+static void heap_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) {
+  check *c = check_of(checker);
+  pthread_mutex_lock(&c->lock);
+  check_shadow_set(&c->heap, address, bytes);
+  c->heap_blocks++;
+  pthread_mutex_unlock(&c->lock);
+}
+
+static void heap_freed(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) {
+  check *c = check_of(checker);
+  pthread_mutex_lock(&c->lock);
+  check_shadow_clear(&c->heap, address, bytes);
+  c->heap_blocks--;
+  pthread_mutex_unlock(&c->lock);
+}
+
+static bool heap_misuse(exec_checker *checker, core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
+  check *c = check_of(checker);
+  if (c->muted) return false;
+  pthread_mutex_lock(&c->lock);
+  check_finding *f = check_found_at(c, CHECK_HEAP_FREE, CHECK_ERROR, w, i, lane, 0, NULL);
+  if (f) {
+    ff_text text = {0};
+    ff_text_add(&text, "0x%" PRIx64 " is not the start of a live block of device malloc: it was freed before, or never given\n", address);
+    f->title = ff_strdup("Malloc/Free Error encountered: Invalid pointer to free");
+    f->details = text.chars;
+  }
+  pthread_mutex_unlock(&c->lock);
+  return true;
+}
+
+void check_heap_leaks(check *c) {
+  if (!c->heap_blocks || !c->options.leaks) return;
+  bool fresh;
+  check_finding *f = check_report_find(c->report, CHECK_LEAK, CHECK_ERROR, check_key(CHECK_LEAK, NULL, 0, NULL, 1), &fresh);
+  if (!fresh) return;
+  ff_text title = {0};
+  ff_text_add(&title, "Leaked %" PRIu64 " block%s of device malloc", c->heap_blocks, c->heap_blocks == 1 ? "" : "s");
+  f->title = title.chars;
+}
+
+/* ---- reads of what nobody wrote ---- */
+
+static bool written(const check *c, const exec_watched *a, const exec_reach *at, uint64_t offset) {
+  const exec_access *access = a->access;
+  if (at->space != PTX_SPACE_SHARED) return check_shadow_any(&c->written, at->address + offset, access->bytes);
+  const block_state *state = a->warp->block->watched;
+  for (uint64_t b = at->address + offset, end = b + access->bytes; b < end; b++)
+    if (state->written[b / 8] >> (b & 7) & 1) return true;
+  return false;
+}
+
+static void mark(check *c, const exec_watched *a, const exec_reach *at) {
+  if (at->space != PTX_SPACE_SHARED) {
+    check_shadow_set(&c->written, at->address, a->bytes);
+    return;
+  }
+  block_state *state = a->warp->block->watched;
+  for (uint64_t b = at->address; b < at->address + a->bytes; b++) state->written[b / 8] |= (unsigned char)(1u << (b & 7));
+}
+
+static void check_written(check *c, const exec_watched *a, uint32_t lane) {
+  const exec_access *access = a->access;
+  const exec_reach *at = &a->at[lane];
+  for (uint32_t e = 0; e < a->bytes / access->bytes; e++) {
+    if (written(c, a, at, (uint64_t)e * access->bytes)) continue;
+    ff_text text = {0}, tail = {0};
+    ff_text_add(&text, "Access at 0x%" PRIx64 " reads what nothing has written\n", at->address + (uint64_t)e * access->bytes);
+    if (at->space == PTX_SPACE_GLOBAL) check_add_neighbour(c, at->address, a->bytes, &text, &tail);
+    if (!c->muted) report_access(c, a, lane, CHECK_UNINITIALIZED, "Uninitialized", text.chars);
+    free(text.chars);
+    free(tail.chars);
+    mark(c, a, at); /* each byte once */
+    return;
+  }
+}
+
+/* Is it known of these bytes whether they were written? */
+static bool knows(check *c, const exec_watched *a, const exec_reach *at) {
+  if (at->space == PTX_SPACE_SHARED) return a->warp->block->watched != NULL;
+  if (at->space != PTX_SPACE_GLOBAL || !at->record || c->options.initcheck == CHECK_INIT_NONE) return false;
+  const check_allocation *allocation = check_allocation_of(c, &at->record->info);
+  return allocation && allocation->tracked;
+}
+
+static void follow_values(check *c, const exec_watched *a, uint32_t lane) {
+  const exec_access *access = a->access;
+  if (!knows(c, a, &a->at[lane])) return;
+  bool reads = access->op == EXEC_OP_LOAD || (access->op == EXEC_OP_ATOMIC && !a->synchronises);
+  if (reads) check_written(c, a, lane);
+  if (access->op != EXEC_OP_LOAD) mark(c, a, &a->at[lane]);
+}
+
+static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
+  check *c = check_of(checker);
+  uint32_t good = 0;
+  for (uint32_t m = a->lanes; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    const exec_reach *at = &a->at[lane];
+    if (at->fault != EXEC_PLACE_GOOD) {
+      if (c->muted) good |= 1u << lane; /* faults as without a check */
+      else report_bad(c, a, lane);
+      continue;
+    }
+    if (at->record && at->record->info.exempt && in_heap(at->record) && !check_shadow_all(&c->heap, at->address, a->bytes) && !c->muted) {
+      report_heap(c, a, lane);
+      continue;
+    }
+    follow_values(c, a, lane);
+    good |= 1u << lane;
+  }
+  return good;
+}
+
+/* ---- blocks ---- */
+
+static void block_begin(exec_checker *checker, core_block *block) {
+  block_state *state = NULL;
+  if (check_of(checker)->options.initcheck == CHECK_INIT_ALL) {
+    state = ff_alloc(sizeof *state);
+    state->written = ff_alloc(block->shared_bytes / 8 + 8);
+  }
+  block->watched = state;
+}
+
+static void block_end(exec_checker *checker, core_block *block) {
+  block_state *state = block->watched;
+  if (state) free(state->written);
+  free(state);
+  block->watched = NULL;
+}
+
+static void launch_end(exec_checker *checker, const core_launch *launch) {
+  check *c = check_of(checker);
+  pthread_mutex_lock(&c->lock);
+  check_report_flush(c->report);
+  pthread_mutex_unlock(&c->lock);
+}
+
+void check_memcheck_hooks(exec_checker *hooks) {
+  hooks->access = access_memory;
+  hooks->block_begin = block_begin;
+  hooks->block_end = block_end;
+  hooks->launch_end = launch_end;
+  hooks->heap_malloc = heap_malloc;
+  hooks->heap_freed = heap_freed;
+  hooks->heap_misuse = heap_misuse;
+}

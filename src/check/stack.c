@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's own call stack, in words: only frames that are not the virtual GPU's. */
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/report.h"
+
+void check_stack_take(check_stack *stack) { stack->count = backtrace(stack->frames, (int)(sizeof stack->frames / sizeof stack->frames[0])); }
+
+static const char *file_name(const char *path) {
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  return slash ? slash + 1 : path ? path : "?";
+}
+
+static bool is_ours(const char *file) { return !strncmp(file, "libfarfault-gpu", 15) || !strncmp(file, "libcudart.so", 12) || !strncmp(file, "libcuda.so", 10); }
+
+void check_stack_add(const check_stack *stack, const char *title, ff_text *out) {
+  bool any = false;
+  for (int n = 0; n < stack->count; n++) {
+    Dl_info info = {0};
+    if (!dladdr((char *)stack->frames[n] - 1, &info)) continue;
+    const char *file = file_name(info.dli_fname);
+    if ((!any && is_ours(file)) || !strncmp(file, "libc.so", 7)) continue;
+    if (!any) ff_text_add(out, "%s\n", title);
+    any = true;
+    uint64_t offset = (uint64_t)((char *)stack->frames[n] - (char *)info.dli_fbase) - 1;
+    ff_text_add(out, "    Host Frame: %s [0x%llx] in %s\n", info.dli_sname ? info.dli_sname : "?", (unsigned long long)offset, file);
+  }
+}
