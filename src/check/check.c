@@ -61,7 +61,7 @@ void check_free(check *c) {
   free(c);
 }
 
-exec_checker *check_hooks(check *c) { return &c->hooks; }
+exec_checker *check_hooks(check *c) { return c ? &c->hooks : NULL; }
 
 /* ---- operations ---- */
 
@@ -236,6 +236,8 @@ void check_call_failed(check *c, const char *call, int number, const char *name,
   check_finding *f = check_report_find(c->report, CHECK_API, CHECK_ERROR, check_key(CHECK_API, NULL, place, NULL, (uint64_t)number), &fresh);
   if (fresh) {
     ff_text title = {0}, tail = {0};
+    const char *entry = check_stack_call(&stack);
+    call = entry ? entry : call;
     ff_text_add(&title, "Program hit %s (error %d) due to \"%s\" on CUDA API call to %.*s.", name, number, text, plain_name(call), call);
     f->title = title.chars;
     if (c->options.backtrace) check_stack_add(&stack, "Saved host backtrace up to driver entry point at error", &tail);

@@ -12,7 +12,7 @@
 #define FF_CHECK_CHECK_H
 
 #include "check/options.h"
-#include "exec/exec.h"
+#include "exec/checker.h"
 #include "trace/stream.h"
 
 typedef struct check check;
@@ -20,7 +20,7 @@ typedef struct check check;
 /* demangle: the C++ name a person reads, of malloc; or the name itself. The check never ends before the memory. */
 ff_status check_create(const check_options *options, exec_memory *memory, char *(*demangle)(const char *), check **out, ff_error *error);
 void check_free(check *check);
-exec_checker *check_hooks(check *check); /* for exec_config.checker */
+exec_checker *check_hooks(check *check); /* for exec_launch_checked; NULL: check is NULL */
 /* Of every operation of the program, before it is carried out: allocations, copies and sets say which bytes have a value. */
 void check_operation(check *check, const trace_op *op);
 /* Before a launch: what its kernel is called for people. */

@@ -61,6 +61,8 @@ uint64_t check_report_count(const check_report *report, check_level level); /* f
 /* The program's own call stack as lines "    Host Frame: ..." into `out`; frames of the virtual GPU are left out. */
 typedef struct check_stack { void *frames[24]; int count; } check_stack;
 void check_stack_take(check_stack *stack);
+/* The function of the CUDA interface that the program called: the outermost frame of ours that is one; NULL: none can be told. */
+const char *check_stack_call(const check_stack *stack);
 void check_stack_add(const check_stack *stack, const char *title, ff_text *out);
 
 #endif

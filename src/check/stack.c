@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,22 @@ static const char *file_name(const char *path) {
 }
 
 static bool is_ours(const char *file) { return !strncmp(file, "libfarfault-gpu", 15) || !strncmp(file, "libcudart.so", 12) || !strncmp(file, "libcuda.so", 10); }
+
+const char *check_stack_call(const check_stack *stack) {
+  const char *call = NULL;
+  for (int n = 0; n < stack->count; n++) {
+    Dl_info info = {0};
+    const ElfW(Sym) *symbol = NULL;
+    const char *at = (char *)stack->frames[n] - 1;
+    if (!dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) || !is_ours(file_name(info.dli_fname))) {
+      if (call) return call;
+      continue;
+    }
+    bool inside = info.dli_sname && symbol && at < (const char *)info.dli_saddr + symbol->st_size;
+    if (inside && !strncmp(info.dli_sname, "cu", 2)) call = info.dli_sname;
+  }
+  return call;
+}
 
 void check_stack_add(const check_stack *stack, const char *title, ff_text *out) {
   bool any = false;

@@ -50,9 +50,11 @@ if(driver_engine)
     driver_shared(cudart-${major} libcudart.so.${version} cudart_${major}.map
       ${driver_cudart} ${driver_tables} ${driver_dir}/stubs_cudart.c)
     target_compile_definitions(cudart-${major} PRIVATE CUDART_MAJOR=${major})
+    target_compile_options(cudart-${major} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
     target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
   endforeach()
   driver_shared(cuda-1 libcuda.so.1 libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/stubs_libcuda.c)
+  target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base Threads::Threads m)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
     driver_shared(inside libfarfault-inside.so inside.map ${driver_inside})

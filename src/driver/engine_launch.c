@@ -124,7 +124,6 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .waiting = say_waiting,
       .waiting_ms = WAITING_MS,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
-      .checker = ff_engine.check ? check_hooks(ff_engine.check) : NULL,
       .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,
   };
@@ -212,7 +211,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   ff_engine.launches++;
   ff_engine.running = request.trace;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
-  ff_status status = exec_launch(&config, &request, &stats, &fault, &reason);
+  ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
   ff_engine.running = NULL;
   engine_touch_settle_all();

@@ -127,7 +127,8 @@ CUgreenCtx libcuda_green_of(CUcontext context); /* NULL: it is none; the context
 CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */
 void libcuda_green_gone(CUgreenCtx green);      /* before it is destroyed: so is its context */
 
-static inline CUresult libcuda_result(cudaError_t error) { return (CUresult)engine_driver_result(error); }
+static inline CUresult libcuda_result_from(const char *call, cudaError_t error) { return (CUresult)engine_driver_result_from(call, error); }
+#define libcuda_result(error) libcuda_result_from(__func__, error)
 
 #define LIBCUDA_TRY(expression)                      \
   do {                                               \

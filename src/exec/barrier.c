@@ -58,7 +58,7 @@ static void trace_completion(core_block *block, uint32_t id, uint32_t arrived_on
 
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
-  exec_checker *checker = block->launch->config->checker;
+  exec_checker *checker = block->launch->checker;
   if (block->launch->trace) trace_completion(block, id, done.arrive_records);
   if (checker) checker->release(checker, block, id, done.expected);
   *barrier = (core_barrier){0};
@@ -107,7 +107,7 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
     core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16", id);
   core_barrier *barrier = &block->barriers[id];
   uint32_t expected = expected_threads(w, i);
-  exec_checker *checker = w->launch->config->checker;
+  exec_checker *checker = w->launch->checker;
   if (checker) checker->arrive(checker, w, i, id, expected);
   core_count(w, i->index + 1);
   barrier->arrived += threads_of(w, i, id, expected != 0);

@@ -116,7 +116,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   memset(block->shared, 0, block->shared_bytes);
   block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
   for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);
-  exec_checker *checker = launch->config->checker;
+  exec_checker *checker = launch->checker;
   if (checker) checker->block_begin(checker, block);
   return block;
 }
@@ -235,7 +235,7 @@ static void collect_stats(core_block *block) {
 }
 
 static void back_to_pool(core_block *block) {
-  exec_checker *checker = block->launch->config->checker;
+  exec_checker *checker = block->launch->checker;
   if (checker) checker->block_end(checker, block);
   free(block->errors);
   block->errors = NULL;

@@ -21,7 +21,7 @@ static const uint32_t moves_count = MOVES
 #undef MOVES
 enum { MOVES_ROOM = 128, SYNCS = 8 };
 
-static exec_checker *checker_of(const core_warp *w) { return w->launch->config->checker; }
+static exec_checker *checker_of(const core_warp *w) { return w->launch->checker; }
 
 /* ---- where the bytes are ---- */
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What looks at a launch while it runs and may change what an access does: the checks of src/check.
  *
- * A launch with exec_config.checker runs its own decoded code, in which accesses, fences and warp-level synchronisation go through
+ * A launch with a checker (exec_launch_checked; core_launch.checker is not NULL) is interpreted. It runs its own decoded code, in which accesses, fences and warp-level synchronisation go through
  * checked.c (an exec_isa_table like another instruction set's); all other places ask for the checker only where something rare
  * happens. So a launch without one runs the code it always ran.
  *
  * What always holds: a function here is called before the thing happens, in the order in which the interpreter does it; with
- * exec_config.threads == 1 never by two threads at once. Every function must be there. */
+ * exec_config.threads 1 never by two threads at once. Every function must be there. */
 #ifndef FF_EXEC_CHECKER_H
 #define FF_EXEC_CHECKER_H
 
 #include "exec/core.h"
+
+typedef struct exec_checker exec_checker;
 
 typedef enum exec_place_fault { /* why the bytes of one lane may not be touched */
   EXEC_PLACE_GOOD, EXEC_PLACE_OUTSIDE, EXEC_PLACE_MISALIGNED, EXEC_PLACE_NO_ATOMIC,
@@ -54,6 +56,10 @@ struct exec_checker {
   /* A kernel called free with what is no live block of device malloc. True: go on even so. */
   bool (*heap_misuse)(exec_checker *checker, core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address);
 };
+
+/* exec_launch with a checker; NULL: without one. */
+ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker, exec_stats *stats, exec_fault *fault,
+                              ff_error *error);
 
 /* The table for launches with a checker that stands for `isa`; and its number, below EXEC_ISAS (exec_isa_index). */
 const exec_isa_table *exec_isa_checked(const exec_isa_table *isa);

@@ -318,7 +318,7 @@ struct core_block {
   uint64_t local_room;
   core_warp *warps;
   uint32_t warps_room;
-  void *watched;                   /* exec_config.checker's */
+  void *watched;                   /* core_launch.checker's */
 };
 
 #define CORE_SIZE_CLASSES 96
@@ -362,6 +362,7 @@ struct core_launch {
   uint64_t clock_base;             /* warp instructions of all launches before */
   uint64_t shape;                  /* unique number of this launch */
   trace_launch *trace;
+  struct exec_checker *checker;    /* what looks at everything that the launch does (checker.h): it is then interpreted; NULL: none */
   ptx_use_range *ranges;           /* what every block may touch; NULL: everything, or it depends on the block */
   /* shared by the workers, changed atomically */
   uint64_t next_block;

@@ -87,8 +87,6 @@ typedef struct exec_stats {
   uint64_t warp_instructions, thread_instructions, warp_accesses, sectors, blocks, divergent_branches, barriers;
 } exec_stats;
 
-typedef struct exec_checker exec_checker; /* exec/checker.h */
-
 typedef struct exec_config {
   exec_memory *memory;
   uint32_t threads;           /* worker threads; 0: all cores of the host */
@@ -107,7 +105,6 @@ typedef struct exec_config {
                                       * host's time while no block got further; the launch goes on */
   uint32_t waiting_ms;
   const char *isa;            /* "baseline", "avx2", ... or NULL: the best this processor has */
-  exec_checker *checker;      /* NULL, or what looks at everything that the launch does: it is then interpreted */
   volatile const bool *cancel; /* NULL, or set true to stop (becomes EXEC_FAULT_TIMEOUT) */
   volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */
 } exec_config;

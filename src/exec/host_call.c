@@ -168,14 +168,14 @@ uint64_t core_device_malloc(core_warp *w, uint64_t bytes) {
   exec_heap *made = *heap;
   pthread_mutex_unlock(&w->launch->lock);
   uint64_t address = made ? exec_heap_malloc(made, bytes) : 0;
-  exec_checker *checker = w->launch->config->checker;
+  exec_checker *checker = w->launch->checker;
   if (address && checker) checker->heap_malloc(checker, w, address, bytes);
   return address;
 }
 
 bool core_device_free(core_warp *w, uint64_t address) {
   exec_heap *heap = *exec_memory_heap(w->launch->memory);
-  exec_checker *checker = w->launch->config->checker;
+  exec_checker *checker = w->launch->checker;
   uint64_t bytes = heap && checker ? exec_heap_block_bytes(heap, address) : 0;
   if (bytes) checker->heap_freed(checker, w, address, bytes);
   return heap && exec_heap_release(heap, address);
@@ -183,7 +183,7 @@ bool core_device_free(core_warp *w, uint64_t address) {
 
 /* The program's own call of free. */
 static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) {
-  exec_checker *checker = w->launch->config->checker;
+  exec_checker *checker = w->launch->checker;
   if (!address || core_device_free(w, address) || (checker && checker->heap_misuse(checker, w, i, lane, address))) return;
   core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, "free of 0x%llx, which device malloc did not give or which was freed",
              (unsigned long long)address);

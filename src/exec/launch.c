@@ -406,13 +406,18 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
 
 ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats, exec_fault *fault,
                       ff_error *error) {
+  return exec_launch_checked(config, request, NULL, stats, fault, error);
+}
+
+ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker, exec_stats *stats, exec_fault *fault,
+                              ff_error *error) {
   static uint64_t shape;
   if (fault) memset(fault, 0, sizeof *fault);
   ff_status status = check_request(config, request, error);
   if (status != FF_OK) return status;
   const exec_isa_table *isa = exec_isa_find(config->isa);
   if (!isa) return ff_fail(error, FF_INVALID, "instruction set '%s': not in this build, or this processor lacks it", config->isa);
-  if (config->checker) isa = exec_isa_checked(isa);
+  if (checker) isa = exec_isa_checked(isa);
   const exec_code *code;
   status = exec_kernel_code(request->kernel, isa, &code, error);
   if (status != FF_OK) return status;
@@ -422,15 +427,16 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   pthread_mutex_lock(&pool.launching);
   set_up(launch, config, request, params);
   launch->isa = isa;
+  launch->checker = checker;
   launch->functions = code->functions;
   launch->shape = ++shape;
   launch->threads = have_workers(request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   if (request->kernel->prints) launch->output = core_output_create(config);
-  if (config->checker) config->checker->launch_begin(config->checker, launch);
+  if (checker) checker->launch_begin(checker, launch);
   run_blocks(launch, stats ? stats : &unused);
-  if (config->checker) config->checker->launch_end(config->checker, launch);
+  if (checker) checker->launch_end(checker, launch);
   core_output_finish(launch->output);
   core_children_finish(launch);
   clock_total += launch->executed;

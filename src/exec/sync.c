@@ -111,7 +111,7 @@ static bool try_group(core_warp *w, uint32_t first) {
   exec_split at = w->others[first];
   meeting met = gather(w, &at);
   if (at.member & w->live & ~met.lanes) return false;
-  exec_checker *checker = w->launch->config->checker;
+  exec_checker *checker = w->launch->checker;
   if (!met.one_place && sync_of(at.pc)->kind != EXEC_SYNC_WARP) exchange(w, &met);
   else if (!met.one_place && checker) checker->meet(checker, w, at.pc, met.lanes);
   for (uint32_t s = met.count; s-- > 0;) {

@@ -19,7 +19,7 @@ for command in $commands; do
   done
 done
 # Every option that the help names is in the manual, and the other way round.
-for command in run record sim share trace import report sweep results reproduce bench calibrate probe list shares rewrite offload memcheck; do
+for command in run record sim share trace import report sweep results reproduce bench calibrate probe list shares rewrite offload memcheck racecheck; do
   run "$farfault" $command --help
   for option in $(grep -oE -- '--[a-z][a-z-]+' out | sort -u); do
     case $option in --help | --usage | --version | --verbose | --output) continue ;; esac
