@@ -181,6 +181,7 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
   ff_text text = {0};
   fflush(stdout);
   read_found(folder, &f);
+  f.cut |= end->signal != 0;
   run_results_read(folder, &results);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
   if (!json_array_size(f.processes) && !results.count) cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
