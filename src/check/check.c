@@ -35,9 +35,11 @@ ff_status check_create(const check_options *options, exec_memory *memory, char *
     if (!status) status = check_shadow_create(&c->heap, error);
   } else {
     check_racecheck_hooks(&c->hooks);
+    status = check_shadow_create(&c->written, error);
     c->race = race_create((uint64_t)options->shadow_mib << 20);
   }
   if (status) {
+    race_free(c->race);
     check_shadow_free(&c->written);
     free(c);
     return status;

@@ -28,7 +28,7 @@ struct check {
   bool ended;
   check_stack stack;   /* of the launch */
   FF_VEC(check_allocation) allocations;
-  check_shadow written;/* memcheck: bytes of tracked allocations that have a value */
+  check_shadow written;/* bytes of tracked allocations that have a value */
   check_shadow heap;   /* memcheck: bytes of device malloc's live blocks */
   uint64_t heap_bytes, heap_blocks;
   uint64_t leaked_bytes, leaked;

@@ -117,6 +117,14 @@ static void do_cell(current *now, race_cell *cell, uint64_t address) {
   else do_read(now, cell);
 }
 
+bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes) {
+  race_cell *cells;
+  uint32_t each, count = race_cells_find(b, true, offset, bytes, &cells, &each);
+  for (uint32_t n = 0; n < count; n++)
+    if (!cells[n].write.clock) return false;
+  return count > 0;
+}
+
 uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes, uint32_t flags, uint32_t pc, bool apart,
                      race_found *found, uint32_t room) {
   race_warp *w = &b->warp[warp];

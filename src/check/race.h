@@ -67,6 +67,8 @@ void race_block_end(race_block *b);
  * filled in: hazards with earlier accesses. apart: the warp's lanes are not all together. */
 uint32_t race_access(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t bytes, uint32_t flags, uint32_t pc, bool apart,
                      race_found *found, uint32_t room);
+/* Has every byte of the block's shared memory there been written? */
+bool race_shared_written(race_block *b, uint64_t offset, uint32_t bytes);
 /* After all lanes of a strong access: the synchronisation variable of each gets and gives knowledge. */
 void race_synchronise(race_block *b, uint32_t warp, uint32_t lane, bool shared, uint64_t address, uint32_t flags);
 

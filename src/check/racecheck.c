@@ -44,13 +44,16 @@ static uint32_t flags_of(const exec_watched *a, ptx_space space) {
 }
 
 /* Do the writes of this instruction leave a lane's bytes as they are? Lanes before it that write there, too, are done. */
-static bool changes_nothing(const exec_watched *a, uint32_t lane, unsigned char data[EXEC_LANES][64]) {
+static bool changes_nothing(check *c, const exec_watched *a, uint32_t lane, unsigned char data[EXEC_LANES][64]) {
   const exec_reach *at = &a->at[lane];
   for (uint32_t m = a->lanes & ((1u << lane) - 1); m; m &= m - 1) {
     uint32_t other = (uint32_t)__builtin_ctz(m);
     if (a->at[other].host == at->host) return !memcmp(data[other], data[lane], a->bytes);
   }
-  return !memcmp(at->host, data[lane], a->bytes);
+  if (memcmp(at->host, data[lane], a->bytes)) return false;
+  if (at->space == PTX_SPACE_SHARED) return race_shared_written(a->warp->block->watched, at->address, a->bytes);
+  const check_allocation *allocation = check_allocation_of(c, &at->record->info); /* what nobody has written is no value, even if it is 0 here */
+  return !allocation || !allocation->tracked || check_shadow_all(&c->written, at->address, a->bytes);
 }
 
 static const char *access_name(const core_warp *w, uint32_t pc, bool write) {
@@ -143,12 +146,13 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
     uint32_t flags = flags_of(a, at->space);
     if (stores && !copies) {
       exec_watched_data(a, lane, data[lane]);
-      if (changes_nothing(a, lane, data)) flags |= RACE_SAME;
+      if (changes_nothing(c, a, lane, data)) flags |= RACE_SAME;
     }
     race_found found[3];
     uint32_t count = race_access(block, w->index, lane, at->space == PTX_SPACE_SHARED, at->address, a->bytes, flags, pc, apart, found, 3);
     for (uint32_t n = 0; n < count && !c->muted; n++) take_found(c, a, &found[n], at->space, pc);
     if (flags & RACE_STRONG) strong |= 1u << lane;
+    if (a->access->op != EXEC_OP_LOAD && at->space == PTX_SPACE_GLOBAL) check_shadow_set(&c->written, at->address, a->bytes);
   }
   for (uint32_t m = strong; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
