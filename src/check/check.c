@@ -28,6 +28,7 @@ ff_status check_create(const check_options *options, exec_memory *memory, char *
   c->hooks = no_hooks;
   c->options = *options;
   c->memory = memory;
+  c->demangle = demangle;
   ff_status status = FF_OK;
   if (options->tool == CHECK_MEMCHECK) {
     check_memcheck_hooks(&c->hooks);
@@ -135,7 +136,7 @@ check_finding *check_found_at(check *c, check_kind kind, check_level level, cons
   check_thread_of(w, lane, &f->threads[0]);
   if (c->options.backtrace) {
     ff_text tail = {0};
-    check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", &tail);
+    check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", c->demangle, &tail);
     f->tail = tail.chars;
   }
   return f;
@@ -147,7 +148,7 @@ static void add_allocation(check *c, const exec_allocation *allocation, ff_text 
   ff_text_add(out, " (%.*s)", (int)strcspn(allocation->name, "("), allocation->name);
   if (out->chars[out->length - 2] == ' ') out->chars[out->length - 2] = ')', out->chars[--out->length] = '\0';
   ff_text_add(out, "\n");
-  if (known && known->stack && tail) check_stack_add(known->stack, "Saved host backtrace up to driver entry point at allocation time", tail);
+  if (known && known->stack && tail) check_stack_add(known->stack, "Saved host backtrace up to driver entry point at allocation time", c->demangle, tail);
 }
 
 static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
@@ -242,7 +243,7 @@ void check_call_failed(check *c, const char *call, int number, const char *name,
     call = entry ? entry : call;
     ff_text_add(&title, "Program hit %s (error %d) due to \"%s\" on CUDA API call to %.*s.", name, number, text, plain_name(call), call);
     f->title = title.chars;
-    if (c->options.backtrace) check_stack_add(&stack, "Saved host backtrace up to driver entry point at error", &tail);
+    if (c->options.backtrace) check_stack_add(&stack, "Saved host backtrace up to driver entry point at error", c->demangle, &tail);
     f->tail = tail.chars;
     check_report_flush(c->report);
   }
@@ -260,7 +261,7 @@ static void add_leak(check *c, const check_allocation *a) {
   f->title = title.chars;
   f->address = a->address;
   f->bytes = a->bytes;
-  if (a->stack) check_stack_add(a->stack, "Saved host backtrace up to driver entry point at allocation time", &tail);
+  if (a->stack) check_stack_add(a->stack, "Saved host backtrace up to driver entry point at allocation time", c->demangle, &tail);
   f->tail = tail.chars;
 }
 

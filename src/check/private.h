@@ -23,6 +23,7 @@ struct check {
   check_options options;
   exec_memory *memory;
   check_report *report;
+  char *(*demangle)(const char *);
   char *title;         /* of the launch's kernel */
   bool muted;          /* its kernel is not to be looked at */
   bool ended;

@@ -114,7 +114,7 @@ static void describe_race(check *c, check_finding *f, const exec_watched *a, con
   else if (found->lockstep) ff_text_add(&text, "Both threads are of one warp: in order only if it runs in step (__syncwarp promises it)\n");
   f->details = text.chars;
   f->title = ff_strdup("Race");
-  if (c->options.backtrace) check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", &tail);
+  if (c->options.backtrace) check_stack_add(&c->stack, "Saved host backtrace up to driver entry point at kernel launch time", c->demangle, &tail);
   f->tail = tail.chars;
 }
 

@@ -61,8 +61,10 @@ uint64_t check_report_count(const check_report *report, check_level level); /* f
 /* The program's own call stack as lines "    Host Frame: ..." into `out`; frames of the virtual GPU are left out. */
 typedef struct check_stack { void *frames[24]; int count; } check_stack;
 void check_stack_take(check_stack *stack);
+/* The function of an object file that has the address, if its symbol table is there; lives as long as the process. base: where it is loaded. */
+const char *check_symbol(const char *path, uint64_t address, uint64_t base);
 /* The function of the CUDA interface that the program called: the outermost frame of ours that is one; NULL: none can be told. */
 const char *check_stack_call(const check_stack *stack);
-void check_stack_add(const check_stack *stack, const char *title, ff_text *out);
+void check_stack_add(const check_stack *stack, const char *title, char *(*demangle)(const char *), ff_text *out);
 
 #endif

@@ -34,7 +34,15 @@ const char *check_stack_call(const check_stack *stack) {
   return call;
 }
 
-void check_stack_add(const check_stack *stack, const char *title, ff_text *out) {
+static void add_frame(const void *address, const Dl_info *info, char *(*demangle)(const char *), ff_text *out) {
+  uint64_t at = (uintptr_t)address - 1, offset = at - (uintptr_t)info->dli_fbase;
+  const char *name = info->dli_sname ? info->dli_sname : check_symbol(info->dli_fname, at, (uintptr_t)info->dli_fbase);
+  char *plain = name && demangle ? demangle(name) : NULL;
+  ff_text_add(out, "    Host Frame: %s [0x%llx] in %s\n", plain ? plain : name ? name : "?", (unsigned long long)offset, file_name(info->dli_fname));
+  free(plain);
+}
+
+void check_stack_add(const check_stack *stack, const char *title, char *(*demangle)(const char *), ff_text *out) {
   bool any = false;
   for (int n = 0; n < stack->count; n++) {
     Dl_info info = {0};
@@ -43,7 +51,6 @@ void check_stack_add(const check_stack *stack, const char *title, ff_text *out) 
     if ((!any && is_ours(file)) || !strncmp(file, "libc.so", 7)) continue;
     if (!any) ff_text_add(out, "%s\n", title);
     any = true;
-    uint64_t offset = (uint64_t)((char *)stack->frames[n] - (char *)info.dli_fbase) - 1;
-    ff_text_add(out, "    Host Frame: %s [0x%llx] in %s\n", info.dli_sname ? info.dli_sname : "?", (unsigned long long)offset, file);
+    add_frame(stack->frames[n], &info, demangle, out);
   }
 }
