@@ -16,6 +16,7 @@
 #include "report/table.h"
 #include "trace/file.h"
 #include "trace/operations.h"
+#include "trace/origin.h"
 
 typedef enum action { INFO, DUMP, CHECK, CUT, ACTIONS } action;
 static const char *const action_names[] = {"info", "dump", "check", "cut", NULL};
@@ -316,7 +317,8 @@ static void dump_operation(const trace_op *op, ff_text *out) {
   case TRACE_OP_MODULE: ff_text_add(out, "\t%u: %" PRIu64 " bytes of PTX", op->module.id, op->module.bytes); break;
   default: break;
   }
-  ff_text_add(out, op->stream ? "\tstream %u\n" : "\n", op->stream);
+  if (trace_device(op->stream)) ff_text_add(out, "\tdevice %u", trace_device(op->stream));
+  ff_text_add(out, trace_stream_number(op->stream) ? "\tstream %u\n" : "\n", trace_stream_number(op->stream));
 }
 
 static void dump_access(const uint64_t *words, ff_text *out) {

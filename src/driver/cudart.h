@@ -47,6 +47,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void 
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 engine_function *cudart_function(const void *function); /* a host stub's address or a kernel handle; NULL: neither */
+const void *cudart_function_host(const engine_function *function); /* the stub it was registered with; NULL: none */
 engine_variable *cudart_variable(const void *symbol);   /* a host variable's address; NULL: not one */
 
 /* cudart_launch.c */
@@ -108,10 +109,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, int attribute, void *val
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count);
 cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation *location);
-void cudart_pool_forget(const void *pointer); /* it was freed */
-void cudart_pool_reset(void);                 /* everything was freed */
 
 /* cudart_copy.c */
+cudaError_t cudart_copy_params(const cudaMemcpy3DParms *p, engine_copy *copy); /* checked; without a stream */
+cudaError_t cudart_symbol_part(const void *symbol, size_t bytes, size_t offset, uint64_t *address); /* of a range in a variable */
 CUDART_DECLARE(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind))
 CUDART_DECLARE(cudaMemcpyAsync, _ptsz, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream))
 CUDART_DECLARE(cudaMemcpy2D, _ptds, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind))
@@ -146,12 +147,7 @@ CUDART_DECLARE(cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned *flags)
 CUDART_DECLARE(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority))
 CUDART_DECLARE(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id))
 CUDART_DECLARE(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device))
-CUDART_DECLARE(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status))
-CUDART_DECLARE(cudaStreamGetCaptureInfo, _ptsz, (cudaStream_t stream, int *status))
-CUDART_DECLARE(cudaStreamGetCaptureInfo_v2, _ptsz, (cudaStream_t stream, int *status))
-CUDART_DECLARE(cudaStreamGetCaptureInfo_v3, _ptsz, (cudaStream_t stream, int *status))
 CUDART_DECLARE(cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from))
-cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode);
 CUDART_DECLARE(cudaStreamAttachMemAsync, _ptsz, (cudaStream_t stream, void *pointer, size_t bytes, unsigned flags))
 CUDART_DECLARE(cudaStreamSetAttribute, _ptsz, (cudaStream_t stream, int attribute, const cudaLaunchAttributeValue *value))
 CUDART_DECLARE(cudaStreamGetAttribute, _ptsz, (cudaStream_t stream, int attribute, cudaLaunchAttributeValue *value))

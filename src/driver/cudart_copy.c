@@ -100,6 +100,12 @@ static cudaError_t copy_3d(const cudaMemcpy3DParms *p, cudaStream_t stream, bool
   cudaError_t error = cudart_box(p, stream, async, &box);
   return error ? error : engine_box_run(&box);
 }
+
+cudaError_t cudart_copy_params(const cudaMemcpy3DParms *p, engine_copy *copy) {
+  engine_box box;
+  cudaError_t error = cudart_box(p, NULL, true, &box);
+  return error ? error : engine_box_resolve(&box, copy);
+}
 CUDART_PAIR(cudaMemcpy3D, _ptds, (const cudaMemcpy3DParms *p), copy_3d(p, engine_stream_handle(NULL, own), false))
 CUDART_PAIR(cudaMemcpy3DAsync, _ptsz, (const cudaMemcpy3DParms *p, cudaStream_t stream), copy_3d(p, engine_stream_handle(stream, own), true))
 
@@ -116,7 +122,7 @@ CUDART_PAIR(cudaMemcpy3DPeerAsync, _ptsz, (const cudaMemcpy3DPeerParms *p, cudaS
 
 /* ---- symbols ---- */
 
-static cudaError_t symbol_part(const void *symbol, size_t bytes, size_t offset, uint64_t *address) {
+cudaError_t cudart_symbol_part(const void *symbol, size_t bytes, size_t offset, uint64_t *address) {
   uint64_t start, size;
   cudaError_t error = engine_start();
   if (error) return error;
@@ -132,7 +138,7 @@ static cudaError_t copy_to_symbol(const void *symbol, const void *from, size_t b
                                   cudaStream_t stream, bool async) {
   uint64_t to;
   if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  cudaError_t error = symbol_part(symbol, bytes, offset, &to);
+  cudaError_t error = cudart_symbol_part(symbol, bytes, offset, &to);
   return error ? error : copy_1d((void *)(uintptr_t)to, from, bytes, kind, stream, async);
 }
 CUDART_PAIR(cudaMemcpyToSymbol, _ptds, (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
@@ -145,7 +151,7 @@ static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, 
                                     cudaStream_t stream, bool async) {
   uint64_t from;
   if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  cudaError_t error = symbol_part(symbol, bytes, offset, &from);
+  cudaError_t error = cudart_symbol_part(symbol, bytes, offset, &from);
   return error ? error : copy_1d(to, (const void *)(uintptr_t)from, bytes, kind, stream, async);
 }
 CUDART_PAIR(cudaMemcpyFromSymbol, _ptds, (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),

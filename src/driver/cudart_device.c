@@ -141,9 +141,7 @@ CUDART_API cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
 CUDART_API cudaError_t cudaDeviceSynchronize(void) { return engine_return(engine_device_synchronize()); }
 
 CUDART_API cudaError_t cudaDeviceReset(void) {
-  cudaError_t error = engine_reset();
-  if (!error) cudart_pool_reset();
-  return engine_return(error);
+  return engine_return(engine_reset());
 }
 
 CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) { return engine_return(engine_limit_get(limit, value)); }

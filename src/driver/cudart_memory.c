@@ -19,9 +19,7 @@ static cudaError_t allocate(void **out, engine_memory memory, uint64_t bytes, un
 
 static cudaError_t release(void *pointer, unsigned allowed) {
   if (!pointer) return engine_start();
-  cudaError_t error = engine_free((uint64_t)(uintptr_t)pointer, allowed);
-  if (!error && allowed >> ENGINE_DEVICE & 1) cudart_pool_forget(pointer);
-  return error;
+  return engine_free((uint64_t)(uintptr_t)pointer, allowed);
 }
 
 CUDART_API cudaError_t cudaMalloc(void **pointer, size_t size) {
@@ -68,13 +66,6 @@ CUDART_API cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) 
 CUDART_API cudaError_t cudaFree(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_DEVICE | 1u << ENGINE_MANAGED)); }
 
 CUDART_API cudaError_t cudaFreeHost(void *pointer) { return engine_return(release(pointer, 1u << ENGINE_PINNED)); }
-
-static cudaError_t release_async(void *pointer, cudaStream_t stream) {
-  engine_stream_info info;
-  cudaError_t error = engine_stream_describe(stream, &info);
-  return error ? error : release(pointer, 1u << ENGINE_DEVICE);
-}
-CUDART_PAIR(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream), release_async(pointer, engine_stream_handle(stream, own)))
 
 /* ---- host memory ---- */
 

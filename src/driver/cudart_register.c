@@ -63,6 +63,15 @@ engine_function *cudart_function(const void *function) {
   return engine_function_valid(handle) ? handle : NULL;
 }
 
+const void *cudart_function_host(const engine_function *function) {
+  const void *host = NULL;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < table_capacity && !host; i++)
+    if (table[i].host && table[i].function == function) host = table[i].host;
+  pthread_mutex_unlock(&lock);
+  return host;
+}
+
 engine_variable *cudart_variable(const void *symbol) {
   registered entry = lookup(symbol);
   return entry.variable ? entry.variable : engine_variable_managed(symbol);

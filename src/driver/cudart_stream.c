@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events of the CUDA runtime (CUDA Runtime API, "Stream Management", "Event Management").
  *
- * Flags and NULL pointers are checked here, handles by the engine. Nothing is ever captured: the calls that start a
- * capture are not implemented, so the ones that ask say "no". */
+ * Flags and NULL pointers are checked here, handles by the engine. Captures are in cudart_graph_exec.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "driver/cudart.h"
+#include "driver/engine_graph.h"
 
 /* ---- streams ---- */
 
@@ -27,8 +27,8 @@ CUDART_PAIR(cudaStreamSynchronize, _ptsz, (cudaStream_t stream), engine_stream_s
 CUDART_PAIR(cudaStreamQuery, _ptsz, (cudaStream_t stream), engine_stream_query(engine_stream_handle(stream, own)))
 
 static cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  if (flags > 1) return cudaErrorInvalidValue; /* 1: cudaEventWaitExternal, for captures */
-  return engine_stream_wait(stream, event);
+  if (flags > 1) return cudaErrorInvalidValue; /* 1: cudaEventWaitExternal */
+  return flags ? engine_stream_wait_external(stream, event) : engine_stream_wait(stream, event);
 }
 CUDART_PAIR(cudaStreamWaitEvent, _ptsz, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
             wait_event(engine_stream_handle(stream, own), event, flags))
@@ -89,24 +89,6 @@ static cudaError_t stream_constant(cudaStream_t stream, int *out, int value) {
   return error;
 }
 CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device), stream_constant(engine_stream_handle(stream, own), device, 0))
-CUDART_PAIR(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
-
-/* The further parameters (the graph so far) differ by version; without a capture none of them is set. */
-CUDART_PAIR(cudaStreamGetCaptureInfo, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
-#if CUDART_MAJOR < 13
-CUDART_PAIR(cudaStreamGetCaptureInfo_v2, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
-CUDART_PAIR(cudaStreamGetCaptureInfo_v3, _ptsz, (cudaStream_t stream, int *status), stream_constant(engine_stream_handle(stream, own), status, 0))
-#endif
-
-CUDART_API cudaError_t cudaThreadExchangeStreamCaptureMode(int *mode) {
-  static _Thread_local int current; /* cudaStreamCaptureModeGlobal */
-  if (!mode || *mode < 0 || *mode > 2) return engine_return(cudaErrorInvalidValue);
-  int before = current;
-  current = *mode;
-  *mode = before;
-  return cudaSuccess;
-}
-
 /* Where managed memory may be used from is not enforced: all of it may be, from everywhere. */
 static cudaError_t attach(cudaStream_t stream, void *pointer, size_t bytes, unsigned flags) {
   engine_stream_info info;
@@ -166,7 +148,8 @@ CUDART_API cudaError_t cudaEventDestroy(cudaEvent_t event) { return engine_retur
 CUDART_PAIR(cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream), engine_event_record(event, engine_stream_handle(stream, own)))
 
 static cudaError_t record_with_flags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return flags > 1 ? cudaErrorInvalidValue : engine_event_record(event, stream); /* 1: cudaEventRecordExternal */
+  if (flags > 1) return cudaErrorInvalidValue; /* 1: cudaEventRecordExternal */
+  return flags ? engine_event_record_external(event, stream) : engine_event_record(event, stream);
 }
 CUDART_PAIR(cudaEventRecordWithFlags, _ptsz, (cudaEvent_t event, cudaStream_t stream, unsigned flags),
             record_with_flags(event, engine_stream_handle(stream, own), flags))

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "driver/engine_array.h"
+#include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 #include "driver/errors.h"
+#include "trace/origin.h"
 
 #define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
 
@@ -232,10 +234,12 @@ cudaError_t engine_reset(void) {
   if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
   engine_synchronize_device_locked();
   if (ff_engine.check) check_finish(ff_engine.check, false);
+  engine_graphs_reset();
   engine_modules_reset();
   engine_textures_reset();
   engine_arrays_reset();
   engine_vmm_reset();
+  engine_pools_reset();
   engine_memory_reset();
   engine_streams_reset();
   set_default_limits();
@@ -292,29 +296,35 @@ static void *host_thread(void *unused) {
   return unused;
 }
 
+cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait) {
+  if (!ff_engine.host_thread_runs) {
+    if (pthread_create(&ff_engine.host_thread, NULL, host_thread, NULL)) return cudaErrorUnknown;
+    ff_engine.host_thread_runs = true;
+    pthread_detach(ff_engine.host_thread);
+  }
+  engine_print_flush(); /* the manual: printed output is flushed before a callback */
+  engine_append_host();
+  engine_host_call *call = ff_alloc(sizeof *call);
+  *call = (engine_host_call){.function = function, .data = data, .stream = stream};
+  if (ff_engine.host_last) ff_engine.host_last->next = call;
+  else ff_engine.host_first = call;
+  ff_engine.host_last = call;
+  stream->pending++;
+  ff_engine.host_pending++;
+  pthread_cond_signal(&ff_engine.host_work);
+  while (wait && ff_engine.host_pending && ff_engine.phase == ENGINE_READY) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  return ff_engine.phase == ENGINE_READY ? cudaSuccess : cudaErrorCudartUnloading;
+}
+
 cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void *data) {
   if (!function) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (!stream) error = engine_stream_error(handle);
-  if (!error && !ff_engine.host_thread_runs) {
-    ff_engine.host_thread_runs = !pthread_create(&ff_engine.host_thread, NULL, host_thread, NULL);
-    if (ff_engine.host_thread_runs) pthread_detach(ff_engine.host_thread);
-    else error = cudaErrorUnknown;
-  }
-  if (!error) {
-    engine_print_flush(); /* the manual: printed output is flushed before a callback */
-    engine_append_host();
-    engine_host_call *call = ff_alloc(sizeof *call);
-    *call = (engine_host_call){.function = function, .data = data, .stream = stream};
-    if (ff_engine.host_last) ff_engine.host_last->next = call;
-    else ff_engine.host_first = call;
-    ff_engine.host_last = call;
-    stream->pending++;
-    ff_engine.host_pending++;
-    pthread_cond_signal(&ff_engine.host_work);
-  }
+  bool taken = false;
+  engine_node_params node = {.kind = ENGINE_NODE_HOST, .host = {function, data}};
+  error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
+  if (!error && !taken) error = engine_stream_host_locked(stream, function, data, false);
   engine_leave();
   return error;
 }
@@ -322,7 +332,14 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
 /* ---- the access stream ---- */
 
 uint64_t engine_append(const trace_op *op) {
+  trace_op own;
   if (ff_engine.check) check_operation(ff_engine.check, op);
+  if (ff_engine.batch && ff_engine.trace) { /* one call has put it: its first launch pays for all */
+    own = *op;
+    own.stream = trace_origin(op->stream, 0, !(op->kind == TRACE_OP_LAUNCH && ff_engine.batch == ENGINE_BATCH_UNPAID));
+    if (op->kind == TRACE_OP_LAUNCH) ff_engine.batch = ENGINE_BATCH_PAID;
+    op = &own;
+  }
   ff_engine.last_sequence = ff_engine.trace ? trace_op_append(ff_engine.trace, op) : ff_engine.last_sequence + 1;
   return ff_engine.last_sequence;
 }

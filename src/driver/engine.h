@@ -258,6 +258,9 @@ ENGINE_API cudaError_t engine_launch_run(const engine_launch *launch);
 
 /* ---- device ---- */
 
+#define ENGINE_DEVICES_MAX 16u
+ENGINE_API uint32_t engine_devices(void); /* how many there are, numbered from 0; after engine_start */
+
 typedef struct engine_occupancy { /* of one SM; see occupancy.c */
   uint32_t blocks, warps;         /* resident */
   uint32_t limit_threads, limit_blocks, limit_registers, limit_shared; /* blocks that each resource would allow */

@@ -12,6 +12,7 @@
  * mappings without a gap between them that may be read, or written. */
 #include <string.h>
 
+#include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 
 typedef struct region { /* the rows one side of a copy touches */
@@ -79,8 +80,8 @@ static bool host_waits(const engine_copy *copy, trace_direction direction, bool 
   return pageable && direction != TRACE_D2D;
 }
 
-static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable) {
-  bool blocking = host_waits(copy, direction, pageable);
+static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable, bool graph) {
+  bool blocking = !graph && host_waits(copy, direction, pageable);
   engine_touch_collect(false);
   for (uint64_t slice = 0; slice < copy->depth; slice++) {
     trace_op op = {.kind = TRACE_OP_COPY, .stream = stream->number, .blocking = blocking && slice + 1 == copy->depth};
@@ -100,27 +101,45 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
   }
 }
 
-static cudaError_t copy_locked(engine_copy copy) {
-  engine_stream *stream = engine_stream_find(copy.stream);
-  if (!stream) return engine_stream_error(copy.stream);
+static cudaError_t check_copy(const engine_copy *copy, engine_memory *to_memory, engine_memory *from_memory) {
+  region to = {copy->to, copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice};
+  region from = {copy->from, copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice};
+  cudaError_t error = check_region(&to, copy->to_side, true, to_memory);
+  return error ? error : check_region(&from, copy->from_side, false, from_memory);
+}
+
+cudaError_t engine_copy_check_locked(const engine_copy *copy) {
+  engine_memory to, from;
+  if (!copy->width || !copy->height || !copy->depth || engine_graph_address(copy->to) || engine_graph_address(copy->from)) return cudaSuccess;
+  engine_copy simple = simplify(*copy);
+  return check_copy(&simple, &to, &from);
+}
+
+cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph) {
   if (!copy.width || !copy.height || !copy.depth) return cudaSuccess;
   copy = simplify(copy);
-  region to = {copy.to, copy.width, copy.height, copy.depth, copy.to_pitch, copy.to_slice};
-  region from = {copy.from, copy.width, copy.height, copy.depth, copy.from_pitch, copy.from_slice};
   engine_memory to_memory, from_memory;
-  cudaError_t error = check_region(&to, copy.to_side, true, &to_memory);
-  if (!error) error = check_region(&from, copy.from_side, false, &from_memory);
+  cudaError_t error = check_copy(&copy, &to_memory, &from_memory);
   if (error) return error;
   trace_direction direction = direction_of(on_device(to_memory, copy.to_side), on_device(from_memory, copy.from_side));
-  copy_slices(&copy, stream, direction, to_memory == ENGINE_PAGEABLE || from_memory == ENGINE_PAGEABLE);
-  if (!copy.async) engine_print_flush();
+  copy_slices(&copy, stream, direction, to_memory == ENGINE_PAGEABLE || from_memory == ENGINE_PAGEABLE, graph);
+  if (!copy.async && !graph) engine_print_flush();
   return cudaSuccess;
+}
+
+static cudaError_t copy_locked(const engine_copy *copy) {
+  engine_stream *stream = engine_stream_find(copy->stream);
+  if (!stream) return engine_stream_error(copy->stream);
+  bool taken;
+  engine_node_params node = {.kind = ENGINE_NODE_COPY, .copy = *copy};
+  cudaError_t error = engine_capture_take(stream, &node, copy->async, &taken);
+  return error || taken ? error : engine_copy_on(*copy, stream, false);
 }
 
 cudaError_t engine_copy_run(const engine_copy *copy) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = copy_locked(*copy);
+  error = copy_locked(copy);
   engine_leave();
   return error;
 }
@@ -148,34 +167,53 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
   }
 }
 
-static cudaError_t set_locked(engine_set set) {
-  engine_stream *stream = engine_stream_find(set.stream);
-  if (!stream) return engine_stream_error(set.stream);
-  if (!set.width || !set.height || !set.depth) return cudaSuccess;
+/* Rows without gaps become one. */
+static cudaError_t check_set(engine_set *set, engine_memory *memory) {
   uint64_t width;
-  if (__builtin_mul_overflow(set.width, (uint64_t)set.element, &width)) return cudaErrorInvalidValue;
-  if (set.to % set.element) return cudaErrorInvalidValue;
-  if (set.height > 1 && set.pitch == width) { /* rows without gaps */
-    if (set.depth > 1 && set.slice == set.pitch * set.height) {
-      set.height *= set.depth;
-      set.depth = 1;
+  if (__builtin_mul_overflow(set->width, (uint64_t)set->element, &width)) return cudaErrorInvalidValue;
+  if (set->to % set->element) return cudaErrorInvalidValue;
+  if (set->height > 1 && set->pitch == width) {
+    if (set->depth > 1 && set->slice == set->pitch * set->height) {
+      set->height *= set->depth;
+      set->depth = 1;
     }
-    if (__builtin_mul_overflow(set.width, set.height, &set.width)) return cudaErrorInvalidValue;
-    width = set.width * set.element;
-    set.height = 1;
+    if (__builtin_mul_overflow(set->width, set->height, &set->width)) return cudaErrorInvalidValue;
+    width = set->width * set->element;
+    set->height = 1;
   }
+  region to = {set->to, width, set->height, set->depth, set->pitch, set->slice};
+  return check_region(&to, ENGINE_SIDE_DEVICE, true, memory);
+}
+
+cudaError_t engine_set_check_locked(const engine_set *set) {
   engine_memory memory;
-  region to = {set.to, width, set.height, set.depth, set.pitch, set.slice};
-  cudaError_t error = check_region(&to, ENGINE_SIDE_DEVICE, true, &memory);
+  engine_set simple = *set;
+  if (!set->width || !set->height || !set->depth || engine_graph_address(set->to)) return cudaSuccess;
+  return check_set(&simple, &memory);
+}
+
+cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph) {
+  if (!set.width || !set.height || !set.depth) return cudaSuccess;
+  engine_memory memory;
+  cudaError_t error = check_set(&set, &memory);
   if (error) return error;
-  set_slices(&set, stream, !set.async && memory != ENGINE_DEVICE && memory != ENGINE_MANAGED);
+  set_slices(&set, stream, !graph && !set.async && memory != ENGINE_DEVICE && memory != ENGINE_MANAGED);
   return cudaSuccess;
+}
+
+static cudaError_t set_locked(const engine_set *set) {
+  engine_stream *stream = engine_stream_find(set->stream);
+  if (!stream) return engine_stream_error(set->stream);
+  bool taken;
+  engine_node_params node = {.kind = ENGINE_NODE_SET, .set = *set};
+  cudaError_t error = engine_capture_take(stream, &node, set->async, &taken);
+  return error || taken ? error : engine_set_on(*set, stream, false);
 }
 
 cudaError_t engine_set_run(const engine_set *set) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = set_locked(*set);
+  error = set_locked(set);
   engine_leave();
   return error;
 }

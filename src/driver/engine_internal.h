@@ -32,7 +32,8 @@ typedef enum engine_phase {
 /* ---- handles ---- */
 
 typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
-                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN, ENGINE_HANDLE_ARRAY, ENGINE_HANDLE_MIPMAP } engine_handle_kind;
+                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN, ENGINE_HANDLE_ARRAY, ENGINE_HANDLE_MIPMAP, ENGINE_HANDLE_GRAPH,
+                                  ENGINE_HANDLE_NODE, ENGINE_HANDLE_EXEC, ENGINE_HANDLE_OBJECT } engine_handle_kind;
 typedef struct engine_handles { /* open addressing by pointer; never follows one */
   struct { const void *pointer; engine_handle_kind kind; } *slots;
   size_t count, used, capacity; /* used: live ones and tombstones */
@@ -43,6 +44,7 @@ bool engine_handles_have(const engine_handles *handles, const void *pointer, eng
 
 /* ---- streams, events ---- */
 
+typedef struct engine_known { uint32_t stream; uint64_t sequence; } engine_known; /* what that stream did up to there is over */
 typedef struct engine_stream {
   uint32_t number;         /* in the access stream; 0: the legacy default stream */
   unsigned flags;
@@ -54,6 +56,9 @@ typedef struct engine_stream {
   uint32_t pending;        /* host functions that have not returned */
   engine_green *green;     /* whose SMs its kernels have; NULL: all */
   bool orphan;             /* its green context was destroyed */
+  struct engine_capture *capture; /* into which it is captured; NULL: none */
+  FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
+  FF_VEC(engine_known) known; /* how far of other streams it has waited for */
   struct engine_stream *next;
 } engine_stream;
 
@@ -75,6 +80,10 @@ typedef struct engine_event {
   uint64_t sequence;       /* of its operation */
   uint64_t time_ps;        /* local clock */
   engine_stream *stream;   /* recorded in; NULL once destroyed */
+  uint32_t stream_number;
+  uint64_t capture;        /* last recorded in the capture of this id; 0: in none */
+  FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
+  FF_VEC(engine_known) known; /* else: what its stream knew */
   struct engine_event *next;
 } engine_event;
 
@@ -163,6 +172,7 @@ typedef struct engine_state {
   trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
   volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */
+  enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */
 
   uint64_t host_ps, device_ps; /* local clock: the host; when the last kernel is over */
   size_t limits[cudaLimitCount];
@@ -192,6 +202,8 @@ engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream, o
 cudaError_t engine_stream_error(cudaStream_t stream);   /* why */
 engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *green);
 void engine_stream_free(engine_stream *stream);
+cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait); /* wait: until it has returned */
+bool engine_happened(uint64_t sequence, uint64_t local_ps); /* what was recorded there, by now; costs nothing */
 uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
@@ -211,6 +223,54 @@ uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
 uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms);
 void engine_time_host(double microseconds);
 void engine_time_wait_device(void); /* the host waits for all streams */
+
+/* Operations, checked and on a stream. What a graph has is checked before it is launched, and again then: `graph` means that
+ * the host waits for nothing. Memory that only a running graph has is let through by _check_. */
+cudaError_t engine_copy_check_locked(const engine_copy *copy);
+cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph);
+cudaError_t engine_set_check_locked(const engine_set *set);
+cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
+/* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_function_info *info, unsigned char **params);
+cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
+
+/* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not captured, or
+ * the error ends the capture. `async`: may the call be captured at all? */
+struct engine_node_params;
+cudaError_t engine_capture_take(engine_stream *stream, struct engine_node_params *params, bool async, bool *taken);
+cudaError_t engine_capture_refuse(engine_stream *stream); /* a call that no captured stream allows: a query, a synchronisation */
+cudaError_t engine_capture_any(void);                     /* a call that no capture anywhere allows: cudaDeviceSynchronize */
+cudaError_t engine_capture_unsafe(void);                  /* a call that this thread's and others' captures may forbid: cudaMalloc */
+cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bool *taken);
+cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
+void engine_capture_forget(engine_stream *stream);        /* it is destroyed */
+void engine_graphs_reset(void);                           /* graphs and captures go */
+bool engine_graph_address(uint64_t address);              /* in memory that alloc nodes give out */
+cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, bool *found);
+
+/* engine_pool.c: what streams know of each other's past; what the host has waited for; what came from a pool */
+void engine_known_record(engine_event *event, const engine_stream *stream);
+void engine_known_wait(engine_stream *stream, const engine_event *event);
+void engine_pools_synchronised(bool device); /* false: a stream or an event was */
+void engine_pools_reset(void);               /* before all memory goes */
+bool engine_pool_take_back(uint64_t address, engine_stream *stream);
+bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
+cudaError_t engine_allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
+cudaError_t engine_free_locked(uint64_t address, unsigned allowed);
+
+int engine_device_of(const engine_stream *stream); /* NULL: the calling thread's */
+void engine_peers_changed(void); /* whose memory which device may use */
+
+uint64_t engine_allocate_hidden(uint64_t bytes, const char *name); /* device memory that is not the program's; 0: no room */
+void engine_release_hidden(uint64_t address);
+
+/* engine_vmm.c with the lock: as the functions of the same name */
+cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
+cudaError_t engine_unreserve_locked(uint64_t address);
+cudaError_t engine_memory_create_locked(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+void engine_memory_release_locked(uint64_t handle);
+cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);
+cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes);
 
 void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory);

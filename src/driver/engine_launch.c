@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 #include "driver/errors.h"
 
@@ -291,27 +292,43 @@ static cudaError_t run_children(exec_children *first, engine_module *module, eng
   return error;
 }
 
-static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_function_info *info, unsigned char **params) {
   if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
-  engine_stream *stream = engine_stream_find(launch->stream);
-  if (!stream) return engine_stream_error(launch->stream);
   cudaError_t error = check_shape(launch);
   if (!error) error = engine_function_load_locked(launch->function);
   if (error) return error;
+  engine_function_info_locked(launch->function, info);
+  error = check_resources(launch, info);
+  if (!error) *params = pack_arguments(launch, &info->kernel, &error);
+  return error;
+}
+
+static cudaError_t start(const engine_launch *launch, engine_stream *stream, const engine_declared *declared) {
   engine_function_info info;
-  engine_function_info_locked(launch->function, &info);
-  error = check_resources(launch, &info);
+  unsigned char *params;
+  cudaError_t error = engine_launch_pack_locked(launch, &info, &params);
   if (error) return error;
-  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch, stream)) return cudaErrorCooperativeLaunchTooLarge;
-  unsigned char *params = pack_arguments(launch, &info.kernel, &error);
-  if (error) return error;
-  engine_print_flush(); /* the manual: at the start of a launch */
   exec_children children = {0};
-  error = run(launch, &info, stream, params, declared, &children);
+  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch, stream)) error = cudaErrorCooperativeLaunchTooLarge;
+  if (!error) {
+    engine_print_flush(); /* the manual: at the start of a launch */
+    error = run(launch, &info, stream, params, declared, &children);
+  }
   free(params);
   if (children.count && !error) error = run_children(&children, launch->function->module, stream);
   exec_children_free(&children);
   return error;
+}
+
+cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream) { return start(launch, stream, NULL); }
+
+static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
+  engine_stream *stream = engine_stream_find(launch->stream);
+  if (!stream) return engine_stream_error(launch->stream);
+  bool taken;
+  engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
+  cudaError_t error = engine_capture_take(stream, &node, true, &taken);
+  return error || taken ? error : start(launch, stream, declared);
 }
 
 cudaError_t engine_launch_run(const engine_launch *launch) {

@@ -10,6 +10,7 @@
 
 #include "driver/engine_internal.h"
 #include "driver/engine_range.h"
+#include "exec/space.h"
 
 static const exec_memory_kind kinds[] = {[ENGINE_DEVICE] = EXEC_MEMORY_DEVICE, [ENGINE_MANAGED] = EXEC_MEMORY_MANAGED,
                                          [ENGINE_PINNED] = EXEC_MEMORY_PINNED, [ENGINE_REGISTERED] = EXEC_MEMORY_REGISTERED};
@@ -70,7 +71,7 @@ bool engine_memory_fits(engine_memory memory, uint64_t bytes) {
   return ff_engine.device_used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - ff_engine.device_used;
 }
 
-static cudaError_t allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
+cudaError_t engine_allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
   if (!engine_memory_fits(memory, bytes)) {
     session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used);
     return cudaErrorMemoryAllocation;
@@ -91,9 +92,23 @@ cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags
   FF_ASSERT(bytes && memory < ENGINE_REGISTERED);
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = allocate_locked(memory, bytes, flags, call, address);
+  error = engine_capture_unsafe();
+  if (!error) error = engine_allocate_locked(memory, bytes, flags, call, address);
   engine_leave();
   return error;
+}
+
+uint64_t engine_allocate_hidden(uint64_t bytes, const char *name) {
+  const exec_allocation *allocation;
+  if (exec_memory_allocate(ff_engine.memory, bytes, 512, EXEC_MEMORY_DEVICE, name, &allocation, NULL)) return 0;
+  exec_memory_exempt(allocation);
+  engine_note_allocation(allocation, 0, ENGINE_OWNER_MODULE, name, TRACE_MEMORY_DEVICE);
+  return allocation->address;
+}
+
+void engine_release_hidden(uint64_t address) {
+  engine_forget_allocation(exec_memory_find(ff_engine.memory, address));
+  exec_memory_release(ff_engine.memory, address, NULL);
 }
 
 /* ---- freeing ---- */
@@ -105,7 +120,15 @@ static const exec_allocation *owned_at(uint64_t address) {
   return note_of(allocation).owner == ENGINE_OWNER_PROGRAM ? allocation : NULL;
 }
 
-static cudaError_t free_locked(uint64_t address, unsigned allowed) {
+cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
+  bool graph = false;
+  cudaError_t error = engine_capture_unsafe();
+  if (!error && allowed >> ENGINE_DEVICE & 1) error = engine_graph_free_address(address, NULL, &graph);
+  if (error || graph) return error;
+  if (allowed >> ENGINE_DEVICE & 1 && engine_pool_take_back(address, NULL)) {
+    engine_synchronize_device_locked(); /* as the freeing of any other memory waits for the device */
+    return cudaSuccess;
+  }
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
   engine_touch_collect(false);
@@ -117,7 +140,7 @@ static cudaError_t free_locked(uint64_t address, unsigned allowed) {
 cudaError_t engine_free(uint64_t address, unsigned allowed) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = free_locked(address, allowed);
+  error = engine_free_locked(address, allowed);
   engine_leave();
   return error;
 }
@@ -158,7 +181,8 @@ cudaError_t engine_host_register(void *host, uint64_t bytes, unsigned flags) {
   if (!host || !bytes || (uint64_t)(uintptr_t)host + bytes < bytes) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = register_locked(host, bytes, flags);
+  error = engine_capture_unsafe();
+  if (!error) error = register_locked(host, bytes, flags);
   engine_leave();
   return error;
 }

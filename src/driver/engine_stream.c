@@ -19,7 +19,7 @@ static _Thread_local uint32_t own_generation;     /* of the engine it belongs to
 
 static uint64_t picoseconds(double microseconds) { return microseconds > 0 ? (uint64_t)(microseconds * 1e6 + 0.5) : 0; }
 
-void engine_time_host(double microseconds) { ff_engine.host_ps += picoseconds(microseconds); }
+void engine_time_host(double microseconds) { ff_engine.host_ps += ff_engine.batch ? 0 : picoseconds(microseconds); }
 
 static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -97,6 +97,7 @@ cudaError_t engine_stream_error(cudaStream_t handle) {
 uint32_t engine_stream_sms(const engine_stream *stream) { return stream->green ? stream->green->count : (uint32_t)ff_engine.machine->sm_count; }
 
 void engine_stream_free(engine_stream *stream) {
+  engine_capture_forget(stream);
   engine_stream **at = &ff_engine.streams;
   while (*at != stream) at = &(*at)->next;
   *at = stream->next;
@@ -106,6 +107,8 @@ void engine_stream_free(engine_stream *stream) {
     if (c->stream == stream) c->stream = NULL;
   engine_handles_remove(&ff_engine.handles, stream);
   engine_append(&(trace_op){.kind = TRACE_OP_STREAM_DESTROY, .stream = stream->number});
+  free(stream->tips.items);
+  free(stream->known.items);
   free(stream);
 }
 
@@ -114,14 +117,18 @@ static void free_event(engine_event *event) {
   while (*at != event) at = &(*at)->next;
   *at = event->next;
   engine_handles_remove(&ff_engine.handles, event);
+  free(event->tips.items);
+  free(event->known.items);
   free(event);
 }
 
 void engine_streams_reset(void) {
+  engine_graphs_reset();
   engine_greens_reset();
   while (ff_engine.streams) engine_stream_free(ff_engine.streams);
   while (ff_engine.events) free_event(ff_engine.events);
   uint64_t end = ff_engine.legacy.end_ps;
+  free(ff_engine.legacy.known.items);
   ff_engine.legacy = (engine_stream){.end_ps = end};
   ff_engine.generation++;
 }
@@ -166,6 +173,7 @@ cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
   ff_engine.host_ps = latest(ff_engine.host_ps, engine_stream_ready(stream));
   engine_time_host(ff_engine.machine->sync_us);
+  engine_pools_synchronised(false);
   engine_print_flush();
   return cudaSuccess;
 }
@@ -180,6 +188,7 @@ void engine_synchronize_device_locked(void) {
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
   engine_time_wait_device();
   engine_time_host(ff_engine.machine->sync_us);
+  engine_pools_synchronised(true);
   engine_print_flush();
 }
 
@@ -187,7 +196,8 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  error = stream ? engine_synchronize_stream_locked(stream) : engine_stream_error(handle);
+  error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
+  if (!error) error = engine_synchronize_stream_locked(stream);
   engine_leave();
   return error;
 }
@@ -195,14 +205,19 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
 cudaError_t engine_device_synchronize(void) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  engine_synchronize_device_locked();
+  error = engine_capture_any();
+  if (!error) engine_synchronize_device_locked();
   engine_leave();
-  return cudaSuccess;
+  return error;
 }
 
 /* Has the operation recorded at `sequence` happened by the host's time? `local_ps`: its time on the local clock. */
 static bool happened(uint64_t sequence, uint64_t local_ps) {
   engine_append_host();
+  return engine_happened(sequence, local_ps);
+}
+
+bool engine_happened(uint64_t sequence, uint64_t local_ps) {
   if (ff_engine.primary) return sim_event_happened(ff_engine.primary, sequence, ff_engine.last_sequence);
   return ff_engine.host_ps >= local_ps;
 }
@@ -229,7 +244,7 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!stream_idle(stream)) error = cudaErrorNotReady;
+  else if (!(error = engine_capture_refuse(stream)) && !stream_idle(stream)) error = cudaErrorNotReady;
   engine_leave();
   return error;
 }
@@ -270,6 +285,8 @@ void engine_event_record_locked(engine_event *event, engine_stream *stream) {
   event->number = engine_stream_record(stream);
   event->sequence = ff_engine.last_sequence;
   event->recorded = true;
+  event->capture = 0;
+  engine_known_record(event, stream);
   event->stream = stream;
   event->time_ps = engine_stream_ready(stream);
   engine_time_host(ff_engine.machine->api_us);
@@ -280,8 +297,9 @@ cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) 
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
-  if (event && stream) engine_event_record_locked(event, stream);
-  else error = engine_stream_error(stream_handle);
+  bool taken = false;
+  error = event && stream ? engine_capture_record(event, stream, &taken) : engine_stream_error(stream_handle);
+  if (!error && !taken) engine_event_record_locked(event, stream);
   engine_leave();
   return error;
 }
@@ -299,9 +317,11 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
-  if (!event || !stream) error = engine_stream_error(stream_handle);
-  else if (event->recorded) {
+  bool taken = false;
+  error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
+  if (!error && !taken && event->recorded) {
     engine_stream_wait_for(stream, event->number, event->time_ps);
+    engine_known_wait(stream, event);
     engine_time_host(ff_engine.machine->api_us);
   }
   engine_leave();
@@ -313,6 +333,7 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
+  else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->recorded) {
     engine_touch_collect(false);
     trace_op op = {.kind = TRACE_OP_SYNC_EVENT};
@@ -320,6 +341,7 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
     engine_append(&op);
     ff_engine.host_ps = latest(ff_engine.host_ps, event->time_ps);
     engine_time_host(ff_engine.machine->sync_us);
+    engine_pools_synchronised(false);
     engine_print_flush();
   }
   engine_leave();
@@ -331,6 +353,7 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
+  else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->recorded) {
     bool done = !(event->stream && event->stream->pending) && happened(event->sequence, event->time_ps);
     if (!done) error = cudaErrorNotReady;
@@ -346,6 +369,7 @@ static uint64_t event_time(const engine_event *event) {
 static cudaError_t elapsed_locked(engine_event *start, engine_event *stop, float *milliseconds) {
   if (!start || !stop || !start->recorded || !stop->recorded) return cudaErrorInvalidResourceHandle;
   if ((start->flags | stop->flags) & cudaEventDisableTiming) return cudaErrorInvalidResourceHandle;
+  if (start->capture || stop->capture) return cudaErrorCapturedEvent;
   if (!happened(stop->sequence, stop->time_ps) || !happened(start->sequence, start->time_ps)) return cudaErrorNotReady;
   int64_t difference = (int64_t)(event_time(stop) - event_time(start));
   *milliseconds = (float)((double)difference / 1e9);

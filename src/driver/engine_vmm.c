@@ -64,7 +64,7 @@ static reservation *reservation_of(uint64_t address) {
   return at < vmm.reservations.count && vmm.reservations.items[at].range->address <= address ? &vmm.reservations.items[at] : NULL;
 }
 
-static cudaError_t reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address) {
+cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address) {
   char title[40], name[80];
   const exec_allocation *range;
   snprintf(title, sizeof title, "cuMemAddressReserve #%u", vmm.reserved + 1);
@@ -90,7 +90,7 @@ cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, 
   if (!bytes || (bytes | wanted) % EXEC_PAGE_BYTES || (alignment & (alignment - 1))) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = reserve_locked(bytes, alignment, wanted, address);
+  error = engine_reserve_locked(bytes, alignment, wanted, address);
   engine_leave();
   return error;
 }
@@ -102,6 +102,11 @@ static cudaError_t unreserve_at(size_t at) {
   vmm.reservations.count--;
   memmove(&vmm.reservations.items[at], &vmm.reservations.items[at + 1], (vmm.reservations.count - at) * sizeof(reservation));
   return engine_status_error(status);
+}
+
+cudaError_t engine_unreserve_locked(uint64_t address) {
+  const reservation *r = reservation_of(address);
+  return r && r->range->address == address && !r->mappings ? unreserve_at((size_t)(r - vmm.reservations.items)) : cudaErrorInvalidValue;
 }
 
 cudaError_t engine_unreserve(uint64_t address, uint64_t bytes) {
@@ -138,7 +143,7 @@ static void append_create(const physical *p) {
   engine_append(&op);
 }
 
-static cudaError_t create_locked(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle) {
+cudaError_t engine_memory_create_locked(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle) {
   uint64_t offset;
   ff_error reason;
   if (!engine_memory_fits(ENGINE_DEVICE, bytes)) {
@@ -168,7 +173,7 @@ cudaError_t engine_memory_create(uint64_t bytes, const void *note, uint32_t note
   if (!is_whole(bytes)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = create_locked(bytes, note, note_bytes, handle);
+  error = engine_memory_create_locked(bytes, note, note_bytes, handle);
   engine_leave();
   return error;
 }
@@ -190,6 +195,8 @@ static void release_all(physical *p) {
   p->references = 0;
   settle(p);
 }
+
+void engine_memory_release_locked(uint64_t handle) { release_all(referred(handle)); }
 
 cudaError_t engine_memory_release(uint64_t handle) {
   cudaError_t error = engine_enter();
@@ -238,7 +245,7 @@ cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle) {
   return error;
 }
 
-static cudaError_t map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
+cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle) {
   physical *p = referred(handle);
   reservation *r = reservation_of(address);
   const exec_allocation *mapping;
@@ -265,7 +272,7 @@ cudaError_t engine_map(uint64_t address, uint64_t bytes, uint64_t handle) {
   if (!is_whole(address) || !is_whole(bytes) || address + bytes < address) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = map_locked(address, bytes, handle);
+  error = engine_map_locked(address, bytes, handle);
   engine_leave();
   return error;
 }
@@ -288,7 +295,7 @@ bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write) {
   return true;
 }
 
-static cudaError_t unmap_locked(uint64_t address, uint64_t bytes) {
+cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes) {
   engine_touch_collect(false);
   append_range(TRACE_OP_UNMAP, address, bytes, ff_engine.machine->unmap_us);
   for (uint64_t at = address; at - address < bytes;) {
@@ -307,7 +314,7 @@ static cudaError_t unmap_locked(uint64_t address, uint64_t bytes) {
 cudaError_t engine_unmap(uint64_t address, uint64_t bytes) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = whole_mappings(address, bytes) ? unmap_locked(address, bytes) : cudaErrorInvalidValue;
+  error = whole_mappings(address, bytes) ? engine_unmap_locked(address, bytes) : cudaErrorInvalidValue;
   engine_leave();
   return error;
 }
@@ -344,7 +351,7 @@ static void unmap_all(const exec_allocation *range) {
   for (uint64_t at = range->address; at - range->address < range->bytes;) {
     const exec_allocation *mapping = mapping_at(at);
     uint64_t bytes = mapping ? mapping->bytes : ENGINE_GRANULARITY;
-    if (mapping) unmap_locked(at, bytes);
+    if (mapping) engine_unmap_locked(at, bytes);
     at += bytes;
   }
 }

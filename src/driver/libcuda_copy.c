@@ -5,6 +5,7 @@
  * the other way round; cuMemcpy and the UNIFIED memory type find out by the address. Arrays are engine_array's. */
 #include "driver/engine_array.h"
 #include "driver/libcuda.h"
+#include "driver/libcuda_graph.h"
 
 /* ---- linear copies ---- */
 
@@ -83,13 +84,23 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool own, bool 
   return copy_box(&to, &from, c->WidthInBytes, c->Height, 1, stream, own, async);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool async) {
+CUresult libcuda_box(const CUDA_MEMCPY3D *c, engine_box *box) {
   if (!c || c->srcLOD || c->dstLOD) return CUDA_ERROR_INVALID_VALUE;
   copy_end to = {.x = c->dstXInBytes, .y = c->dstY, .z = c->dstZ, .type = c->dstMemoryType, .host = c->dstHost,
                  .device = c->dstDevice, .array = c->dstArray, .pitch = c->dstPitch, .height = c->dstHeight ? c->dstHeight : c->Height};
   copy_end from = {.x = c->srcXInBytes, .y = c->srcY, .z = c->srcZ, .type = c->srcMemoryType, .host = c->srcHost,
                    .device = c->srcDevice, .array = c->srcArray, .pitch = c->srcPitch, .height = c->srcHeight ? c->srcHeight : c->Height};
-  return copy_box(&to, &from, c->WidthInBytes, c->Height, c->Depth, stream, own, async);
+  *box = (engine_box){.width = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
+  LIBCUDA_TRY(end_of(&to, box->width, &box->to));
+  return end_of(&from, box->width, &box->from);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, CUstream stream, bool own, bool async) {
+  engine_box box;
+  LIBCUDA_TRY(libcuda_box(c, &box));
+  box.stream = engine_stream_handle(stream, own);
+  box.async = async;
+  return libcuda_result(engine_box_run(&box));
 }
 
 LIBCUDA_PAIR(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d(copy, NULL, own, false))

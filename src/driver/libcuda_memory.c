@@ -115,23 +115,6 @@ LIBCUDA_CALL(cuMemHostGetFlags, (unsigned *flags, void *host)) {
   return CUDA_SUCCESS;
 }
 
-/* ---- in the order of a stream: the device's memory is the host's at once, so only the stream is checked ---- */
-
-static CUresult allocate_async(CUdeviceptr *pointer, size_t bytes, CUstream stream, bool own) {
-  engine_stream_info info;
-  LIBCUDA_TRY(libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), &info)));
-  return allocate_device(pointer, bytes, "cuMemAllocAsync");
-}
-
-static CUresult free_async(CUdeviceptr pointer, CUstream stream, bool own) {
-  engine_stream_info info;
-  LIBCUDA_TRY(libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), &info)));
-  return libcuda_result(engine_free(pointer, 1u << ENGINE_DEVICE));
-}
-
-LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr *pointer, size_t bytes, CUstream stream), allocate_async(pointer, bytes, stream, own))
-LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr pointer, CUstream stream), free_async(pointer, stream, own))
-
 /* ---- addresses ---- */
 
 LIBCUDA_CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)) {

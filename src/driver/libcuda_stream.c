@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events (Driver API: "Stream Management", "Event Management"), thin on the engine's. */
+#include "driver/engine_graph.h"
 #include "driver/libcuda.h"
 
 #include <stdlib.h>
@@ -82,14 +83,6 @@ static CUresult stream_device(CUstream stream, bool own, CUdevice *device) {
   return CUDA_SUCCESS;
 }
 
-static CUresult stream_capturing(CUstream stream, bool own, int *status) {
-  engine_stream_info info;
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  LIBCUDA_TRY(describe(stream, own, &info));
-  *status = 0; /* never: capture is not implemented */
-  return CUDA_SUCCESS;
-}
-
 LIBCUDA_PAIR(cuStreamGetPriority, _ptsz, (CUstream stream, int *priority), stream_priority(stream, own, priority))
 LIBCUDA_PAIR(cuStreamGetFlags, _ptsz, (CUstream stream, unsigned *flags), stream_flags(stream, own, flags))
 LIBCUDA_PAIR(cuStreamGetId, _ptsz, (CUstream stream, unsigned long long *id), stream_id(stream, own, id))
@@ -100,12 +93,12 @@ LIBCUDA_CALL(cuStreamGetGreenCtx, (CUstream stream, CUgreenCtx *green)) {
   return stream_green(stream, green);
 }
 LIBCUDA_PAIR(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device), stream_device(stream, own, device))
-LIBCUDA_PAIR(cuStreamIsCapturing, _ptsz, (CUstream stream, int *status), stream_capturing(stream, own, status))
 LIBCUDA_PAIR(cuStreamSynchronize, _ptsz, (CUstream stream), libcuda_result(engine_stream_synchronize(engine_stream_handle(stream, own))))
 LIBCUDA_PAIR(cuStreamQuery, _ptsz, (CUstream stream), libcuda_result(engine_stream_query(engine_stream_handle(stream, own))))
 LIBCUDA_PAIR(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags),
              flags & ~1u ? CUDA_ERROR_INVALID_VALUE
-                         : libcuda_result(engine_stream_wait(engine_stream_handle(stream, own), event)))
+                         : libcuda_result(flags ? engine_stream_wait_external(engine_stream_handle(stream, own), event)
+                                                : engine_stream_wait(engine_stream_handle(stream, own), event)))
 
 /* Which stream may touch a managed allocation does not change what is right here: checked and accepted. */
 static CUresult attach(CUdeviceptr pointer, unsigned flags) {
@@ -159,7 +152,8 @@ LIBCUDA_PAIR(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
              libcuda_result(engine_event_record(event, engine_stream_handle(stream, own))))
 LIBCUDA_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags),
              flags & ~1u ? CUDA_ERROR_INVALID_VALUE
-                         : libcuda_result(engine_event_record(event, engine_stream_handle(stream, own))))
+                         : libcuda_result(flags ? engine_event_record_external(event, engine_stream_handle(stream, own))
+                                                : engine_event_record(event, engine_stream_handle(stream, own))))
 
 LIBCUDA_CALL(cuEventQuery, (CUevent event)) {
   LIBCUDA_TRY(libcuda_enter());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of vprintf, __assertfail, malloc, free and what dynamic parallelism needs (children.c): fetches their arguments lane by
+/* Calls of vprintf, __assertfail, malloc, free, cudaGraphSetConditional and what dynamic parallelism needs (children.c): fetches their arguments lane by
  * lane, in lane order. */
 
 #include <stdio.h>
@@ -15,8 +15,11 @@
 
 /* ---- names ---- */
 
+#define EXEC_HOST_CONDITION (EXEC_HOST_LAST_ERROR + 1) /* cudaGraphSetConditional; nothing but this file asks for it */
+
 static const struct { const char *name; exec_host_call call; } functions[] = {
     {"vprintf", EXEC_HOST_VPRINTF}, {"__assertfail", EXEC_HOST_ASSERT}, {"malloc", EXEC_HOST_MALLOC}, {"free", EXEC_HOST_FREE},
+    {"cudaGraphSetConditional", EXEC_HOST_CONDITION},
     {"__cuda_syscall_cnpv2GetParameterBufferV2", EXEC_HOST_PARAMETER_BUFFER},
     {"__cuda_syscall_cnpv2LaunchDeviceV2", EXEC_HOST_LAUNCH},
     {"__cuda_syscall_cnpv2StreamCreate", EXEC_HOST_NEW_HANDLE}, {"__cuda_syscall_cnpv2EventCreate", EXEC_HOST_NEW_HANDLE},
@@ -189,6 +192,14 @@ static void free_called(core_warp *w, const exec_instr *i, uint32_t lane, uint64
              (unsigned long long)address);
 }
 
+/* cudaGraphSetConditional(handle, value): the handle is the address of the word that holds the condition. */
+static void set_condition(core_warp *w, const exec_instr *i, uint64_t handle, uint32_t value, uint32_t lane) {
+  const exec_record *record = exec_memory_record(w->launch->memory, handle);
+  if (!record || !record->info.exempt || record->info.freed || handle != record->info.address || record->info.bytes != sizeof value)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "cudaGraphSetConditional of 0x%llx, which is no condition of a graph", (unsigned long long)handle);
+  __atomic_store_n((uint32_t *)(uintptr_t)handle, value, __ATOMIC_RELAXED);
+}
+
 void core_host_call(core_warp *w, const exec_instr *i) {
   const exec_call *call = i->side;
   core_count(w, i->index + 1);
@@ -201,6 +212,7 @@ void core_host_call(core_warp *w, const exec_instr *i) {
       give_result(w, call, lane, core_device_malloc(w, core_argument(w, call, 0, lane)));
       break;
     case EXEC_HOST_FREE: free_called(w, i, lane, core_argument(w, call, 0, lane)); break;
+    case EXEC_HOST_CONDITION: set_condition(w, i, core_argument(w, call, 0, lane), (uint32_t)core_argument(w, call, 1, lane), lane); break;
     default: give_result(w, call, lane, core_child_call(w, i, lane));
     }
   }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "machine/model.h"
+#include "trace/origin.h"
 
 void sim_fail(sim *s, const char *format, ...) {
   va_list args;
@@ -32,6 +33,12 @@ static void spend(sim *s, ps cost) {
 void host_spend(sim *s, ps cost) { spend(s, s->instant ? 0 : cost); }
 
 void host_spend_call(sim *s) { host_spend(s, s->t.api); }
+
+/* For one of the operations that a single call puts: that has been paid for. */
+static void spend_queueing(sim *s, ps cost) {
+  if (s->paid) run_until(s, s->host);
+  else host_spend(s, cost);
+}
 
 static void wait_until(sim *s, ps time) {
   if (time <= s->host) return;
@@ -226,25 +233,46 @@ static void prefetch_hinted(sim *s, const trace_op *launch) {
   }
 }
 
-void host_process(sim *s, const trace_op *op) {
+/* Of the other devices a simulation knows their memory, which its kernels reach over the link, and what calls for them cost the
+ * host; not how long the host waits for them. */
+static void process_foreign(sim *s, const trace_op *op) {
+  trace_op remote = *op;
+  switch (op->kind) {
+  case TRACE_OP_ALLOC:
+    if (op->alloc.memory == TRACE_MEMORY_DEVICE) remote.alloc.memory = TRACE_MEMORY_PINNED;
+    allocate(s, &remote);
+    break;
+  case TRACE_OP_FREE: release(s, op); break;
+  case TRACE_OP_LAUNCH:
+    trace_reader_skip(s->reader, op->launch);
+    spend(s, s->paid ? 0 : s->t.launch_call);
+    break;
+  case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: host_spend(s, s->t.sync); break;
+  case TRACE_OP_HOST_TOUCH: touch(s, op); break;
+  case TRACE_OP_ADVISE: case TRACE_OP_MODULE: case TRACE_OP_STREAM_SMS: case TRACE_OP_END: break;
+  default: spend_queueing(s, s->t.api);
+  }
+}
+
+static void process_own(sim *s, const trace_op *op) {
   switch (op->kind) {
   case TRACE_OP_ALLOC: allocate(s, op); break;
   case TRACE_OP_FREE: release(s, op); break;
   case TRACE_OP_COPY:
-    host_spend(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
+    spend_queueing(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
     enqueue(s, op);
     hints_touched(s, op);
     break;
   case TRACE_OP_LAUNCH:
     prefetch_hinted(s, op);
-    spend(s, s->t.launch_call); /* also of a program that loops: its kernels are what it is there for */
+    spend(s, s->paid ? 0 : s->t.launch_call); /* also of a program that loops: its kernels are what it is there for */
     enqueue(s, op);
     break;
   case TRACE_OP_SET:
   case TRACE_OP_PREFETCH:
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:
-    host_spend(s, s->t.api);
+    spend_queueing(s, s->t.api);
     enqueue(s, op);
     break;
   case TRACE_OP_STREAM_CREATE:
@@ -274,6 +302,19 @@ void host_process(sim *s, const trace_op *op) {
   case TRACE_OP_SET_ACCESS: mapping_process(s, op); break;
   case TRACE_OP_END: run_all(s); break;
   }
+}
+
+void host_process(sim *s, const trace_op *op) {
+  trace_op own;
+  s->paid = trace_is_paid(op->stream);
+  bool foreign = trace_device(op->stream) != s->ordinal && op->kind != TRACE_OP_END;
+  if (op->stream >= TRACE_STREAM_NUMBERS) {
+    own = *op;
+    own.stream = trace_stream_number(op->stream);
+    op = &own;
+  }
+  if (foreign) process_foreign(s, op);
+  else process_own(s, op);
   s->host_times[op->sequence % HOST_TIMES] = s->host;
   s->processed = op->sequence + 1;
   pthread_cond_broadcast(&s->progress);

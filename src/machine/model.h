@@ -451,6 +451,8 @@ struct sim {
   FF_VEC(sm_set *) sm_sets;     /* that streams are bound to, each once */
   uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
+  bool paid;                    /* the operation was put by a call that the host has paid for (trace/origin.h) */
+  uint32_t ordinal;             /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
   FF_VEC(uint32_t) ahead;       /* segments: launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* segments, one stream: the last ones that the host made, a ring */
   uint32_t next_kept_back;

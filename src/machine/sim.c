@@ -194,6 +194,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
+  s->ordinal = options->ordinal;
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;

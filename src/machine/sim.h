@@ -65,6 +65,7 @@ void sim_device_leave(sim_device *device, uint32_t number);
 void sim_device_tenant(const sim_device *device, uint32_t number, sim_tenant_result *out);
 
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
+  uint32_t ordinal;            /* of the devices of the program, the one that is simulated (trace/origin.h) */
   const machine_spec *spec;   /* copied */
   const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
   const char *manager;        /* a name of `list managers` */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking allocations out of use and back (visibility.h): by the bytes that a record says may be read and written. */
+#include "exec/visibility.h"
+
+#include "exec/space.h"
+
+static void open_to(const exec_allocation *allocation, uint64_t bytes) {
+  exec_record *record = (exec_record *)(uintptr_t)allocation; /* info is its first member */
+  __atomic_store_n(&record->readable, bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->writable, allocation->read_only ? 0 : bytes, __ATOMIC_RELEASE);
+}
+
+void exec_memory_park(const exec_allocation *allocation, bool parked) {
+  ((exec_record *)(uintptr_t)allocation)->info.freed = parked;
+  open_to(allocation, parked ? 0 : allocation->bytes);
+}
+
+void exec_memory_hide(const exec_allocation *allocation, bool hidden) {
+  if (allocation->range == EXEC_ALLOCATED && !allocation->freed) open_to(allocation, hidden ? 0 : allocation->bytes);
+}
