@@ -196,6 +196,8 @@ static bool joined(const engine_capture *capture) {
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
     for (size_t i = 0; s->capture == capture && i < s->tips.count; i++)
       if (engine_node_live(s->tips.items[i]) && s->tips.items[i]->mark != mark) return false;
+  for (size_t i = 0; i < capture->left.count; i++)
+    if (engine_node_live(capture->left.items[i]) && capture->left.items[i]->mark != mark) return false;
   return true;
 }
 
@@ -211,6 +213,7 @@ static void finish(engine_capture *capture) {
   engine_capture **at = &ff_graphs.captures;
   while (*at != capture) at = &(*at)->next;
   *at = capture->next;
+  free(capture->left.items);
   free(capture);
 }
 
@@ -246,12 +249,13 @@ cudaError_t engine_capture_end(cudaStream_t handle, engine_graph **graph) {
 void engine_capture_forget(engine_stream *stream) {
   engine_capture *capture = stream->capture;
   if (!capture) return;
-  capture->invalid = true;
   if (capture->origin == stream) {
+    capture->invalid = true;
     engine_graph *made = capture->given ? NULL : capture->graph;
     finish(capture);
     if (made) engine_graph_free(made);
   } else {
+    for (size_t i = 0; i < stream->tips.count; i++) FF_PUSH(&capture->left, stream->tips.items[i]);
     leave_capture(stream);
   }
 }

@@ -180,6 +180,7 @@ void engine_graphs_reset(void) {
   while (ff_graphs.captures) {
     engine_capture *c = ff_graphs.captures;
     ff_graphs.captures = c->next;
+    free(c->left.items);
     free(c);
   }
   for (engine_graph *g = ff_graphs.graphs; g; g = ff_graphs.graphs) {

@@ -6,6 +6,7 @@
  * in the same stream, or when what freed it is over; else there is a new one. Chunks stay until they are trimmed.
  *
  *     memory->chunk == c  <=>  chunk c is mapped at memory->address;  memory->allocated  =>  its chunk is used
+ *     `used`, as the attribute means it: the bytes of what is mapped; `reserved`: of all chunks
  *
  * Within a graph an alloc node that comes after the freeing of an earlier one gets the same addresses, if they are as many. */
 #include <stdlib.h>
@@ -81,6 +82,7 @@ static void unmap(engine_graph_memory *memory) {
   engine_unmap_locked(memory->address, memory->bytes);
   c->mapped = NULL;
   memory->chunk = 0;
+  graph_memory.used -= memory->bytes;
 }
 
 static void memory_drop(engine_graph_memory *memory) { /* nobody has it, and it is not allocated */
@@ -147,12 +149,12 @@ cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream 
     if (error) return error;
     c->mapped = memory;
     memory->chunk = number;
+    graph_memory.used += memory->bytes;
+    raise(&graph_memory.used_high, graph_memory.used);
   }
   chunk_of(memory)->used = true;
   memory->allocated = true;
   set_access(memory, true);
-  graph_memory.used += memory->bytes;
-  raise(&graph_memory.used_high, graph_memory.used);
   return cudaSuccess;
 }
 
@@ -163,7 +165,6 @@ cudaError_t engine_graph_memory_give(engine_graph_memory *memory, engine_stream 
   memory->allocated = false;
   c->used = false;
   c->sequence = 0;
-  graph_memory.used -= memory->bytes;
   if (stream) {
     engine_stream_record(stream);
     c->stream = stream->number;

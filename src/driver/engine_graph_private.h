@@ -80,6 +80,7 @@ typedef struct engine_capture {
   int mode;
   pthread_t thread;
   engine_stream *origin;
+  FF_VEC(engine_node *) left;       /* the tips of streams that were destroyed meanwhile */
   bool invalid;
   struct engine_capture *next;
 } engine_capture;

@@ -375,6 +375,21 @@ static void fork_and_join(void **state) {
   run_once(graph);
   assert_all(z, 2 * 2 + 6);
   succeed(cudaGraphDestroy(graph));
+  /* a stream may go when it is joined, and does not take what it had to do with it */
+  for (int join = 0; join < 2; join++) {
+    cudaStream_t third;
+    succeed(cudaStreamCreateWithFlags(&third, cudaStreamNonBlocking));
+    succeed(cudaStreamBeginCapture(one, 0));
+    succeed(cudaEventRecord(forked, one));
+    succeed(cudaStreamWaitEvent(third, forked, 0));
+    launch_scale(y, 1, 0, third);
+    succeed(cudaEventRecord(joined, third));
+    if (join) succeed(cudaStreamWaitEvent(one, joined, 0));
+    succeed(cudaStreamDestroy(third));
+    cudaError_t error = cudaStreamEndCapture(one, &graph);
+    assert_int_equal(error, join ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+    if (join) succeed(cudaGraphDestroy(graph));
+  }
   /* what is not joined */
   succeed(cudaStreamBeginCapture(one, 0));
   succeed(cudaEventRecord(forked, one));
