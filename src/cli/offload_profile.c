@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "offload/table.h"
 #include "report/table.h"
 
 typedef struct arguments { const char *file, *machine, *json; } arguments;
@@ -146,8 +147,8 @@ static json_t *text_of(const char *text) {
 }
 
 static json_t *candidate_json(const offload_profile_candidate *m) {
-  return json_pack("{s:o s:I s:I s:I s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f s:f s:f s:s s:I s:I s:I s:I}", "kernel", text_of(m->kernel), "pc", (json_int_t)m->pc,
-                   "instances", (json_int_t)m->instances, "without_access", (json_int_t)m->without_access, "trips", offload_profile_trips(m), "trips_least",
+  return json_pack("{s:o s:I s:I s:I s:I s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I s:I s:f s:f s:f s:s s:I s:I s:I s:I}", "kernel", text_of(m->kernel), "pc", (json_int_t)m->pc,
+                   "instances", (json_int_t)m->instances, "may_go", (json_int_t)m->may_go, "without_access", (json_int_t)m->without_access, "trips", offload_profile_trips(m), "trips_least",
                    (json_int_t)m->trips_least, "trips_most", (json_int_t)m->trips_most, "trips_known", (json_int_t)m->trips_known, "warp_instructions",
                    (json_int_t)m->instructions, "loads", (json_int_t)m->loads, "stores", (json_int_t)m->stores, "load_lines", (json_int_t)m->load_lines, "store_lines",
                    (json_int_t)m->store_lines, "load_misses", (json_int_t)m->load_misses, "lanes", (json_int_t)m->lanes, "coal_load", offload_profile_coal_load(m),
@@ -246,10 +247,12 @@ int cli_offload_profile(int argc, char **argv) {
   ff_error error;
   if (machine_spec_load(a.machine, &spec, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
-  offload_profile_options profile_options = {.spec = &spec};
+  offload_table *table = offload_table_create();
+  offload_profile_options profile_options = {.spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *profile = cli_profile(file, a.file, &profile_options);
   int status = profile ? print(&a, profile) : CLI_BAD_FILE;
   offload_profile_free(profile);
+  offload_table_free(table);
   trace_file_close(file);
   return status;
 }

@@ -92,7 +92,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
     remote = true;
     learner_look(s, p->at);
-    if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) learner_wrote(s, r.address);
+    if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
   }
   ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));

@@ -5,13 +5,15 @@
  * At its first access an instance is decided, in this order:
  *   1. condition   its loop's trips, known at ENTER, are fewer than the threshold: it stays
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
- *   3. pace        instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
+ *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that first access. `always` looks at the condition only.
+ * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each further trip of its loop, where trips begin
+ * as the block does: its trips are those that are left then, and it does not go while its thread block's writes are on the way.
  *
- * Past the paper, whose kernels fill the GPU: a channel is also busy if it carries for more than half of the time and more than the other one; who waits
- * for a warp that is away keeps its block's place on the GPU, so that pace matters (one at a time shows when it pays again); what an SM in a stack holds is
- * bounded by its registers, too, and while no channel is busy it is not crowded: as many are pending for each as warps reside on the instance's own SM.
+ * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of the time and more than the other one; who
+ * waits for a warp that is away keeps its block's place on the GPU, so that pace matters where no link holds up all (one at a time shows when it pays again); what an
+ * SM in a stack holds is bounded by its registers, too, and while no channel is busy it is not crowded: as many are pending for each as warps reside on the
+ * instance's own SM.
  *
  * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
  * that began. The stack's SM empties its L1. The warp goes on there; under `always` it may have to wait for room. At LEAVE, when all its accesses are over,
@@ -52,9 +54,12 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   if (candidate != i->candidate) i->pace = pace_of(k, candidate);
   i->candidate = candidate;
   uint32_t trips = trace_enter_trips(word);
-  i->trips = i->candidate->conditional && trips ? trips : i->candidate->trips ? i->candidate->trips : 1;
-  i->decided = i->first_seen = i->apart = i->away = i->learned = false;
-  i->accesses = 0;
+  i->trips = sim_trips_of(candidate, trips);
+  i->learns = k->learner && sim_condition(candidate, i->trips);
+  i->first_seen = i->apart = i->away = false;
+  i->accesses = i->accesses_before = 0;
+  i->ask = 1;
+  i->stayed = NULL;
   i->drained = 0;
   i->lines.count = 0;
 }
@@ -70,7 +75,7 @@ static void note_written(stack_instance *i, const uint64_t *record) {
 void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
-  bool learns = k->learner && !i->learned;
+  bool learns = k->learner && i->learns;
   if (!i->first_seen) {
     i->first_seen = true;
     i->home = stacks_find(s, trace_line_address(record[2]));
@@ -84,7 +89,7 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   if (i->away) note_written(i, record);
   i->accesses++;
   if (learns && i->accesses == LEARN_ACCESSES) {
-    i->learned = true;
+    i->learns = false;
     learner_instance(s, i, time);
   }
 }
@@ -106,37 +111,31 @@ static bool has_room(const sim *s, const memory_stack *to, const warp *w, bool r
   return !to->pending || to->registers + registers_of(w) <= s->spec->registers * k->near_each;
 }
 
-static bool may_go(const sim *s, const warp *w, const stack_instance *i, ps time) {
+/* Trips that are left, as far as they are known. */
+static uint32_t trips_left(const stack_instance *i) {
+  const sim_candidate *c = i->candidate;
+  uint32_t done = c->trip_accesses ? (i->accesses - 1) / c->trip_accesses : 0;
+  return !done ? i->trips : i->trips > done ? i->trips - done : 1;
+}
+
+/* NULL: it goes; else the counter of why it stays. */
+static uint64_t *reason_to_stay(sim *s, const warp *w, const stack_instance *i, ps time) {
   stacks *k = s->stacks;
   const sim_candidate *c = i->candidate;
-  const memory_stack *to = &k->items[i->home];
+  const memory_stack *to = &k->items[i->to];
   sim_stacks *r = &k->result;
-  if (i->trips < c->threshold) {
-    r->refused_condition++;
-    return false;
-  }
-  if (k->offload == SIM_OFFLOAD_ALWAYS) return true;
+  uint32_t trips = trips_left(i);
+  if (!sim_condition(c, trips)) return &r->refused_condition;
+  if (k->learner) return &r->refused_learning;
+  if (i->stayed && w->block->written > time) return i->stayed;
+  if (k->offload == SIM_OFFLOAD_ALWAYS) return NULL;
   double tx_load = stacks_load(&to->tx, time), rx_load = stacks_load(&to->rx, time);
   bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
-  bool tx_saved = saves(c->tx_fixed, c->tx_trip, i->trips), rx_saved = saves(c->rx_fixed, c->rx_trip, i->trips);
-  if (tx && !tx_saved) {
-    r->refused_tx++;
-    return false;
-  }
-  if (rx && !rx_saved) {
-    r->refused_rx++;
-    return false;
-  }
+  if (tx && !saves(c->tx_fixed, c->tx_trip, trips)) return &r->refused_tx;
+  if (rx && !saves(c->rx_fixed, c->rx_trip, trips)) return &r->refused_rx;
   const stack_pace *pace = &k->paces.items[i->pace];
-  if (pace->home && pace->away > pace->home && to->pending) {
-    r->refused_slow++;
-    return false;
-  }
-  if (!has_room(s, to, w, tx || rx)) {
-    r->refused_full++;
-    return false;
-  }
-  return true;
+  if (pace->home && pace->away > pace->home && to->pending && tx_load < s->spec->stack_busy && rx_load < s->spec->stack_busy) return &r->refused_slow;
+  return has_room(s, to, w, tx || rx) ? NULL : &r->refused_full;
 }
 
 /* ---- there ---- */
@@ -155,7 +154,7 @@ static sm *near_sm(sim *s, uint32_t stack) {
 static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
   sm *m = near_sm(s, stack);
   s->stacks->items[stack].running++;
-  m->began_version = instance_of(s, w)->began_version = versions_now(s->stacks);
+  m->began_version = versions_now(s->stacks);
   m->threads++; /* of an SM in a stack: its warps */
   bool empties = s->stacks->offload != SIM_OFFLOAD_IDEAL && !(s->stacks->left_out & COHERENCE_EMPTY);
   if (empties && ++m->l1_epoch >= 1 << 16) {
@@ -167,21 +166,36 @@ static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
   event_push(&s->d->heap, time, EVENT_WARP, w->index);
 }
 
+/* Counts an instance that stays once, for its first reason; one that goes later is not one that stayed. */
+static bool goes(sim *s, warp *w, stack_instance *i, ps time) {
+  const sim_candidate *c = i->candidate;
+  uint64_t *reason = reason_to_stay(s, w, i, time);
+  i->ask = reason && c->trip_accesses ? i->ask + c->trip_accesses : 0;
+  if (!i->stayed) i->left = time;
+  if (reason) {
+    if (!i->stayed) ++*(i->stayed = reason);
+    return false;
+  }
+  if (i->stayed) --*i->stayed;
+  i->left = time;
+  i->accesses_before = i->accesses - 1;
+  return true;
+}
+
 bool controller_decide(sim *s, warp *w, ps time) {
   stacks *k = s->stacks;
   stack_instance *i = instance_of(s, w);
-  if (i->decided) return false;
-  i->decided = true;
-  i->left = time;
+  if (i->accesses != i->ask) return false;
   if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
-  k->result.refused_learning += k->learner != NULL;
-  if (k->learner || !may_go(s, w, i, time)) return false;
-  memory_stack *to = &k->items[i->home];
+  i->to = stacks_find(s, trace_line_address(w->record[2]));
+  if (!goes(s, w, i, time)) return false;
+  memory_stack *to = &k->items[i->to];
   const sim_candidate *c = i->candidate;
   to->pending++;
   to->registers += registers_of(w);
   k->result.offloaded++;
   i->away = true;
+  i->began_version = versions_now(k);
   i->own = w->sm;
   i->own_scheduler = w->scheduler;
   i->drained = time;
@@ -198,7 +212,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   w->asleep = true;
   w->slept = time;
   if (to->running < k->warps && !to->first_waiting) {
-    start_there(s, w, i->home, there);
+    start_there(s, w, i->to, there);
     return true;
   }
   i->drained = there; /* no earlier, whenever there is room */
@@ -251,7 +265,7 @@ void controller_accessed(sim *s, const warp *w) {
 
 /* Its accesses may still be under way when an instance at home ends: the GPU waits for them later. */
 static void note_pace(ps *mean, const stack_instance *i, ps end) {
-  ps each = (end - i->left) / (i->accesses ? i->accesses : 1);
+  ps each = (end - i->left) / (i->accesses > i->accesses_before ? i->accesses - i->accesses_before : 1);
   *mean = *mean ? *mean - *mean / PACE + each / PACE : each;
 }
 
@@ -261,12 +275,12 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   stack_instance *i = instance_of(s, w);
   w->marked = false;
   if (i->first_seen && !i->apart) k->result.colocated++;
-  if (k->learner && i->first_seen && !i->learned) learner_instance(s, i, time);
+  if (k->learner && i->first_seen && i->learns) learner_instance(s, i, time);
   if (!i->away) {
-    if (i->decided && !k->learner) note_pace(&k->paces.items[i->pace].home, i, time);
+    if (i->stayed && !k->learner) note_pace(&k->paces.items[i->pace].home, i, time);
     return false;
   }
-  memory_stack *from = &k->items[i->home];
+  memory_stack *from = &k->items[i->to];
   ps over = i->drained > time ? i->drained : time, back = over;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
     drop_written(s, i);
@@ -281,7 +295,7 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   i->away = false;
   w->sm = i->own;
   w->scheduler = i->own_scheduler;
-  let_next(s, i->home, over);
+  let_next(s, i->to, over);
   k->result.away_ps += back - i->left;
   note_pace(&k->paces.items[i->pace].away, i, back);
   *back_at = back;

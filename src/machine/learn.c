@@ -8,8 +8,8 @@
  *   enough instances        the SMs stop; ranges that candidates reach get the map found, all others the default one; what was put down, and what kernels
  *                           wrote meanwhile, goes over the link to the stacks; the SMs go on
  *
- * The copies wait for no kernel that has no candidates, and not for longer than LEARN_PATIENCE_US: they are carried out with the default map then, kernels
- * go on as ever, and what lies elsewhere under the map that is found later moves within the GPU.
+ * The copies wait for no kernel that has no candidates: they are carried out with the default map then, kernels go on as ever, and what lies elsewhere under the
+ * map that is found later moves within the GPU. Nor do they wait for longer than LEARN_PATIENCE_US: then the default map stays.
  *
  * The copies are those that would have been made anyway. Managers that page bring data by far-faults, or know better than the program when: there nothing
  * waits, kernels run with the default map while it is learned, and what is resident and gets another place is moved within the stacks.
@@ -25,7 +25,7 @@
 
 typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;
 
-enum { LEARN_PATIENCE_US = 50 }; /* of kernels with their data in CPU memory (our choice) */
+enum { LEARN_PATIENCE_US = 20 }; /* of kernels with their data in CPU memory (our choice: some 15 are enough where instances come as fast as warps do) */
 
 struct learner {
   uint64_t wanted, seen;
@@ -109,10 +109,11 @@ static ps end_delay(sim *s, struct learner *l, ps time) {
   return end;
 }
 
-static void stop_until(sim *s, ps time, ps end) {
+/* The SMs stand still. The delayed copies are those of the program, so that their time is told apart; what moves within the GPU is not. */
+static void stop_until(sim *s, ps time, ps end, bool delayed) {
   if (end <= time) return;
   s->stopped = end;
-  s->stacks->result.stopped_ps += end - time;
+  if (delayed) s->stacks->result.stopped_ps += end - time;
 }
 
 void learner_kernel(sim *s, const trace_launch *launch, ps time) {
@@ -121,15 +122,7 @@ void learner_kernel(sim *s, const trace_launch *launch, ps time) {
   if (!l->began) l->from = time;
   if (!l->began) l->until = time + LEARN_PATIENCE_US * UINT64_C(1000000);
   l->began = true;
-  if (l->delays && k->offloading->any && !k->offloading->any(k->offloading->context, launch)) stop_until(s, time, end_delay(s, l, time));
-}
-
-void learner_look(sim *s, ps time) {
-  struct learner *l = s->stacks->learner;
-  if (time < l->until) return;
-  ps end = end_delay(s, l, time);
-  stop_until(s, time, end);
-  dispatch_again(s, end);
+  if (l->delays && k->offloading->any && !k->offloading->any(k->offloading->context, launch)) stop_until(s, time, end_delay(s, l, time), true);
 }
 
 /* ---- what is looked at ---- */
@@ -188,6 +181,15 @@ static ps carry_out(sim *s, struct learner *l, ps time) {
   return moved ? link_device_copy(s, 2 * moved, time) : time;
 }
 
+static void finish(sim *s, const struct learner *l, ps end) {
+  stacks *k = s->stacks;
+  k->result.learning_ps = end - l->from;
+  k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
+  stacks_describe(k);
+  if (!k->result.found[0]) stack_map_text(&k->baseline, k->result.found, sizeof k->result.found);
+  learner_free(k);
+}
+
 void learner_instance(sim *s, const stack_instance *i, ps time) {
   stacks *k = s->stacks;
   struct learner *l = k->learner;
@@ -198,10 +200,17 @@ void learner_instance(sim *s, const stack_instance *i, ps time) {
   bool held = l->delays;
   install(s, l);
   ps end = carry_out(s, l, time);
-  stop_until(s, time, end);
-  k->result.learning_ps = end - l->from;
-  k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
-  stacks_describe(k);
-  learner_free(k);
+  stop_until(s, time, end, held);
+  finish(s, l, end);
   if (held) dispatch_again(s, end);
+}
+
+/* The data has been away for too long: the default map it is. */
+void learner_look(sim *s, ps time) {
+  struct learner *l = s->stacks->learner;
+  if (time < l->until) return;
+  ps end = end_delay(s, l, time);
+  stop_until(s, time, end, true);
+  finish(s, l, end);
+  dispatch_again(s, end);
 }

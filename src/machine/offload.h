@@ -29,7 +29,13 @@ typedef struct sim_candidate {
   uint32_t threshold;              /* trips from which the sum is negative; UINT32_MAX: never */
   bool conditional;                /* the trips are known at ENTER; else it counts as unconditional with `trips` */
   uint32_t trips;
+  uint32_t trip_accesses;          /* of each trip, where all make the same and begin where the block does: a warp may go at any of them; 0: at ENTER only */
 } sim_candidate;
+
+/* The trips of an instance: what ENTER says (0: nothing), else the code, else one. */
+static inline uint32_t sim_trips_of(const sim_candidate *c, uint32_t said) { return c->conditional && said ? said : c->trips ? c->trips : 1; }
+/* Does its condition hold? Who stays anyway has no say in where data lies. */
+static inline bool sim_condition(const sim_candidate *c, uint32_t trips) { return trips >= c->threshold; }
 
 /* The map of a range; what has none has the baseline's. */
 typedef struct sim_range_map { uint64_t address, bytes; stack_map map; } sim_range_map;

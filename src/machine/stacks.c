@@ -85,16 +85,18 @@ static vault_place place_in(const sim *s, memory_stack *stack, uint64_t local) {
   return (vault_place){vault, &vault->banks[modulo(row_number ^ row, &k->by_banks)], (int64_t)row};
 }
 
-/* A bank and its vault's bus: returns when the last byte is on it. */
+/* A bank and its vault's bus: returns when the last byte is on it. Both are taken in the order of asking, as all servers are: the GPU's requests wait for MSHRs
+ * and links before they come, and what an SM of the stack asks for meanwhile need not stand behind them. A row is opened once its request has come. */
 static ps vault_access(sim *s, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const timing *t = &s->t;
   vault_place p = place_in(s, stack, local);
   dram_bank *bank = p.bank;
-  ps burst = s->stacks->burst[sectors], column = bank_column(t, bank, p.row, at, tally);
-  bank->ready = column + burst;
+  ps burst = s->stacks->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready, turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
+  if (column < turn) column = turn;
+  bank->ready = turn + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);
   if (end < begin + burst) end = begin + burst;
-  if (write) bank->written = end + t->t_wr;
+  if (write) bank->written = turn + t->t_cl + burst + t->t_wr;
   uint64_t bytes = (uint64_t)sectors * TRACE_SECTOR_BYTES;
   stack->internal += bytes;
   if (write) COUNT(tally, dram_write_bytes, bytes);

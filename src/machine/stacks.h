@@ -50,13 +50,16 @@ typedef struct stack_pace {      /* of a candidate: picoseconds per access that 
 typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate; /* NULL: the warp is in none */
   uint32_t trips, accesses;
-  bool learned;                 /* it has been learned from */
-  bool decided, first_seen, apart; /* apart: it has touched more than one stack */
+  bool learns;                  /* it will be learned from */
+  bool first_seen, apart; /* apart: it has touched more than one stack */
   bool away;
-  uint32_t home;                /* stack of its first line */
+  uint32_t home, to;            /* stack of its first line; of the line at which it was sent away */
+  uint32_t ask;                 /* at the access with that number (from 1) it is decided, again if it stayed before; 0: no more */
+  uint64_t *stayed;             /* counter of the reason why it stayed; NULL: it was not decided yet */
+  uint32_t accesses_before;     /* the decision */
   sm *own;                      /* away: the SM that it comes back to, and its scheduler there */
   server *own_scheduler;
-  uint32_t began_version;       /* away: of all writes that it must see the last one (versions.c) */
+  uint32_t began_version;       /* away: of all writes that it must see the last one, when it was sent (versions.c) */
   uint32_t pace;                /* index of its candidate's */
   ps left;                      /* when it was decided */
   ps drained;                   /* away: when the last of its accesses is over */

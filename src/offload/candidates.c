@@ -170,5 +170,5 @@ static uint32_t first_saving(double fixed, double trip) {
 sim_candidate offload_candidate(const offload_region *r) {
   double tx_fixed = r->tx_fixed + r->in_bytes / 4.0 - r->in_words, rx_fixed = r->rx_fixed + r->out_bytes / 4.0 - r->out_words;
   return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = tx_fixed, .tx_trip = r->tx_trip, .rx_fixed = rx_fixed,
-                         .rx_trip = r->rx_trip, .threshold = first_saving(tx_fixed + rx_fixed, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r)};
+                         .rx_trip = r->rx_trip, .threshold = first_saving(tx_fixed + rx_fixed, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r), .trip_accesses = r->again ? r->loads + r->stores : 0};
 }

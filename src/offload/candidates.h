@@ -65,6 +65,7 @@ typedef struct offload_region {
   uint32_t loads, stores;            /* of global and generic memory in one trip; each in a nested loop that often as the code says, else once */
   uint32_t once_loads, once_stores;  /* in the region, but not in its loop */
   offload_trips trips;
+  bool again;                        /* each trip of its loop begins where the region does, and makes the same accesses */
   double tx_fixed, tx_trip, rx_fixed, rx_trip;
   uint32_t threshold;                /* trips from which TX + RX < 0 on; OFFLOAD_NEVER */
   uint32_t tx_from, rx_from;         /* from which TX < 0, RX < 0: the two bits; OFFLOAD_NEVER */

@@ -107,6 +107,8 @@ static void leave(pass *p) {
   m->trips += trips;
   if (trips < m->trips_least) m->trips_least = trips;
   if (trips > m->trips_most) m->trips_most = trips;
+  if (m->candidate && !sim_condition(m->candidate, sim_trips_of(m->candidate, p->trips))) return;
+  m->may_go++;
   colocate_instance(p->colocate, p->lines, p->line_count);
 }
 

@@ -43,6 +43,7 @@ typedef struct offload_profile_candidate {    /* a candidate of a kernel */
   uint32_t kernel_index, pc;
   const sim_candidate *candidate;    /* what options.find says of it; NULL: nothing */
   uint64_t instances, without_access;
+  uint64_t may_go;                   /* instances whose condition holds: those that maps are of */
   uint64_t instructions;             /* warp instructions inside */
   uint64_t trips, trips_least, trips_most, trips_known; /* sum over instances; known: instances whose trips ENTER told; else it is how often the first access came */
   uint64_t loads, stores;            /* accesses of a warp; prefetches are neither */

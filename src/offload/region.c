@@ -217,6 +217,26 @@ static span run_through(const analysis *a, const offload_region *r, region_state
   return s;
 }
 
+static bool dominates(const analysis *a, uint32_t block, uint32_t other) {
+  while (other != block && a->idom[other] != UINT32_MAX && a->cfg->blocks[other].order > a->cfg->blocks[block].order) other = a->idom[other];
+  return other == block;
+}
+
+/* Does each trip of the loop make the same accesses? They lie on all ways round it, in no loop within it, and for all lanes that are there. */
+static bool trips_are_alike(const analysis *a, uint32_t index) {
+  const loop *l = &a->loops[index];
+  const ptx_block *blocks = a->cfg->blocks, *header = &blocks[l->header];
+  for (uint32_t b = l->first_block; b <= l->last_block; b++) {
+    for (uint32_t i = blocks[b].first; in_loop(a, l, b) && i < blocks[b].end; i++) {
+      if (!a->accesses[i]) continue;
+      if (a->loop_of[b] != index || a->func->instrs[i].guard != PTX_NO_REG) return false;
+      for (uint32_t k = 0; k < header->predecessor_count; k++)
+        if (in_loop(a, l, header->predecessors[k]) && !dominates(a, b, header->predecessors[k])) return false;
+    }
+  }
+  return true;
+}
+
 void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
   borders found = find_borders(a, begin, end);
   bool written;
@@ -234,6 +254,7 @@ void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_sta
     r->stores = a->loops[s.loop].stores;
     r->once_loads = once_loads;
     r->once_stores = once_stores;
+    r->again = r->entry == a->cfg->blocks[a->loops[s.loop].header].first && trips_are_alike(a, s.loop);
   }
   uint32_t first = a->cfg->block_of[begin];
   bool tail = begin > a->cfg->blocks[first].first;

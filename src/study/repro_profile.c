@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "offload/profile.h"
+#include "offload/table.h"
 #include "study/repro_private.h"
 
 static repro_offsets offsets_of(const offload_profile *profile) {
@@ -68,12 +69,14 @@ static ff_status read_recording(const char *recording, const machine_spec *spec,
   trace_file *file;
   ff_status status = trace_file_open(recording, &file, error);
   if (status) return status;
-  offload_profile_options options = {.spec = spec};
+  offload_table *table = offload_table_create();
+  offload_profile_options options = {.spec = spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *profile = offload_profile_run(file, &options);
   trace_file_close(file);
-  if (!profile) return ff_fail(error, FF_INVALID, "%s: the recording has no marks of offload candidates", recording);
-  status = profile->cut ? ff_fail(error, FF_PARSE, "%s: the recording is damaged", recording) : put_cells(profile, program, data, error);
+  if (!profile) status = ff_fail(error, FF_INVALID, "%s: the recording has no marks of offload candidates", recording);
+  else status = profile->cut ? ff_fail(error, FF_PARSE, "%s: the recording is damaged", recording) : put_cells(profile, program, data, error);
   offload_profile_free(profile);
+  offload_table_free(table);
   return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bench for memory stacks: rig.h's machine with four stacks, three candidate blocks, one kernel, its counters.
+/* A bench for memory stacks: rig.h's machine with four stacks, four candidate blocks, one kernel, its counters.
  *
  * Links of 8 GB/s (a byte takes 125 ps), 4 GB/s from stack to stack, 10 ns latency, vaults of 32 B/ns, packing 10 cycles of 1 ns.
  * Addresses of the map 12:13: the stack is (address >> 12) & 3. */
@@ -39,12 +39,13 @@ static inline void four_stacks(machine_spec *s) {
   s->read_pj_per_bit = 4;
 }
 
-/* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on ---- */
+/* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on, 40 as well, at each trip ---- */
 
 static const sim_candidate candidates[] = {
     {.pc = 10, .in_bytes = 256, .out_bytes = 128, .tx_fixed = -1, .rx_fixed = -1, .threshold = 1, .trips = 1},
     {.pc = 20, .in_bytes = 256, .out_bytes = 128, .tx_fixed = 1, .rx_fixed = -9, .threshold = 1, .trips = 1},
     {.pc = 30, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true},
+    {.pc = 40, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true, .trip_accesses = 2},
 };
 
 static inline const sim_candidate *find(void *context, const trace_launch *launch, uint32_t pc) {

@@ -58,17 +58,17 @@ static void paced(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   rig_load_wait(w, OF_STACK(1));
   if (i) {
     rig_issue(w, 10000);
-    load_in_block(w, 30, 4, OF_STACK(1), 0);
+    load_in_block(w, 30, 5, OF_STACK(1), 0);
     rig_issue(w, 15000);
-    load_in_block(w, 30, 4, OF_STACK(1), 0);
+    load_in_block(w, 30, 5, OF_STACK(1), 0);
     return;
   }
   trace_put_enter(w, 30, 3); /* too few trips */
   rig_load_wait(w, OF_STACK(1));
   if (*home) rig_issue(w, *home);
   trace_put_leave(w, 30);
-  load_in_block(w, 30, 4, OF_STACK(1), 0);
-  trace_put_enter(w, 30, 4);
+  load_in_block(w, 30, 5, OF_STACK(1), 0);
+  trace_put_enter(w, 30, 5);
   rig_load_wait(w, OF_STACK(1));
   rig_issue(w, 15000);
   trace_put_leave(w, 30);
@@ -87,6 +87,70 @@ static void test_pace(void **state) {
   sim_stacks faster_away = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", NULL, k, &c);
   assert_int_equal(faster_away.refused_slow, 0);
   assert_int_equal(faster_away.offloaded, 4);
+}
+
+/* Nothing of that where a channel is busy that the block relieves: what is saved there is everybody's. */
+static void test_pace_matters_if_nothing_is_busy(void **state) {
+  rig r;
+  sim_counters c;
+  static const uint32_t hit = HIT;
+  rig_kernel k = {.blocks = 1, .warps = 2, .warp = paced, .context = &hit};
+  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", always_busy, k, &c);
+  assert_int_equal(s.refused_slow, 0);
+  assert_int_equal(s.offloaded, 4);
+}
+
+/* ---- asking again ---- */
+
+/* Warp 0 fills the stack for a while; warp 1 comes meanwhile, with a loop of `trips` trips of two accesses; `store`: each stores first. */
+typedef struct again { uint32_t pc, trips, filled; bool stores; } again;
+
+static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  const again *a = c;
+  warm(w);
+  if (!b) {
+    load_in_block(w, 10, 0, OF_STACK(1), 0);
+    trace_put_enter(w, 10, 0);
+    rig_load_wait(w, OF_STACK(1));
+    if (a->filled) rig_issue(w, a->filled);
+    trace_put_leave(w, 10);
+    return;
+  }
+  rig_issue(w, 1000);
+  trace_put_enter(w, a->pc, a->trips);
+  for (uint32_t n = 0; n < a->trips; n++) {
+    rig_load_wait(w, OF_STACK(1) + n * 256);
+    if (a->stores) rig_store(w, OF_STACK(1) + n * 256 + 128);
+    else rig_load_wait(w, OF_STACK(1) + n * 256 + 128);
+    rig_issue(w, 500);
+  }
+  trace_put_leave(w, a->pc);
+}
+
+static void one_warp(machine_spec *s) { s->stack_warps = 1; }
+static void one_warp_slow_link(machine_spec *s) { s->stack_warps = 1, s->stack_tx_gbs = 0.05; }
+
+static sim_stacks run_again(again a, rig_tweak tweak) {
+  rig r;
+  sim_counters c;
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 2, .warps = 1, .warp = loop_of_trips, .context = &a}, &c);
+}
+
+static void test_asks_again(void **state) {
+  sim_stacks at_first = run_again((again){40, 10, 100, false}, one_warp), late = run_again((again){40, 10, 2500, false}, one_warp);
+  sim_stacks too_late = run_again((again){40, 10, 5000, false}, one_warp), never = run_again((again){30, 10, 2500, false}, one_warp);
+  assert_int_equal(at_first.offloaded, 3);
+  assert_int_equal(late.offloaded, 3);        /* the stack has room while it has trips enough, */
+  assert_int_equal(late.refused_full, 0);     /* and it is not one that stayed */
+  assert_true(late.offloaded_instructions - 2500 < at_first.offloaded_instructions - 100);
+  assert_int_equal(late.instances, 3);
+  assert_int_equal(too_late.offloaded, 2);    /* fewer than 4 trips are left then */
+  assert_int_equal(too_late.refused_full, 1);
+  assert_int_equal(never.offloaded, 2);       /* trips of that block do not begin where it does */
+  assert_int_equal(never.refused_full, 1);
+  sim_stacks stores = run_again((again){40, 10, 2500, true}, one_warp), held = run_again((again){40, 10, 0, true}, one_warp_slow_link);
+  assert_int_equal(stores.offloaded, 3);
+  assert_int_equal(held.offloaded, 2);        /* it would have to wait for what it has written */
 }
 
 /* ---- the busier of two channels ---- */
@@ -229,20 +293,41 @@ static void test_kernels_without_candidates(void **state) {
   assert_int_equal(s.delayed_bytes, 1 << 20);
   assert_int_equal(s.learned_instances, 8);
   assert_string_equal(s.found, "9:10");
-  assert_int_equal(s.moved_bytes, 1 << 20);  /* what got another place then */
+  assert_int_equal(s.moved_bytes, 1 << 20);  /* what got another place then, in the kernel's own time */
+  assert_int_equal(s.stopped_ps, (1 << 20) * UINT64_C(125) / 2);
   assert_int_equal(c.h2d_bytes, 1 << 20);
 }
 
 static void test_patience(void **state) {
   sim_counters c;
-  sim_stacks s = run_learning("learned:100%", false, 2500, &c); /* 10 us each */
-  assert_between(c.remote_bytes, 4 * 256, 6 * 256);             /* of 16 those of the first 50 us */
+  sim_stacks s = run_learning("learned:100%", false, 1000, &c); /* 4 us each */
+  assert_between(c.remote_bytes, 4 * 256, 6 * 256);             /* of 16 those of the first 20 us */
   assert_int_equal(s.delayed_bytes, 1 << 20);
-  assert_int_equal(s.learned_instances, 16);
-  assert_int_equal(s.moved_bytes, 1 << 20);
+  assert_int_equal(c.h2d_bytes, 1 << 20);
+  assert_between(s.learned_instances, 4, 6);
+  assert_string_equal(s.found, "baseline");
+  assert_int_equal(s.moved_bytes, 0);
   assert_true(s.stopped_ps >= (1 << 20) * UINT64_C(62));
-  run_learning("learned:100%", false, 1000, &c);                /* 4 us each: 12 or 13 of 16 */
-  assert_between(c.remote_bytes, 11 * 256, 14 * 256);
+  assert_true(s.offloaded >= 9);
+  s = run_learning("learned:100%", false, 250, &c);             /* 1 us each: all are seen in time */
+  assert_string_equal(s.found, "9:10");
+  assert_int_equal(c.remote_bytes, 16 * 256);
+}
+
+/* Instances whose condition does not hold stay on the GPU whatever the map is: nothing is learned from them, and they are not waited for. */
+static void too_few_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint32_t n = 0; n < 8; n++) load_in_block(w, 30, 1, RIG_BASE + n * 4096, RIG_BASE + (n + 9) * 4096);
+  for (uint32_t n = 0; n < 8; n++) load_in_block(w, 30, 4, RIG_BASE + n * 512, RIG_BASE + n * 512 + 384);
+}
+
+static void test_learns_from_those_that_may_go(void **state) {
+  rig r;
+  sim_counters c;
+  sim_stacks s = run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "learned:50%", NULL, (rig_kernel){.blocks = 1, .warps = 1, .warp = too_few_trips}, &c);
+  assert_int_equal(s.learned_instances, 4);
+  assert_int_equal(s.refused_condition, 8);
+  assert_int_equal(s.refused_learning, 4);
+  assert_string_equal(s.found, "9:10");
 }
 
 /* ---- the highest pair ---- */
@@ -277,9 +362,9 @@ static void test_highest_pair(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_the_busier_channel),
+      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_pace_matters_if_nothing_is_busy), cmocka_unit_test(test_asks_again), cmocka_unit_test(test_the_busier_channel),
       cmocka_unit_test(test_first_packets), cmocka_unit_test(test_requests_go_first), cmocka_unit_test(test_blocks_are_told_apart),
-      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_highest_pair),
+      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_learns_from_those_that_may_go), cmocka_unit_test(test_highest_pair),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ static void libor_loop(void **state) {
   assert_int_equal(c.in_bytes, r->in_bytes);
   assert_true(c.tx_trip == -33.5 && c.rx_trip == -16.25 && c.tx_fixed == 160 + 2 * 32 && c.rx_fixed == 0); /* two registers of 64 bits: 224 - 4 * 49.75 > 0 */
   assert_int_equal(c.threshold, 5);
+  assert_int_equal(c.trip_accesses, 2); /* a warp may go at any trip */
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -129,6 +130,7 @@ static void rotated_loop(void **state) {
   assert_int_equal(r->trips.kind, OFFLOAD_TRIPS_KNOWN);
   assert_int_equal(offload_trips_of(&r->trips, 2, 9), 7);
   assert_int_equal(offload_candidate(r).pc, 8);
+  assert_int_equal(offload_candidate(r).trip_accesses, 0); /* not every trip makes the third access */
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -148,6 +150,7 @@ static void static_trips(void **state) {
   assert_int_equal(r->threshold, 6);
   assert_false(offload_candidate(r).conditional);
   assert_int_equal(offload_candidate(r).trips, 10);
+  assert_int_equal(offload_candidate(r).trip_accesses, 0); /* only the first trip begins where it is entered */
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -165,6 +168,8 @@ static void nested_loops(void **state) {
     assert_int_equal(outer->bar, barrier ? OFFLOAD_BARRIER : OFFLOAD_NONE);
     assert_int_equal(outer->loads, 1);
     assert_int_equal(outer->stores, 2);
+    assert_int_equal(offload_candidate(outer).trip_accesses, 0); /* how often the inner loop goes round, nobody knows */
+    assert_int_equal(offload_candidate(region_at(kernel, 6, 10)).trip_accesses, 1);
     assert_true(outer->times == 1 && region_at(kernel, 6, 10)->times == 16);
     assert_int_equal(region_at(kernel, 6, 10)->trips.kind, OFFLOAD_TRIPS_UNKNOWN);
     offload_kernel_free(kernel);
