@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "exec/checker.h"
 #include "exec/fault.h"
 #include "exec/texture_access.h"
 
@@ -125,12 +126,32 @@ static void trace_surface(core_warp *w, const exec_instr *i, const lane_place *p
   if (mask) core_trace_gather(w, &as_access, address, 0, bytes, mask);
 }
 
+/* A checker may hold lanes back: as if they were outside. */
+static void check_surface(core_warp *w, const exec_instr *i, lane_place *places) {
+  exec_checker *checker = w->launch->checker;
+  const exec_texture_access *a = i->side;
+  exec_reach at[EXEC_LANES];
+  uint32_t lanes = 0, bytes = 1;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m);
+    if (!places[lane].host) continue;
+    uint64_t address = (uint64_t)(uintptr_t)places[lane].host;
+    at[lane] = (exec_reach){.address = address, .host = places[lane].host, .record = exec_memory_record(w->launch->memory, address), .space = PTX_SPACE_GLOBAL};
+    bytes = places[lane].bytes;
+    lanes |= 1u << lane;
+  }
+  if (!lanes) return;
+  uint32_t kept = checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = &a->access, .lanes = lanes, .bytes = bytes, .at = at});
+  for (uint32_t m = lanes & ~kept; m; m &= m - 1) places[__builtin_ctz(m)].host = NULL;
+}
+
 void core_surface(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_texture_access *a = i->side;
   lane_place places[EXEC_LANES];
   unsigned char data[EXEC_LANES][MOST_BYTES];
   for (uint32_t m = w->active; m; m &= m - 1) places[__builtin_ctz(m)] = locate(w, i, (uint32_t)__builtin_ctz(m));
+  if (w->launch->checker) check_surface(w, i, places);
   if (w->trace) trace_surface(w, i, places);
   w->accesses++;
   if (a->access.op == EXEC_OP_ATOMIC) {

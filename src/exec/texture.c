@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "exec/checker.h"
 #include "exec/fault.h"
 #include "exec/ops_half.h"
 #include "exec/texture_access.h"
@@ -108,6 +109,24 @@ static void trace_reads(core_warp *w, const exec_instr *i, const texture_reads *
   }
 }
 
+/* A checker sees one load per texel of a lane. All of a texture's memory is there, so nothing is held back. */
+static void check_reads(core_warp *w, const exec_instr *i, const texture_reads *reads, uint32_t group, uint32_t bytes) {
+  exec_checker *checker = w->launch->checker;
+  exec_reach at[EXEC_LANES];
+  for (uint32_t n = 0; n < TEXTURE_TEXELS; n++) {
+    uint32_t lanes = 0;
+    for (uint32_t m = group; m; m &= m - 1) {
+      uint32_t lane = (uint32_t)__builtin_ctz(m);
+      if (n >= reads[lane].count) continue;
+      uint64_t address = reads[lane].address[n];
+      at[lane] = (exec_reach){.address = address, .host = (unsigned char *)(uintptr_t)address, .record = exec_memory_record(w->launch->memory, address), .space = PTX_SPACE_GLOBAL};
+      lanes |= 1u << lane;
+    }
+    if (!lanes) break;
+    checker->access(checker, &(exec_watched){.warp = w, .instr = i, .access = i->side, .lanes = lanes, .bytes = bytes, .at = at});
+  }
+}
+
 /* Tells whoever watches what the group read. */
 static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t, const texture_reads *reads, uint32_t group) {
   exec_access access = ((const exec_texture_access *)i->side)->access;
@@ -121,6 +140,7 @@ static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t
     for (uint32_t m = group; m; m &= m - 1)
       for (uint32_t n = 0; n < reads[__builtin_ctz(m)].count; n++)
         core_uses_check_lane(w, &as_load, (uint32_t)__builtin_ctz(m), reads[__builtin_ctz(m)].address[n], bytes);
+  if (w->launch->checker) check_reads(w, &as_load, reads, group, bytes);
   if (w->trace) trace_reads(w, &as_load, reads, group, bytes);
 }
 
@@ -138,6 +158,7 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
   const exec_texture_access *a = i->side;
   texture_reads reads[EXEC_LANES];
   uint32_t first = (uint32_t)__builtin_ctz(group);
+  bool watched = w->watched || w->launch->checker;
   const exec_texture *t = core_texture_object(w, i, first, handle, false);
   exec_texture flat;
   if (a->cube && !t->cube) core_fault(w, i, first, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "texture object 0x%" PRIx64 " is no cubemap", handle);
@@ -147,7 +168,7 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
     flat.layered = true;
     t = &flat;
   }
-  if (!w->watched && texture_fetch_warp(&w->x, a, t, group, values)) {
+  if (!watched && texture_fetch_warp(&w->x, a, t, group, values)) {
     for (uint32_t m = a->results == EXEC_RESULT_WORDS ? 0 : group; m; m &= m - 1) convert_results(a, t, &values[__builtin_ctz(m)]);
     return;
   }
@@ -158,7 +179,7 @@ static void fetch_group(core_warp *w, const exec_instr *i, uint64_t handle, uint
     else texture_fetch(t, &at, &values[lane], &reads[lane]);
     convert_results(a, t, &values[lane]);
   }
-  if (w->watched) watch_reads(w, i, t, reads, group);
+  if (watched) watch_reads(w, i, t, reads, group);
 }
 
 void core_texture(exec_warp *x, const exec_instr *i) {

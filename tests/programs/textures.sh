@@ -28,4 +28,12 @@ expect test "$(grep -c 'load pc' out)" -ge 2040
 run "$farfault" run --machine v100 --memory demand --json faults.json "$program"
 expect_status 0
 expect grep -q '"faults": [1-9]' faults.json
+
+# Both checks see fetches and surface accesses: all was written before it was read, by copies or through the surface.
+run "$farfault" memcheck "$program"
+expect_status 0
+expect_err "ERROR SUMMARY: 0 errors"
+run "$farfault" racecheck "$program"
+expect_status 0
+expect_err "0 hazards displayed"
 finish
