@@ -33,9 +33,10 @@ static const char *kind_text(bool surface) { return surface ? "surface" : "textu
 
 const exec_texture *core_texture_object(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t handle, bool surface) {
   const exec_texture *t = exec_texture_find(w->launch->memory, handle);
+  if (!t && exec_texture_is_cell(w->launch->memory, handle))
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "nothing is bound to this %s reference, or no %s object", kind_text(surface), kind_text(surface));
   if (!t)
-    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is no %s object, or one that was destroyed%s", handle,
-               kind_text(surface), handle ? "" : " (nothing was bound?)");
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is no %s object, or one that was destroyed", handle, kind_text(surface));
   if (t->surface != surface)
     core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, handle, "0x%" PRIx64 " is a %s object, not a %s object", handle, kind_text(t->surface), kind_text(surface));
   if (!is_there(w, t)) {
