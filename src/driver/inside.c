@@ -31,6 +31,7 @@
 #define REGISTERS_ALL "_ZL24__sti____cudaRegisterAllv" /* nvcc's constructor in each source file: it registers what is there */
 #define REGISTERS_LINKED "__cudaRegisterLinkedBinary" /* ... with relocatable device code: counts its calls */
 #define JUMP_BYTES 14u
+#define MOST_SEGMENTS 8u /* with code, of one object; linkers make one */
 
 /* What is compiled at run time for a machine is never read here: who asks for the machine code gets the PTX, which is there too
  * and which every load call takes. */
@@ -99,7 +100,8 @@ static void *load_runtime(int major) {
 typedef struct object { /* something that the loader has mapped */
   char *path;
   uint64_t base;
-  uint64_t code, code_end; /* its first segment of code, as mapped; 0: none */
+  struct { uint64_t start, end; } code[MOST_SEGMENTS]; /* its segments of code, as mapped */
+  unsigned code_count;
   bool main;
 } object;
 
@@ -112,13 +114,19 @@ static void write_jump(uint64_t at, const void *target) {
 /* Of the function inside; 0: it may not be changed. */
 static uint64_t place_of(const object *in, const fatbin_function *function) {
   uint64_t at = in->base + function->address;
-  return function->room >= JUMP_BYTES && at >= in->code && at < in->code_end && in->code_end - at >= JUMP_BYTES ? at : 0;
+  for (unsigned i = 0; i < in->code_count && function->room >= JUMP_BYTES; i++)
+    if (at >= in->code[i].start && at < in->code[i].end && in->code[i].end - at >= JUMP_BYTES) return at;
+  return 0;
 }
 
 static bool set_writable(const object *in, bool writable) {
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = in->code & ~(page - 1);
-  int rights = PROT_READ | (writable ? PROT_WRITE : PROT_EXEC);
-  return mprotect((void *)(uintptr_t)start, (size_t)(in->code_end - start), rights) == 0;
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  int rights = PROT_READ | (writable ? PROT_WRITE : PROT_EXEC), failed = 0;
+  for (unsigned i = 0; i < in->code_count; i++) {
+    uint64_t start = in->code[i].start & ~(page - 1);
+    failed |= mprotect((void *)(uintptr_t)start, (size_t)(in->code[i].end - start), rights);
+  }
+  return !failed;
 }
 
 static uint64_t place_named(const object *in, const fatbin_functions *functions, const char *name) {
@@ -138,12 +146,14 @@ static const void *target_for(const object *in, const fatbin_functions *function
 static bool replace(const object *in, const fatbin_functions *functions, void *library) {
   if (!set_writable(in, true)) {
     say(in->path, strerror(errno));
+    set_writable(in, false);
     return false;
   }
   for (uint32_t i = 0; i < functions->count; i++) {
     const void *target = target_for(in, functions, functions->items[i].name, library);
     uint64_t at = place_of(in, &functions->items[i]);
     if (target && at) write_jump(at, target);
+    else if (target) say(functions->items[i].name, "this function of the CUDA runtime inside cannot be replaced");
   }
   return set_writable(in, false);
 }
@@ -165,7 +175,7 @@ static void register_again(const object *in, const fatbin_functions *functions) 
 
 static void take_over(const object *in) {
   fatbin_functions functions;
-  if (in->code && fatbin_functions_find(in->path, is_wanted, &functions, NULL) == FF_OK) {
+  if (in->code_count && fatbin_functions_find(in->path, is_wanted, &functions, NULL) == FF_OK) {
     void *library = has(&functions, REGISTERS) ? load_runtime(find_major(&functions)) : NULL;
     if (library || has(&functions, nvrtc_names[0].from))
       if (replace(in, &functions, library) && library && !in->main) register_again(in, &functions);
@@ -196,9 +206,9 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *list) {
   if (!see(info->dlpi_addr)) return 0;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || made.code) continue;
-    made.code = info->dlpi_addr + segment->p_vaddr;
-    made.code_end = made.code + segment->p_memsz;
+    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || made.code_count == MOST_SEGMENTS) continue;
+    made.code[made.code_count].start = info->dlpi_addr + segment->p_vaddr;
+    made.code[made.code_count++].end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
   }
   made.path = ff_strdup(made.main ? "/proc/self/exe" : info->dlpi_name);
   FF_PUSH(objects, made);

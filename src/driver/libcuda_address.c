@@ -73,13 +73,15 @@ LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
   *table = NULL;
   if (memcmp(id->bytes, runtime_table, sizeof runtime_table) != 0) return CUDA_ERROR_NOT_FOUND; /* NVRTC can do without its own */
-  if (dlsym(RTLD_DEFAULT, "farfault_inside")) {
-    engine_say_once("cuGetExportTable", "a CUDA runtime that is linked into a stripped program or into a library loaded by dlopen asks for "
-                                        "NVIDIA's driver: link it with nvcc -cudart shared to run it here");
-    return CUDA_ERROR_NOT_FOUND;
-  }
-  engine_say_once("cuGetExportTable", "the CUDA runtime that is linked into this program asks for NVIDIA's driver: start the program with "
-                                      "`farfault run`, or with libfarfault-inside.so in LD_PRELOAD, or link it with nvcc -cudart shared");
+  Dl_info caller;
+  const char *path = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname ? caller.dli_fname : "this program";
+  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  if (dlsym(RTLD_DEFAULT, "farfault_inside"))
+    engine_say_once(name, "%s has a CUDA runtime inside that asks for NVIDIA's driver, and nothing could be put in its place (no symbols): "
+                          "link it with nvcc -cudart shared to run it here; NVIDIA's own libraries (cuBLAS, cuFFT ...) cannot run", name);
+  else
+    engine_say_once(name, "%s has a CUDA runtime inside that asks for NVIDIA's driver: start the program with `farfault run`, or with "
+                          "libfarfault-inside.so in LD_PRELOAD, or link it with nvcc -cudart shared", name);
   return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -22,8 +22,7 @@ static const Elf64_Shdr *code_of(const elf_file *file, const Elf64_Sym *symbol) 
 }
 
 static bool is_function(const elf_file *file, const Elf64_Sym *symbol) {
-  unsigned type = ELF64_ST_TYPE(symbol->st_info);
-  return (type == STT_FUNC || type == STT_GNU_IFUNC) && code_of(file, symbol);
+  return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && code_of(file, symbol);
 }
 
 static int compare(const void *a, const void *b) {

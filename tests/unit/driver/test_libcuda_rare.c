@@ -9,6 +9,7 @@
 #include <string.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -36,7 +37,7 @@ CUresult cuMemRangeGetAttributes(void **, size_t *, int *, size_t, CUdeviceptr, 
 CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
 CUresult cuDeviceGetP2PAttribute(int *, int, CUdevice, CUdevice), cuDeviceGetHostAtomicCapabilities(unsigned *, const int *, unsigned, CUdevice);
 CUresult cuStreamGetAttribute(CUstream, int, cudaLaunchAttributeValue *), cuLogsDumpToMemory(unsigned *, char *, size_t *, unsigned);
-CUresult cuIpcGetMemHandle(void), cuImportExternalMemory(void);
+CUresult cuGetExportTable(const void **, const CUuuid *), cuIpcGetMemHandle(void), cuImportExternalMemory(void);
 
 static const char text[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -246,6 +247,30 @@ static void test_hints_random(void **state) {
   succeed(cuMemFree_v2(data));
 }
 
+/* The private tables of NVIDIA's libraries: none is there, whoever asks, and what a CUDA runtime asks for is said on stderr. */
+static void test_export_tables(void **state) {
+  static const CUuuid runtime = {"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9"}, unknown = {"0123456789abcdef"};
+  const void *table = &table;
+  check(cuGetExportTable(&table, &unknown), CUDA_ERROR_NOT_FOUND);
+  assert_null(table);
+  char said[512] = "";
+  int ends[2], before = dup(2);
+  assert_int_equal(pipe(ends), 0);
+  dup2(ends[1], 2);
+  table = &table;
+  CUresult result = cuGetExportTable(&table, &runtime);
+  dup2(before, 2);
+  close(ends[1]);
+  close(before);
+  check(result, CUDA_ERROR_NOT_FOUND);
+  assert_null(table);
+  assert_true(read(ends[0], said, sizeof said - 1) > 0);
+  assert_non_null(strstr(said, "farfault run"));
+  assert_non_null(strstr(said, "-cudart shared"));
+  close(ends[0]);
+  check(cuGetExportTable(NULL, &runtime), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_questions(void **state) {
   int value, operation = 0;
   unsigned capability = 9;
@@ -273,6 +298,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_prepared_launch), cmocka_unit_test(test_module_lists), cmocka_unit_test(test_batches), cmocka_unit_test(test_values),
       cmocka_unit_test(test_hints),           cmocka_unit_test(test_hints_random), cmocka_unit_test(test_questions),
+      cmocka_unit_test(test_export_tables),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }
