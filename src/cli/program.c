@@ -119,7 +119,8 @@ static void choose_preload(const char *libraries, const fatbin_report *report, r
   ff_text preload = {0};
   for (uint32_t i = 0; i < report->needed_count; i++) /* which insists on being the first library of all */
     if (!strncmp(report->needed[i], "libasan.so.", 11)) ff_text_add(&preload, "%s", report->needed[i]);
-  if (have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
+  bool other = report->kind == FATBIN_FILE_ELF_OTHER; /* 32 bits: cannot take it */
+  if (!other && have_library(libraries, RUN_INSIDE)) add_preload(&preload, libraries, RUN_INSIDE);
   for (uint32_t i = 0; report->rpath && !report->runpath && i < report->needed_count; i++) {
     const char *needed = report->needed[i];
     bool ours = !strncmp(needed, "libcudart.so.", 13) || !strcmp(needed, "libcuda.so.1");
