@@ -225,6 +225,35 @@ static void test_refused_forms(void **state) {
   }
 }
 
+/* Every form that compilers were seen to print, and those they print for the rest of the texture functions, is decoded: with no object it
+ * faults because of that, not because it is not there. */
+static void test_every_form(void **state) {
+  static const char *const forms[] = {
+#define W "{%r20,%r21,%r22,%r23}"
+#define F "{%f10,%f11,%f12,%f13}"
+      "tex.1d.v4.s32.s32 " W ", [%h, {%r10}];", "tex.1d.v4.u32.s32 " W ", [%h, {%r10}];", "tex.1d.v4.f32.s32 " F ", [%h, {%r10}];", "tex.1d.v4.f32.f32 " F ", [%h, {%f0}];",
+      "tex.2d.v4.f32.f32 " F ", [%h, {%f0,%f1}];", "tex.2d.v4.u32.f32 " W ", [%h, {%f0,%f1}];", "tex.3d.v4.f32.f32 " F ", [%h, {%f0,%f1,%f2,%f2}];",
+      "tex.a1d.v4.f32.f32 " F ", [%h, {%r10,%f0}];", "tex.a2d.v4.f32.f32 " F ", [%h, {%r10,%f0,%f1,%f1}];", "tex.cube.v4.f32.f32 " F ", [%h, {%f0,%f1,%f2,%f2}];",
+      "tex.acube.v4.f32.f32 " F ", [%h, {%r10,%f0,%f1,%f2}];", "tex.level.1d.v4.f32.f32 " F ", [%h, {%f0}], %f3;", "tex.level.2d.v4.f32.f32 " F ", [%h, {%f0,%f1}], %f3;",
+      "tex.level.a2d.v4.f32.f32 " F ", [%h, {%r10,%f0,%f1,%f1}], %f3;", "tex.level.cube.v4.f32.f32 " F ", [%h, {%f0,%f1,%f2,%f2}], %f3;",
+      "tex.grad.a1d.v4.f32.f32 " F ", [%h, {%r10,%f0}], {%f1}, {%f2};", "tex.grad.2d.v4.f32.f32 " F ", [%h, {%f0,%f1}], {%f0,%f1}, {%f2,%f3};",
+      "tex.grad.3d.v4.f32.f32 " F ", [%h, {%f0,%f1,%f2,%f2}], {%f0,%f1,%f2,%f2}, {%f0,%f1,%f2,%f2};",
+      "tex.grad.cube.v4.f32.f32 " F ", [%h, {%f0,%f1,%f2,%f2}], {%f0,%f1,%f2,%f2}, {%f0,%f1,%f2,%f2};", "tld4.r.2d.v4.f32.f32 " F ", [%h, {%f0,%f1}];",
+      "tld4.a.a2d.v4.u32.f32 " W ", [%h, {%r10,%f0,%f1,%f1}], {1,2};", "tex.2d.v4.f32.f32 " F "|%q, [%h, {%f0,%f1}];",
+      "suld.b.2d.b8.trap %rs1, [%h, {%r10,%r11}];", "suld.b.2d.v4.b8.trap {%rs1,%rs2,%rs3,%rs4}, [%h, {%r10,%r11}];", "suld.b.2d.v4.b32.clamp " W ", [%h, {%r10,%r11}];",
+      "suld.b.3d.v2.b16.trap {%rs1,%rs2}, [%h, {%r10,%r11,%r12,%r12}];", "sust.b.1d.b8.zero [%h, {%r10}], {%rs1};", "sust.b.1d.b32.trap [%h, {%r10}], {%r11};",
+      "sust.b.1d.v4.b32.trap [%h, {%r10}], " W ";", "sust.b.2d.b8.trap [%h, {%r10,%r11}], {%rs1};", "sust.b.2d.v4.b8.trap [%h, {%r10,%r11}], {%rs1,%rs2,%rs3,%rs4};",
+      "sust.b.2d.b32.trap [%h, {%r10,%r11}], {%r12};", "sust.b.3d.b8.trap [%h, {%r10,%r11,%r12,%r12}], {%rs1};", "sust.b.3d.b32.trap [%h, {%r10,%r11,%r12,%r12}], {%r12};",
+      "sust.b.a2d.v4.b32.trap [%h, {%r10,%r11,%r12,%r12}], " W ";", "sust.b.a1d.b64.trap [%h, {%r10,%r11}], {%rd5};", "sust.b.2d.wb.v2.b64.clamp [%h, {%r10,%r11}], {%rd5,%rd6};"};
+#undef W
+#undef F
+  for (size_t n = 0; n < sizeof forms / sizeof *forms; n++) {
+    open_instruction(forms[n]);
+    const exec_fault *fault = fetch_fault(0, &(words){.s = {0}}, 1);
+    if (fault->kind != EXEC_FAULT_ILLEGAL_ADDRESS) fail_msg("%s: %s", forms[n], fault->message);
+  }
+}
+
 /* ---- references ---- */
 
 static void test_references(void **state) {
@@ -338,7 +367,7 @@ int main(void) {
       cmocka_unit_test(test_loads),          cmocka_unit_test(test_bounds),       cmocka_unit_test(test_stores),       cmocka_unit_test(test_formatted_stores),
       cmocka_unit_test(test_reductions),     cmocka_unit_test(test_queries),      cmocka_unit_test(test_surface_faults), cmocka_unit_test(test_hostile_handles),
       cmocka_unit_test(test_freed_memory),   cmocka_unit_test(test_cube_or_not),  cmocka_unit_test(test_refused_images), cmocka_unit_test(test_refused_forms),
-      cmocka_unit_test(test_references),     cmocka_unit_test(test_declared_uses), cmocka_unit_test(test_trace)};
+      cmocka_unit_test(test_every_form),     cmocka_unit_test(test_references),     cmocka_unit_test(test_declared_uses), cmocka_unit_test(test_trace)};
   int failed = 0;
   for (const char *const *isa = exec_isas(); *isa; isa++) {
     printf("instruction set %s\n", test_isa = *isa);
