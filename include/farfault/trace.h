@@ -247,7 +247,7 @@ typedef struct ff_trace_module {
 
 typedef struct ff_trace_operation {
   ff_trace_operation_kind kind;
-  uint32_t stream;              /* 0 is the default stream */
+  uint32_t stream;              /* 0 is the default stream; plus 1u << 31: put by a call that the host has paid for already (a graph's launch) */
   bool blocking;                /* the host goes on only when it is over (cudaMemcpy) */
   uint32_t number;              /* see the kinds */
   uint64_t sequence;            /* when read: operations from 0 */

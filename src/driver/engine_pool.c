@@ -209,7 +209,7 @@ void engine_pools_reset(void) {
   for (size_t i = 0; i < all.pieces.count; i++)
     if (all.pieces.items[i].allocation && !all.pieces.items[i].used) exec_memory_park(all.pieces.items[i].allocation, false);
   all.pieces.count = 0;
-  memset(all.of.items, 0, all.of.count * sizeof *all.of.items);
+  all.of.count = 0;
   for (size_t i = 0; i < all.pools.count; i++) {
     engine_pool *pool = all.pools.items[i];
     pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;

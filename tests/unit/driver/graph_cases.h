@@ -298,6 +298,80 @@ static void conditions(void **state) {
   succeed(cudaFree(counter));
 }
 
+/* Milliseconds of virtual time that one launch of a graph takes in which two copies, to the device and back, are in a row or not. */
+static float time_of_copies(bool row) {
+  enum { BYTES = 1 << 24 };
+  cudaGraph_t graph;
+  cudaGraphNode_t first, second;
+  cudaEvent_t start, stop;
+  char *a, *b, *pinned;
+  float ms;
+  succeed(cudaMalloc((void **)&a, BYTES));
+  succeed(cudaMalloc((void **)&b, BYTES));
+  succeed(cudaMallocHost((void **)&pinned, 2 * BYTES));
+  succeed(cudaGraphCreate(&graph, 0));
+  succeed(cudaGraphAddMemcpyNode1D(&first, graph, NULL, 0, a, pinned, BYTES, cudaMemcpyHostToDevice));
+  succeed(cudaGraphAddMemcpyNode1D(&second, graph, &first, row, pinned + BYTES, b, BYTES, cudaMemcpyDeviceToHost));
+  cudaGraphExec_t exec = instantiate(graph);
+  succeed(cudaGraphLaunch(exec, NULL)); /* makes the streams that it needs */
+  succeed(cudaEventCreate(&start));
+  succeed(cudaEventCreate(&stop));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaEventRecord(start, NULL));
+  succeed(cudaGraphLaunch(exec, NULL));
+  succeed(cudaEventRecord(stop, NULL));
+  succeed(cudaEventSynchronize(stop));
+  succeed(cudaEventElapsedTime(&ms, start, stop));
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaGraphDestroy(graph));
+  succeed(cudaEventDestroy(start));
+  succeed(cudaEventDestroy(stop));
+  succeed(cudaFree(a));
+  succeed(cudaFree(b));
+  succeed(cudaFreeHost(pinned));
+  return ms;
+}
+
+static void branches_overlap(void **state) {
+  (void)state;
+  float row = time_of_copies(true), beside = time_of_copies(false);
+  assert_true(beside > 0.4f * row); /* each takes its own time, */
+  assert_true(beside < 0.8f * row); /* at the same time */
+}
+
+/* A chain of nodes costs the host one launch: less than half of what as many launches do. */
+static void one_launch_pays(void **state) {
+  (void)state;
+  enum { NODES = 64 };
+  cudaGraph_t graph;
+  cudaStream_t stream;
+  cudaEvent_t start, stop;
+  unsigned *x = device_array(0);
+  uint64_t before, between, after;
+  succeed(cudaStreamCreate(&stream));
+  succeed(cudaEventCreate(&start));
+  succeed(cudaEventCreate(&stop));
+  succeed(cudaStreamBeginCapture(stream, 0));
+  for (int i = 0; i < NODES; i++) launch_scale(x, 1, 1, stream);
+  succeed(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t exec = instantiate(graph);
+  succeed(cudaDeviceSynchronize());
+  succeed(engine_host_time(&before));
+  succeed(cudaGraphLaunch(exec, stream));
+  succeed(engine_host_time(&between));
+  for (int i = 0; i < NODES; i++) launch_scale(x, 1, 1, stream);
+  succeed(engine_host_time(&after));
+  assert_true(between > before && (between - before) * 2 < after - between);
+  succeed(cudaDeviceSynchronize());
+  assert_all(x, 2 * NODES);
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaGraphDestroy(graph));
+  succeed(cudaStreamDestroy(stream));
+  succeed(cudaEventDestroy(start));
+  succeed(cudaEventDestroy(stop));
+  succeed(cudaFree(x));
+}
+
 /* ---- captures ---- */
 
 static void captures(void **state) {
@@ -604,7 +678,7 @@ static int run_graph_cases(void) {
   register_all();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(order_follows_edges), cmocka_unit_test(asking), cmocka_unit_test(clones), cmocka_unit_test(kinds),
-      cmocka_unit_test(updates), cmocka_unit_test(conditions), cmocka_unit_test(captures), cmocka_unit_test(fork_and_join),
+      cmocka_unit_test(updates), cmocka_unit_test(conditions), cmocka_unit_test(branches_overlap), cmocka_unit_test(one_launch_pays), cmocka_unit_test(captures), cmocka_unit_test(fork_and_join),
       cmocka_unit_test(illegal_calls), cmocka_unit_test(into_a_graph), cmocka_unit_test(memory_nodes), cmocka_unit_test(objects),
       cmocka_unit_test(reset_takes_all),
   };
