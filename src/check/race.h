@@ -57,6 +57,8 @@ race *race_create(uint64_t limit);
 void race_free(race *r);
 /* A launch begins: everything before it is ordered before it. */
 void race_launch(race *r, uint32_t warps_per_block);
+/* These bytes of global memory are new (a block of device malloc): what was done to what stood there before counts no more. */
+void race_forget(race *r, uint64_t address, uint64_t bytes);
 /* Global memory that was not followed because `limit` was reached: some races were missed. */
 bool race_overflowed(const race *r);
 

@@ -95,6 +95,16 @@ uint32_t race_cells_find(race_block *b, bool shared, uint64_t address, uint32_t 
   return bytes / *cell_bytes;
 }
 
+void race_forget(race *r, uint64_t address, uint64_t bytes) {
+  for (uint64_t at = address, end = address + bytes; at < end && r->page_capacity;) {
+    uint64_t next = (at / PAGE + 1) * PAGE < end ? (at / PAGE + 1) * PAGE : end;
+    race_page *page = r->pages[slot_of(r, at / PAGE)];
+    uint32_t each = page && page->by_byte ? 1 : 4, first = (uint32_t)(at % PAGE) / each, behind = ((uint32_t)(next - 1 - at / PAGE * PAGE)) / each + 1;
+    if (page) memset(&page->cells[first], 0, (behind - first) * sizeof(race_cell));
+    at = next;
+  }
+}
+
 void race_cells_free(race *r) {
   for (size_t n = 0; n < r->page_capacity; n++) {
     if (!r->pages[n]) continue;

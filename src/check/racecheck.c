@@ -241,6 +241,8 @@ static void release(exec_checker *checker, core_block *block, uint32_t id, uint3
   race_barrier_over(block->watched, id);
 }
 
+static void heap_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) { race_forget(check_of(checker)->race, address, bytes); }
+
 /* ---- launches and blocks ---- */
 
 static void launch_begin(exec_checker *checker, const core_launch *launch) { race_launch(check_of(checker)->race, launch->warp_count); }
@@ -271,4 +273,5 @@ void check_racecheck_hooks(exec_checker *hooks) {
   hooks->meet = meet;
   hooks->arrive = arrive;
   hooks->release = release;
+  hooks->heap_malloc = heap_malloc;
 }

@@ -183,6 +183,20 @@ static void memory_is_bounded(void **state) {
   race_free(f.race);
 }
 
+static void new_memory_is_new(void **state) {
+  fixture f = open_race();
+  for (uint32_t word = 0; word < 4096; word++) touch(&f, 0, 0, 0, GLOBAL + 4 * word, 4, RACE_WRITE, 1);
+  touch(&f, 0, 0, 0, GLOBAL + 3 * 4096 + 1, 1, RACE_WRITE, 1); /* a page of bytes */
+  race_forget(f.race, GLOBAL + 4092, 8200);
+  assert_int_equal(touch(&f, 1, 0, 0, GLOBAL + 4088, 4, RACE_WRITE, 2), 1);
+  assert_int_equal(touch(&f, 1, 0, 0, GLOBAL + 4092, 4, RACE_WRITE, 2), 0);
+  assert_int_equal(touch(&f, 1, 0, 0, GLOBAL + 8192, 4, RACE_WRITE, 2), 0);
+  assert_int_equal(touch(&f, 1, 0, 0, GLOBAL + 12288, 1, RACE_WRITE, 2), 0);
+  assert_int_equal(touch(&f, 1, 0, 0, GLOBAL + 12292, 1, RACE_WRITE, 2), 1);
+  race_forget(f.race, GLOBAL - 4096, 100); /* where nothing is known */
+  close_race(&f);
+}
+
 /* A chain of blocks longer than a view has room for: no false alarm at its end. */
 static void long_chains(void **state) {
   enum { BLOCKS = 3 * RACE_VIEW_BLOCKS };
@@ -421,7 +435,7 @@ int main(void) {
       cmocka_unit_test(hazards_of_each_kind), cmocka_unit_test(barriers_order), cmocka_unit_test(bytes_are_told_apart),
       cmocka_unit_test(lanes_of_a_warp), cmocka_unit_test(flags_pass_knowledge_on), cmocka_unit_test(atomics_do_not_race),
       cmocka_unit_test(the_same_value_is_benign), cmocka_unit_test(some_warps_meet), cmocka_unit_test(launches_are_ordered),
-      cmocka_unit_test(memory_is_bounded), cmocka_unit_test(long_chains), cmocka_unit_test(random_programs),
+      cmocka_unit_test(memory_is_bounded), cmocka_unit_test(new_memory_is_new), cmocka_unit_test(long_chains), cmocka_unit_test(random_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
