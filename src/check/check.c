@@ -269,7 +269,8 @@ static void look_for_leaks(check *c) {
   if (c->options.tool != CHECK_MEMCHECK) return;
   for (size_t n = 0; n < c->allocations.count; n++) {
     check_allocation *a = &c->allocations.items[n];
-    if (!a->live) continue;
+    const exec_allocation *allocation = exec_memory_find(c->memory, a->address);
+    if (!a->live || !allocation || allocation->freed || allocation->id != n) continue; /* a pool keeps what the program freed */
     c->leaked++;
     c->leaked_bytes += a->bytes;
     if (c->options.leaks) add_leak(c, a);
