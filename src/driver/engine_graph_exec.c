@@ -174,8 +174,14 @@ cudaError_t engine_exec_destroy(engine_exec *exec) {
 
 void engine_graphs_reset(void) {
   while (ff_graphs.execs) {
-    if (exec_live(ff_graphs.execs)) engine_handles_remove(&ff_engine.handles, ff_graphs.execs);
-    exec_free(ff_graphs.execs);
+    engine_exec *exec = ff_graphs.execs;
+    if (exec_live(exec)) engine_handles_remove(&ff_engine.handles, exec);
+    if (!exec->running) exec_free(exec);
+    else { /* another thread waits for its host function */
+      exec->orphaned = true;
+      ff_graphs.execs = exec->next;
+      engine_graph_free(exec->graph);
+    }
   }
   while (ff_graphs.captures) {
     engine_capture *c = ff_graphs.captures;
@@ -384,7 +390,7 @@ static cudaError_t run_conditional(engine_exec *exec, const engine_node *node, e
   if (node->params.conditional.type == ENGINE_CONDITIONAL_IF)
     return value ? run_graph(exec, bodies[0], stream) : count > 1 ? run_graph(exec, bodies[1], stream) : cudaSuccess;
   cudaError_t error = cudaSuccess;
-  while (!error && !ff_engine.sticky && !ff_engine.stop && condition_value(node->params.conditional.handle)) error = run_graph(exec, bodies[0], stream);
+  while (!error && !ff_engine.sticky && !ff_engine.stop && !exec->orphaned && condition_value(node->params.conditional.handle)) error = run_graph(exec, bodies[0], stream);
   return error;
 }
 
@@ -439,7 +445,7 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
       if (before->branch != node->branch) engine_stream_wait_for(own, before->event, before->event_ps);
     }
     error = run_node(exec, node, own);
-    if (ff_engine.sticky || ff_engine.stop || exec->doomed) break; /* the next call says why */
+    if (ff_engine.sticky || ff_engine.stop || exec->orphaned) break; /* the next call says why */
     if (!node->needs_event) continue;
     node->event = engine_stream_record(own);
     node->event_ps = engine_stream_ready(own);
@@ -472,14 +478,20 @@ static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
   exec->running++;
   batch_begin();
   error = run_graph(exec, exec->graph, stream);
-  if (!exec->doomed && !ff_engine.stop) {
+  if (!exec->orphaned && !ff_engine.stop) {
     exec->end = engine_stream_record(stream);
     exec->end_ps = engine_stream_ready(stream);
     exec->ended = true;
   }
   batch_end();
   exec->running--;
-  if (exec->doomed && !exec->running) exec_free(exec);
+  if (exec->running) return error;
+  if (exec->orphaned) {
+    free(exec->streams.items);
+    free(exec);
+  } else if (exec->doomed) {
+    exec_free(exec);
+  }
   return error;
 }
 

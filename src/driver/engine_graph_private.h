@@ -64,7 +64,8 @@ struct engine_exec {
   uint64_t flags;
   FF_VEC(engine_stream *) streams;
   uint32_t running;                 /* launches that are under way */
-  bool doomed;                      /* destroyed meanwhile */
+  bool doomed;                      /* destroyed meanwhile: it goes when they are over */
+  bool orphaned;                    /* a reset has taken all that it had: they end where they are */
   bool ended;                       /* was launched: what comes after waits for */
   uint32_t end;                     /* this recording */
   uint64_t end_ps;

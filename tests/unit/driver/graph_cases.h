@@ -674,13 +674,56 @@ static void reset_takes_all(void **state) {
   succeed(cudaDeviceSynchronize());
 }
 
+/* While a graph's host function runs, another thread destroys the exec, or resets the device. */
+typedef struct meanwhile { volatile int running, go; cudaGraphExec_t exec; bool reset; } meanwhile;
+
+static void wait_to_go(void *data) {
+  meanwhile *m = data;
+  m->running = 1;
+  while (!m->go) usleep(100);
+}
+
+static void *destroy_meanwhile(void *data) {
+  meanwhile *m = data;
+  while (!m->running) usleep(100);
+  m->go = 1;
+  cudaError_t error = m->reset ? cudaDeviceReset() : cudaGraphExecDestroy(m->exec);
+  assert_int_equal(error, cudaSuccess);
+  return NULL;
+}
+
+static void gone_while_it_runs(void **state) {
+  (void)state;
+  for (int i = 0; i < 40; i++) {
+    meanwhile m = {.reset = i & 1};
+    cudaGraph_t graph;
+    cudaGraphNode_t host;
+    pthread_t thread;
+    unsigned *x = device_array(1);
+    succeed(cudaGraphCreate(&graph, 0));
+    succeed(cudaGraphAddHostNode(&host, graph, NULL, 0, &(cudaHostNodeParams){wait_to_go, &m}));
+    add_scale(graph, host, x, 2, 0);
+    add_scale(graph, host, x, 1, 0); /* beside it, on a stream of the exec's */
+    m.exec = instantiate(graph);
+    assert_int_equal(pthread_create(&thread, NULL, destroy_meanwhile, &m), 0);
+    succeed(cudaGraphLaunch(m.exec, NULL));
+    pthread_join(thread, NULL);
+    if (!m.reset) {
+      assert_all(x, 2); /* what was launched is done */
+      succeed(cudaGraphDestroy(graph));
+      succeed(cudaFree(x));
+    }
+    expect(cudaGraphLaunch(m.exec, NULL), cudaErrorInvalidValue);
+  }
+}
+
 static int run_graph_cases(void) {
   register_all();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(order_follows_edges), cmocka_unit_test(asking), cmocka_unit_test(clones), cmocka_unit_test(kinds),
       cmocka_unit_test(updates), cmocka_unit_test(conditions), cmocka_unit_test(branches_overlap), cmocka_unit_test(one_launch_pays), cmocka_unit_test(captures), cmocka_unit_test(fork_and_join),
       cmocka_unit_test(illegal_calls), cmocka_unit_test(into_a_graph), cmocka_unit_test(memory_nodes), cmocka_unit_test(objects),
-      cmocka_unit_test(reset_takes_all),
+      cmocka_unit_test(reset_takes_all), cmocka_unit_test(gone_while_it_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
