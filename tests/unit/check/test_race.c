@@ -30,7 +30,7 @@ static void close_race(fixture *f) {
 
 #define GLOBAL UINT64_C(0x200000000000)
 static uint32_t touch(fixture *f, uint32_t block, uint32_t warp, uint32_t lane, uint64_t address, uint32_t bytes, uint32_t flags, uint32_t pc) {
-  return race_access(f->block[block], warp, lane, address < 256, address, bytes, flags, pc, false, f->found, 3);
+  return race_access(f->block[block], warp, lane, address < 256, address, bytes, flags, pc, UINT32_MAX, f->found, 3);
 }
 
 static void hazards_of_each_kind(void **state) {
@@ -87,8 +87,14 @@ static void lanes_of_a_warp(void **state) {
   assert_int_equal(touch(&f, 0, 0, 2, 20, 4, RACE_WRITE, 6), 0);
   /* lanes that have parted since: no step to keep */
   touch(&f, 0, 1, 0, 32, 4, RACE_WRITE, 7);
-  race_access(f.block[0], 1, 1, true, 36, 4, RACE_WRITE, 8, true, f.found, 3);
+  race_access(f.block[0], 1, 1, true, 36, 4, RACE_WRITE, 8, 0x2, f.found, 3);
   assert_int_equal(touch(&f, 0, 1, 2, 32, 4, RACE_READ, 9), 1);
+  assert_false(f.found[0].lockstep);
+  /* half of a warp that runs together, apart from the others */
+  race_access(f.block[0], 1, 4, true, 40, 4, RACE_WRITE, 10, 0xffff, f.found, 3);
+  assert_int_equal(race_access(f.block[0], 1, 5, true, 40, 4, RACE_READ, 11, 0xffff, f.found, 3), 1);
+  assert_true(f.found[0].lockstep);
+  assert_int_equal(race_access(f.block[0], 1, 20, true, 40, 4, RACE_READ, 12, 0xffff0000, f.found, 3), 1);
   assert_false(f.found[0].lockstep);
   close_race(&f);
 }
@@ -171,12 +177,12 @@ static void memory_is_bounded(void **state) {
   f.race = race_create(1 << 20); /* 21 pages of 4 KiB */
   race_launch(f.race, 1);
   race_block *b = race_block_begin(f.race, 0, 0), *other = race_block_begin(f.race, 1, 0);
-  for (uint64_t page = 0; page < 1000; page++) race_access(b, 0, 0, false, GLOBAL + page * 4096, 4, RACE_WRITE, 1, false, f.found, 3);
+  for (uint64_t page = 0; page < 1000; page++) race_access(b, 0, 0, false, GLOBAL + page * 4096, 4, RACE_WRITE, 1, UINT32_MAX, f.found, 3);
   assert_true(race_overflowed(f.race));
-  assert_int_equal(race_access(other, 0, 0, false, GLOBAL, 4, RACE_WRITE, 2, false, f.found, 3), 1); /* the first ones are followed */
+  assert_int_equal(race_access(other, 0, 0, false, GLOBAL, 4, RACE_WRITE, 2, UINT32_MAX, f.found, 3), 1); /* the first ones are followed */
   race_launch(f.race, 1);
-  race_access(b, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 3, false, f.found, 3); /* and others in the next launch */
-  assert_int_equal(race_access(other, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 4, false, f.found, 3), 1);
+  race_access(b, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 3, UINT32_MAX, f.found, 3); /* and others in the next launch */
+  assert_int_equal(race_access(other, 0, 0, false, GLOBAL + 999 * 4096, 4, RACE_WRITE, 4, UINT32_MAX, f.found, 3), 1);
   race_block_end(b);
   race_block_end(other);
   for (uint32_t n = 0; n < 2; n++) free(f.block[n]);
@@ -207,14 +213,14 @@ static void long_chains(void **state) {
   race_block **blocks = calloc(BLOCKS, sizeof *blocks);
   for (uint32_t n = 0; n < BLOCKS; n++) {
     blocks[n] = race_block_begin(r, n, 0);
-    race_access(blocks[n], 0, 0, false, GLOBAL + 8 * n, 4, RACE_WRITE, n, false, found, 3);
+    race_access(blocks[n], 0, 0, false, GLOBAL + 8 * n, 4, RACE_WRITE, n, UINT32_MAX, found, 3);
     race_fence(blocks[n], 0, false);
     race_synchronise(blocks[n], 0, 0, false, GLOBAL + (1 << 20), strong);
   }
-  for (uint32_t n = 0; n < BLOCKS; n++) assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + 8 * n, 4, RACE_READ, 1, false, found, 3), 0);
+  for (uint32_t n = 0; n < BLOCKS; n++) assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + 8 * n, 4, RACE_READ, 1, UINT32_MAX, found, 3), 0);
   /* what a block does after its part of the chain is known to nobody */
-  race_access(blocks[0], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_WRITE, 7, false, found, 3);
-  assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_READ, 8, false, found, 3), 1);
+  race_access(blocks[0], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_WRITE, 7, UINT32_MAX, found, 3);
+  assert_int_equal(race_access(blocks[BLOCKS - 1], 0, 0, false, GLOBAL + (2 << 20), 4, RACE_READ, 8, UINT32_MAX, found, 3), 1);
   for (uint32_t n = 0; n < BLOCKS; n++) race_block_end(blocks[n]);
   free(blocks);
   race_free(r);
@@ -334,7 +340,7 @@ static void do_access(model *m, race_block **blocks, bool *raced, tally *t) {
   event *now = &m->events[m->count++];
   *now = (event){block, warp, lane, kinds[pick(7)], (shared ? 0 : GLOBAL) + word * 4u + (bytes == 1 ? pick(4) : 0), bytes, shared};
   race_found found[3];
-  uint32_t count = race_access(blocks[block], warp, lane, shared, now->address, bytes, now->flags, e, false, found, 3);
+  uint32_t count = race_access(blocks[block], warp, lane, shared, now->address, bytes, now->flags, e, UINT32_MAX, found, 3);
   for (uint32_t n = 0; n < count; n++) { /* never a false alarm */
     uint32_t before = found[n].before_pc;
     assert_true(before < e && conflict(m, before, e) && !knows(m, block, warp, lane, before));
