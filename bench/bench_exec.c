@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "compile/compile.h"
 #include "exec/exec.h"
 
 /* C = A * B by tiles of 16 x 16 in shared memory; 256 threads per block. The inner product is unrolled as compilers do. */
@@ -256,6 +257,7 @@ static void compare_with_c(bench *s) {
 int main(int argc, char **argv) {
   bench s = {.n = argc > 1 ? (uint32_t)atoi(argv[1]) & ~15u : 512, .vertices = argc > 2 ? (uint32_t)atoi(argv[2]) : 1 << 18};
   ff_error error;
+  if (getenv("BENCH_COMPILE")) compile_use(COMPILE_ALWAYS, &error);
   if (s.n < 16 || s.n > 8192 || s.vertices < 2 || s.vertices > 1 << 26) return fprintf(stderr, "bench_exec: sizes out of range\n"), 2;
   if (exec_memory_create(&s.memory, &error) != FF_OK) fail("memory", &error);
   s.product = load(&s, product_text, "product");

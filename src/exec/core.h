@@ -67,6 +67,7 @@ enum {
   EXEC_ATTEND_LEADER = 4, /* first of a basic block: only while other splits are runnable */
   EXEC_ATTEND_START = 8,  /* backward branch, store in a loop: where a warp's first turn ends */
   EXEC_ATTEND_MARK = 16,  /* entry of a marked region, or where it goes on: only when the access stream is wanted */
+  EXEC_ATTEND_NATIVE = 32, /* where compiled code may be entered: only while there is some (native.h) */
 };
 
 /* ---- decoded code ---- */
@@ -105,6 +106,7 @@ struct exec_function {
   const exec_region *regions;      /* by entry */
   uint32_t region_count;
   const uint32_t *waits;           /* lists for exec_instr.wait: count, then indices into those numbers */
+  uint32_t number;                 /* among its kernel's functions */
 };
 
 typedef struct exec_copy { /* a parameter or result that moves between two frames */
@@ -377,6 +379,8 @@ struct core_launch {
   struct core_output *output;
   exec_children children;
   uint64_t handles;                /* streams and events that its threads have made */
+  const struct exec_native_code *native; /* by function; NULL: not compiled, or not yet (native.h). Set once, atomically */
+  void *native_job;                /* what native.h's provider knows the compilation by that is under way; NULL: none */
 };
 
 /* ---- splits (split.c): rare events of the interpreter loop ---- */

@@ -7,6 +7,7 @@
 #include "exec/core.h"
 #include "exec/fault.h"
 #include "exec/lanes.h"
+#include "exec/native.h"
 
 extern const exec_handler ISA(exec_move_handlers)[];
 void ISA(exec_choose_access)(const exec_access *a, exec_handler run[2]);
@@ -18,6 +19,7 @@ typedef struct step { /* what the loop keeps in registers */
   const exec_instr *code;
   uint32_t form;
   uint8_t attention;
+  const exec_instr *skip; /* compiled code has just left it to the interpreter */
 } step;
 
 /* The running split, frame or the set of others has changed. */
@@ -30,6 +32,8 @@ INLINE void enter(core_warp *w, step *at) {
   at->code = frame->function->code;
   at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
                   (w->starting ? EXEC_ATTEND_START : 0);
+  const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
+  if (native && native[w->function->number].any && !w->rotated) at->attention |= EXEC_ATTEND_NATIVE;
   if (w->active == frame->lanes) {
     at->form = 0;
     w->x.mask = UINT32_MAX;
@@ -132,9 +136,20 @@ static warp_turn yield(core_warp *w, const exec_instr *next) {
 
 static warp_turn nobody_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
 
+/* Compiled code goes on at at->i. True: the warp's turn is over at w->pc. */
+static bool run_native(core_warp *w, step *at) {
+  const exec_native_code *code = &w->launch->native[w->function->number];
+  uint32_t number = (uint32_t)(at->i - at->code), how = EXEC_NATIVE_DECLINE;
+  w->pc = at->i;
+  if (code->full && w->active == UINT32_MAX && !w->ready_count) how = code->full(w, number, &exec_native_calls);
+  if (how == EXEC_NATIVE_DECLINE) how = code->any(w, number, &exec_native_calls);
+  at->i = at->skip = w->pc;
+  return how == EXEC_NATIVE_YIELD;
+}
+
 warp_turn ISA(core_run)(core_warp *w);
 warp_turn ISA(core_run)(core_warp *w) {
-  step at;
+  step at = {.skip = NULL};
   if (!w->started) core_warp_start(w);
   if (!w->active && !core_pick(w)) return nobody_runs(w);
   enter(w, &at);
@@ -158,6 +173,14 @@ warp_turn ISA(core_run)(core_warp *w) {
         enter(w, &at);
       }
       ask = at.i->attention & at.attention;
+    }
+    if (ask & EXEC_ATTEND_NATIVE) {
+      if (at.i == at.skip) {
+        at.skip = NULL;
+      } else {
+        if (run_native(w, &at)) return yield(w, w->pc);
+        continue;
+      }
     }
     if (ask & EXEC_ATTEND_MARK) core_mark(w, at.i);
     if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, at.i);

@@ -543,12 +543,22 @@ static void set_marks(decoder *d, const uint32_t *first_of) {
   d->out->region_count = count;
 }
 
+/* Compiled code is entered where a basic block begins and behind everything that the interpreter does itself. */
+static void set_entries(decoder *d) {
+  for (size_t n = 0; n < d->code.count; n++) {
+    exec_instr *i = &d->code.items[n];
+    bool behind = n && d->code.items[n - 1].flow != EXEC_FLOW_NONE && d->code.items[n - 1].flow != EXEC_FLOW_GUARDED;
+    if (!n || behind || (i->attention & EXEC_ATTEND_LEADER)) i->attention |= EXEC_ATTEND_NATIVE;
+  }
+}
+
 static void finish(decoder *d, uint32_t *first_of) {
   exec_function *out = d->out;
   set_ranks(d, first_of);
   set_targets(d, first_of);
   set_starts(d, first_of);
   set_marks(d, first_of);
+  set_entries(d);
   make_waits(d, first_of);
   uint32_t *sfu = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *sfu);
   uint32_t *fp64 = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *fp64);

@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "exec/checker.h"
 #include "exec/fault.h"
+#include "exec/native.h"
 #include "exec/output.h"
 #include "exec/program.h"
 
@@ -107,6 +108,7 @@ static core_block *start_next(core_worker *worker, core_launch *launch) {
   do {
     if (index >= launch->blocks || stopped(launch, index)) return NULL;
   } while (!__atomic_compare_exchange_n(&launch->next_block, &index, index + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  if (launch->native_job) exec_native_ask(launch);
   return core_block_start(worker, launch, index);
 }
 
@@ -433,12 +435,14 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   launch->threads = have_workers(request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
+  exec_native_begin(launch, code);
   if (request->kernel->prints) launch->output = core_output_create(config);
   if (checker) checker->launch_begin(checker, launch);
   run_blocks(launch, stats ? stats : &unused);
   if (checker) checker->launch_end(checker, launch);
   core_output_finish(launch->output);
   core_children_finish(launch);
+  exec_native_end(launch);
   clock_total += launch->executed;
   if (launch->fault.kind != EXEC_FAULT_NONE) {
     status = ff_fail(error, FF_FAULT, "%s", launch->fault.message);

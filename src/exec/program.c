@@ -432,6 +432,7 @@ ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const
     uint32_t pc_base = 0;
     for (uint32_t f = 0; f < kernel->reach_count; f++) {
       functions[f] = exec_decode(kernel, kernel->reach[f], pc_base, isa, &wanted->arena);
+      functions[f]->number = f;
       pc_base += kernel->reach[f]->instr_count;
     }
     wanted->functions = functions;

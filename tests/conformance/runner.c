@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs conformance files on the executor: runner [--isa NAME] [--print] [--persistent] FILE-OR-FOLDER...
+/* Runs conformance files on the executor: runner [--isa NAME] [--compile] [--print] [--persistent] FILE-OR-FOLDER...
  *
  * --persistent: not the kernels themselves but their forms bound to SMs (ptx/persistent.h), on all SMs and on some of them; kernels
  * that have none are named, with the reason.
@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "case.h"
+#include "compile/compile.h"
 #include "exec/exec.h"
 #include "ptx/ir.h"
 #include "ptx/persistent.h"
@@ -332,7 +333,7 @@ static unsigned run_persistent(const run *start, const char *only_isa, const ptx
 /* What is asked for, and what has come of it. */
 typedef struct options {
   const char *isa;
-  bool print, persistent;
+  bool print, persistent, compile;
   exec_memory *memory;
   unsigned files, failed, refused;
 } options;
@@ -408,14 +409,20 @@ int main(int argc, char **argv) {
       o.persistent = true;
     else if (!strcmp(argv[first], "--isa") && first + 1 < argc)
       o.isa = argv[++first];
+    else if (!strcmp(argv[first], "--compile"))
+      o.compile = true;
     else
       first = argc;
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: runner [--isa NAME] [--print] [--persistent] FILE-OR-FOLDER...\n");
+    fprintf(stderr, "usage: runner [--isa NAME] [--compile] [--print] [--persistent] FILE-OR-FOLDER...\n");
     return 2;
   }
   ff_error error = {0};
+  if (o.compile && compile_use(COMPILE_ALWAYS, &error)) {
+    fprintf(stderr, "%s\n", error.message);
+    return 2;
+  }
   if (exec_memory_create(&o.memory, &error)) {
     fprintf(stderr, "%s\n", error.message);
     return 2;

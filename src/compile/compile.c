@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernels have code, and when it is made: the provider of exec/native.h.
+ *
+ *   (asked for) --cache--> READY
+ *        |                   ^
+ *        +--> IDLE --> RUNNING (a thread waits for the compiler) --> FAILED
+ *
+ * What always holds: an entry is made once per request and lives as long as the process; its code is set before its state says
+ * READY. Results do not depend on any of this. */
+#include "compile/compile.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/describe.h"
+#include "compile/private.h"
+
+#define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
+
+typedef enum state { IDLE, RUNNING, READY, FAILED } state;
+
+typedef struct entry {
+  struct entry *next;
+  compile_key key;
+  void *request;
+  uint32_t request_bytes, function_count;
+  state state;
+  const exec_native_code *code;
+  uint64_t executed;    /* warp instructions of finished launches */
+} entry;
+
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t done;
+  entry *entries;
+  compile_mode mode;
+  compile_stats stats;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static state state_of(const entry *e) { return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE); }
+
+bool compile_available(void) {
+  char path[4096];
+  return compile_find(path, sizeof path);
+}
+
+void compile_get_stats(compile_stats *stats) {
+  pthread_mutex_lock(&all.lock);
+  *stats = all.stats;
+  pthread_mutex_unlock(&all.lock);
+}
+
+/* ---- making code ---- */
+
+static void settle(entry *e, const exec_native_code *code, uint64_t *counter) {
+  pthread_mutex_lock(&all.lock);
+  e->code = code;
+  if (code) ++*counter;
+  else all.stats.failed++;
+  free(e->request);
+  e->request = NULL;
+  __atomic_store_n(&e->state, code ? READY : FAILED, __ATOMIC_RELEASE);
+  pthread_cond_broadcast(&all.done);
+  pthread_mutex_unlock(&all.lock);
+}
+
+static void make(entry *e) {
+  uint32_t bytes = 0;
+  uint64_t took = 0;
+  unsigned char *image = compile_ask(e->request, e->request_bytes, &bytes, &took);
+  const exec_native_code *code = NULL;
+  if (image && compile_seal(image, bytes, &e->key) && compile_is_whole(image, bytes, &e->key, e->function_count)) {
+    code = compile_map(image);
+    compile_keep(&e->key, image, bytes);
+  }
+  pthread_mutex_lock(&all.lock);
+  all.stats.microseconds += took;
+  all.stats.code_bytes += code ? bytes : 0;
+  pthread_mutex_unlock(&all.lock);
+  free(image);
+  settle(e, code, &all.stats.compiled);
+}
+
+static void *maker(void *context) {
+  make(context);
+  return NULL;
+}
+
+/* RUNNING must be set. The thread takes no signal that is meant for the program. */
+static void make_beside(entry *e) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  sigset_t every, old;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &old);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  int failed = pthread_create(&thread, &attributes, maker, e);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (failed) settle(e, NULL, &all.stats.failed);
+}
+
+/* True: it is for the caller to make it. */
+static bool claim(entry *e) {
+  state idle = IDLE;
+  return __atomic_compare_exchange_n(&e->state, &idle, RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void wait_for(entry *e) {
+  pthread_mutex_lock(&all.lock);
+  while (e->state == RUNNING) pthread_cond_wait(&all.done, &all.lock);
+  pthread_mutex_unlock(&all.lock);
+}
+
+/* ---- entries ---- */
+
+static entry *find_entry(const compile_key *key) {
+  entry *e = all.entries;
+  while (e && memcmp(&e->key, key, sizeof *key)) e = e->next;
+  return e;
+}
+
+/* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. */
+static entry *entry_of(const core_launch *launch, const exec_code *code) {
+  entry *known = __atomic_load_n(&code->native, __ATOMIC_ACQUIRE);
+  if (known) return known;
+  uint32_t bytes;
+  compile_key key;
+  void *request = native_describe(launch->kernel, code, launch->isa, &bytes);
+  if (!request || !compile_make_key(request, bytes, &key)) {
+    free(request);
+    return NULL;
+  }
+  pthread_mutex_lock(&all.lock);
+  entry *e = find_entry(&key);
+  if (!e) {
+    e = ff_alloc(sizeof *e);
+    *e = (entry){.next = all.entries, .key = key, .request = request, .request_bytes = bytes, .function_count = launch->function_count, .state = RUNNING};
+    all.entries = e;
+    request = NULL;
+    pthread_mutex_unlock(&all.lock);
+    uint32_t image_bytes;
+    unsigned char *image = compile_load(&key, e->function_count, &image_bytes);
+    const exec_native_code *mapped = image ? compile_map(image) : NULL;
+    free(image);
+    if (mapped) settle(e, mapped, &all.stats.loaded);
+    else __atomic_store_n(&e->state, IDLE, __ATOMIC_RELEASE);
+  } else {
+    pthread_mutex_unlock(&all.lock);
+  }
+  free(request);
+  __atomic_store_n(&((exec_code *)(uintptr_t)code)->native, e, __ATOMIC_RELEASE);
+  return e;
+}
+
+/* ---- the provider ---- */
+
+static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
+  *job = NULL;
+  if (launch->trace || launch->request->uses || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
+  entry *e = entry_of(launch, code);
+  if (!e) return NULL;
+  if (all.mode == COMPILE_ALWAYS) {
+    if (claim(e)) make(e);
+    else wait_for(e);
+  }
+  state now = state_of(e);
+  if (now == READY) return e->code;
+  if (now != FAILED) *job = e;
+  return NULL;
+}
+
+static const exec_native_code *ask(core_launch *launch, void *job) {
+  entry *e = job;
+  state now = state_of(e);
+  if (now == READY) return e->code;
+  uint64_t executed = __atomic_load_n(&launch->executed, __ATOMIC_RELAXED) + __atomic_load_n(&e->executed, __ATOMIC_RELAXED);
+  if (now == IDLE && executed > WORTH_IT && claim(e)) make_beside(e);
+  return NULL;
+}
+
+static void end(core_launch *launch, void *job) {
+  entry *e = job;
+  __atomic_add_fetch(&e->executed, launch->executed, __ATOMIC_RELAXED);
+}
+
+static const exec_native_provider provider = {begin, ask, end};
+
+bool compile_mode_parse(const char *text, compile_mode *mode) {
+  static const char *const names[] = {[COMPILE_NEVER] = "interpret", [COMPILE_AUTO] = "auto", [COMPILE_ALWAYS] = "compile"};
+  for (int m = COMPILE_NEVER; m <= COMPILE_ALWAYS; m++)
+    if (!strcmp(text, names[m])) {
+      *mode = (compile_mode)m;
+      return true;
+    }
+  return false;
+}
+
+ff_status compile_use(compile_mode mode, ff_error *error) {
+  if (mode == COMPILE_ALWAYS && !compile_available())
+    return ff_fail(error, FF_NOT_FOUND, "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
+  all.mode = mode;
+  exec_native_use(mode == COMPILE_NEVER ? NULL : &provider);
+  return FF_OK;
+}

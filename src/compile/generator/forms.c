@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computing instructions as LLVM instructions, for vectors and scalars alike: the bits of exec/ops_*.isa.c.
+ *
+ * What always holds: nothing here lets LLVM take a liberty that the handlers do not take: no fast-math flags, no
+ * poison (shift amounts are cut before they are used), NaNs are made canonical as ops_math.h does. */
+#include "compile/generator/generate.h"
+
+#include "exec/core.h"
+#include "exec/ops_table.h"
+
+typedef struct lanes { /* one form under construction */
+  generator *g;
+  LLVMBuilderRef b;
+  bool vector;
+  const native_instr *n;
+} lanes;
+
+static const struct { uint8_t bytes, bits; char class; } kinds[] = {
+#define K(name, bytes, bits, class) {bytes, bits, class},
+#include "compile/kinds.def"
+#undef K
+};
+
+static LLVMTypeRef typed(const lanes *l, LLVMTypeRef type) { return l->vector ? gen_vector_type(type) : type; }
+static LLVMTypeRef int_type(const lanes *l, uint32_t bits) { return typed(l, bits == 64 ? l->g->i64 : bits == 32 ? l->g->i32 : l->g->i1); }
+static LLVMTypeRef float_type(const lanes *l, uint32_t bits) { return typed(l, bits == 64 ? l->g->f64 : l->g->f32); }
+
+static value number(const lanes *l, uint32_t bits, uint64_t v) {
+  value one = LLVMConstInt(bits == 64 ? l->g->i64 : l->g->i32, v, false);
+  return l->vector ? gen_splat(l->g, one) : one;
+}
+static value real(const lanes *l, uint32_t bits, uint64_t pattern) {
+  return LLVMConstBitCast(number(l, bits, pattern), float_type(l, bits));
+}
+static value as_float(const lanes *l, value v, uint32_t bits) { return LLVMBuildBitCast(l->b, v, float_type(l, bits), ""); }
+static value as_int(const lanes *l, value v, uint32_t bits) { return LLVMBuildBitCast(l->b, v, int_type(l, bits), ""); }
+static value choose(const lanes *l, value condition, value yes, value no) { return LLVMBuildSelect(l->b, condition, yes, no, ""); }
+static value call1(const lanes *l, const char *name, value a, LLVMTypeRef type) { return gen_intrinsic(l->g, name, &type, 1, &a, 1); }
+
+/* ---- kinds: cells to lanes and back ---- */
+
+static value extend(const lanes *l, value v, uint32_t bits, bool is_signed) {
+  value up = number(l, 32, 32 - bits);
+  v = LLVMBuildShl(l->b, v, up, "");
+  return is_signed ? LLVMBuildAShr(l->b, v, up, "") : LLVMBuildLShr(l->b, v, up, "");
+}
+
+static value flush(const lanes *l, value v) { /* ops_ftz32 */
+  value bits = as_int(l, v, 32), exponent = LLVMBuildAnd(l->b, bits, number(l, 32, 0x7f800000u), "");
+  value zero = LLVMBuildICmp(l->b, LLVMIntEQ, exponent, number(l, 32, 0), "");
+  return as_float(l, choose(l, zero, LLVMBuildAnd(l->b, bits, number(l, 32, 0x80000000u), ""), bits), 32);
+}
+static value is_nan(const lanes *l, value v) { return LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, ""); }
+static value canonical(const lanes *l, value v) { return choose(l, is_nan(l, v), real(l, 32, 0x7fffffffu), v); }
+static value saturate(const lanes *l, value v) {
+  value one = real(l, 32, 0x3f800000u), zero = real(l, 32, 0);
+  value low = choose(l, LLVMBuildFCmp(l->b, LLVMRealOLT, v, one, ""), v, one);
+  return choose(l, LLVMBuildFCmp(l->b, LLVMRealOGT, v, zero, ""), low, zero);
+}
+
+static value decode(const lanes *l, value v, uint8_t kind) {
+  switch (kind) {
+  case NATIVE_K_s16: return extend(l, v, 16, true);
+  case NATIVE_K_u8: return extend(l, v, 8, false);
+  case NATIVE_K_s8: return extend(l, v, 8, true);
+  case NATIVE_K_m16: return extend(l, v, 16, false);
+  case NATIVE_K_w8u: case NATIVE_K_w8s: case NATIVE_K_w16u: case NATIVE_K_w16s: case NATIVE_K_w32u: case NATIVE_K_w32s:
+    v = LLVMBuildTrunc(l->b, v, int_type(l, 32), "");
+    if (kind >= NATIVE_K_w32u) return v;
+    return extend(l, v, kind <= NATIVE_K_w8s ? 8 : 16, kind == NATIVE_K_w8s || kind == NATIVE_K_w16s);
+  case NATIVE_K_f32: return as_float(l, v, 32);
+  case NATIVE_K_f32z: return flush(l, as_float(l, v, 32));
+  case NATIVE_K_f64: return as_float(l, v, 64);
+  default: return v;
+  }
+}
+
+/* An integer result, of a width and sign of its own, as the cell that the kind makes of it. */
+static value encode_int(const lanes *l, value v, uint32_t bits, bool is_signed, uint8_t kind) {
+  bool narrow = kind != NATIVE_K_u64 && kind != NATIVE_K_s64 && kind != NATIVE_K_t64;
+  if (!narrow && bits == 32) return is_signed ? LLVMBuildSExt(l->b, v, int_type(l, 64), "") : LLVMBuildZExt(l->b, v, int_type(l, 64), "");
+  if (!narrow) return v;
+  if (bits == 64) v = LLVMBuildTrunc(l->b, v, int_type(l, 32), "");
+  switch (kind) {
+  case NATIVE_K_u16: case NATIVE_K_s16: case NATIVE_K_t16u: return extend(l, v, 16, false);
+  case NATIVE_K_t8u: return extend(l, v, 8, false);
+  case NATIVE_K_t8s_16: return LLVMBuildAnd(l->b, extend(l, v, 8, true), number(l, 32, 0xffff), "");
+  case NATIVE_K_t8s_32: return extend(l, v, 8, true);
+  case NATIVE_K_t16s_32: return extend(l, v, 16, true);
+  case NATIVE_K_t8u_64: return LLVMBuildZExt(l->b, extend(l, v, 8, false), int_type(l, 64), "");
+  case NATIVE_K_t8s_64: return LLVMBuildSExt(l->b, extend(l, v, 8, true), int_type(l, 64), "");
+  case NATIVE_K_t16u_64: return LLVMBuildZExt(l->b, extend(l, v, 16, false), int_type(l, 64), "");
+  case NATIVE_K_t16s_64: return LLVMBuildSExt(l->b, extend(l, v, 16, true), int_type(l, 64), "");
+  case NATIVE_K_t32u_64: return LLVMBuildZExt(l->b, v, int_type(l, 64), "");
+  case NATIVE_K_t32s_64: return LLVMBuildSExt(l->b, v, int_type(l, 64), "");
+  default: return v;
+  }
+}
+
+static value encode_float(const lanes *l, value v, uint8_t kind) {
+  switch (kind) {
+  case NATIVE_K_f32c: v = canonical(l, v); break;
+  case NATIVE_K_f32z: v = flush(l, canonical(l, v)); break;
+  case NATIVE_K_f32s: v = saturate(l, v); break;
+  case NATIVE_K_f32zs: v = saturate(l, flush(l, v)); break;
+  default: break;
+  }
+  return as_int(l, v, kinds[kind].bits);
+}
+
+/* f64: the first operand that is a NaN, made quiet (ops_nan1 to ops_nan3). */
+static value first_nan(const lanes *l, value result, const value *a, uint32_t count) {
+  value nan = real(l, 64, UINT64_C(0xfff8000000000000));
+  while (count-- > 0) {
+    value quiet = as_float(l, LLVMBuildOr(l->b, as_int(l, a[count], 64), number(l, 64, UINT64_C(0x8000000000000)), ""), 64);
+    nan = choose(l, is_nan(l, a[count]), quiet, nan);
+  }
+  return choose(l, is_nan(l, result), nan, result);
+}
+
+static value finish_float(const lanes *l, value result, const value *a, uint32_t count) {
+  if (l->n->dst_kind == NATIVE_K_f64) result = first_nan(l, result, a, count);
+  return encode_float(l, result, l->n->dst_kind);
+}
+
+/* ---- families ---- */
+
+static value shift(const lanes *l, value a, value amount, bool left) {
+  uint32_t bits = kinds[l->n->src_kind[0]].bits;
+  bool arithmetic = !left && kinds[l->n->src_kind[0]].class == 'S';
+  value last = number(l, 32, bits - 1), cut;
+  value inside = LLVMBuildICmp(l->b, LLVMIntULT, amount, number(l, 32, bits), "");
+  if (arithmetic) cut = choose(l, inside, amount, last);
+  else cut = LLVMBuildAnd(l->b, amount, last, "");
+  if (bits == 64) cut = LLVMBuildZExt(l->b, cut, int_type(l, 64), "");
+  if (arithmetic) return LLVMBuildAShr(l->b, a, cut, "");
+  value moved = left ? LLVMBuildShl(l->b, a, cut, "") : LLVMBuildLShr(l->b, a, cut, "");
+  return choose(l, inside, moved, number(l, bits, 0));
+}
+
+static value funnel(const lanes *l, value low, value high, value amount, bool left) {
+  value a[3] = {high, low, amount};
+  LLVMTypeRef type = int_type(l, 32);
+  return gen_intrinsic(l->g, left ? "llvm.fshl" : "llvm.fshr", &type, 1, a, 3);
+}
+
+static value lop3(const lanes *l, value a, value b, value c) {
+  uint32_t table = l->n->aux >> OPS_AUX_SHIFT;
+  value result = number(l, 32, 0), all[3] = {a, b, c};
+  for (uint32_t term = 0; term < 8; term++) {
+    if (!(table >> term & 1)) continue;
+    value product = NULL;
+    for (uint32_t v = 0; v < 3; v++) {
+      value part = term >> (2 - v) & 1 ? all[v] : LLVMBuildNot(l->b, all[v], "");
+      product = product ? LLVMBuildAnd(l->b, product, part, "") : part;
+    }
+    result = LLVMBuildOr(l->b, result, product, "");
+  }
+  return result;
+}
+
+static value low_bits(const lanes *l, value count) { /* ops_low_bits32 */
+  value inside = LLVMBuildICmp(l->b, LLVMIntULT, count, number(l, 32, 32), "");
+  value bit = LLVMBuildShl(l->b, number(l, 32, 1), LLVMBuildAnd(l->b, count, number(l, 32, 31), ""), "");
+  return choose(l, inside, LLVMBuildSub(l->b, bit, number(l, 32, 1), ""), number(l, 32, UINT32_MAX));
+}
+
+static value shifted_in(const lanes *l, value v, value at, bool left) { /* 0 from 32 on */
+  value inside = LLVMBuildICmp(l->b, LLVMIntULT, at, number(l, 32, 32), ""), cut = LLVMBuildAnd(l->b, at, number(l, 32, 31), "");
+  return choose(l, inside, left ? LLVMBuildShl(l->b, v, cut, "") : LLVMBuildLShr(l->b, v, cut, ""), number(l, 32, 0));
+}
+
+static value bit_field(const lanes *l, const value *a, bool insert) {
+  value byte = number(l, 32, 255), at = LLVMBuildAnd(l->b, a[insert ? 2 : 1], byte, ""), count = LLVMBuildAnd(l->b, a[insert ? 3 : 2], byte, "");
+  if (!insert) return LLVMBuildAnd(l->b, shifted_in(l, a[0], at, false), low_bits(l, count), "");
+  value field = shifted_in(l, low_bits(l, count), at, true);
+  value moved = LLVMBuildShl(l->b, a[0], LLVMBuildAnd(l->b, at, number(l, 32, 31), ""), "");
+  return LLVMBuildOr(l->b, LLVMBuildAnd(l->b, a[1], LLVMBuildNot(l->b, field, ""), ""), LLVMBuildAnd(l->b, moved, field, ""), "");
+}
+
+static value smaller(const lanes *l, value a, value b, bool largest) {
+  bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
+  LLVMIntPredicate less = is_signed ? (largest ? LLVMIntSGT : LLVMIntSLT) : largest ? LLVMIntUGT : LLVMIntULT;
+  return choose(l, LLVMBuildICmp(l->b, less, a, b, ""), a, b);
+}
+
+static value smaller_float(const lanes *l, value a, value b, bool largest) { /* ops_min32, ops_max32 */
+  value x = as_int(l, a, 32), y = as_int(l, b, 32);
+  value equal = as_float(l, largest ? LLVMBuildAnd(l->b, x, y, "") : LLVMBuildOr(l->b, x, y, ""), 32);
+  value less = choose(l, LLVMBuildFCmp(l->b, largest ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b);
+  value result = choose(l, LLVMBuildFCmp(l->b, LLVMRealOEQ, a, b, ""), equal, less);
+  result = choose(l, is_nan(l, b), a, result);
+  return choose(l, is_nan(l, a), b, result);
+}
+
+/* One value only: a vector of divisions is the handler's. */
+static value divide(const lanes *l, value a, value b, bool remainder) {
+  bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
+  value zero = number(l, 32, 0), none = LLVMBuildICmp(l->b, LLVMIntEQ, b, zero, ""), result;
+  LLVMTypeRef wide = l->g->i64; /* the smallest number by -1 does not fit 32 bits */
+  value x = is_signed ? LLVMBuildSExt(l->b, a, wide, "") : LLVMBuildZExt(l->b, a, wide, "");
+  value y = choose(l, none, number(l, 32, 1), b);
+  y = is_signed ? LLVMBuildSExt(l->b, y, wide, "") : LLVMBuildZExt(l->b, y, wide, "");
+  if (remainder) result = is_signed ? LLVMBuildSRem(l->b, x, y, "") : LLVMBuildURem(l->b, x, y, "");
+  else result = is_signed ? LLVMBuildSDiv(l->b, x, y, "") : LLVMBuildUDiv(l->b, x, y, "");
+  result = LLVMBuildTrunc(l->b, result, l->g->i32, "");
+  return choose(l, none, remainder ? a : number(l, 32, UINT32_MAX), result);
+}
+
+static value compare(const lanes *l, value a, value b) {
+  static const LLVMIntPredicate unsigned_ints[] = {LLVMIntEQ, LLVMIntNE, LLVMIntULT, LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
+  static const LLVMIntPredicate signed_ints[] = {LLVMIntEQ, LLVMIntNE, LLVMIntSLT, LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
+  static const LLVMRealPredicate floats[] = {LLVMRealOEQ, LLVMRealONE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT, LLVMRealOGE, LLVMRealUEQ,
+                                             LLVMRealUNE, LLVMRealULT, LLVMRealULE, LLVMRealUGT, LLVMRealUGE, LLVMRealORD, LLVMRealUNO};
+  uint32_t which = l->n->op - NATIVE_CMP_EQ;
+  char class = kinds[l->n->src_kind[0]].class;
+  if (class == 'F') return LLVMBuildFCmp(l->b, floats[which], a, b, "");
+  return LLVMBuildICmp(l->b, class == 'S' ? signed_ints[which] : unsigned_ints[which], a, b, "");
+}
+
+/* ---- integers, floats ---- */
+
+static value wide_product(const lanes *l, value a, value b) {
+  bool is_signed = kinds[l->n->src_kind[0]].class == 'S';
+  LLVMTypeRef wide = int_type(l, 64);
+  value x = is_signed ? LLVMBuildSExt(l->b, a, wide, "") : LLVMBuildZExt(l->b, a, wide, "");
+  value y = is_signed ? LLVMBuildSExt(l->b, b, wide, "") : LLVMBuildZExt(l->b, b, wide, "");
+  return LLVMBuildMul(l->b, x, y, "");
+}
+
+static value zero_count(const lanes *l, value a, uint32_t bits) {
+  value arguments[2] = {a, LLVMConstInt(l->g->i1, 0, false)};
+  LLVMTypeRef type = int_type(l, bits);
+  return gen_intrinsic(l->g, "llvm.ctlz", &type, 1, arguments, 2);
+}
+
+/* The lane's result as the destination's cell; NULL: not an integer operation. */
+static value integer_form(const lanes *l, const value *a) {
+  const native_instr *n = l->n;
+  LLVMBuilderRef b = l->b;
+  uint32_t bits = kinds[n->src_kind[0]].bits, result_bits = bits;
+  bool is_signed = kinds[n->src_kind[0]].class == 'S';
+  value r;
+  switch (n->op) {
+  case NATIVE_ADD: r = LLVMBuildAdd(b, a[0], a[1], ""); break;
+  case NATIVE_SUB: r = LLVMBuildSub(b, a[0], a[1], ""); break;
+  case NATIVE_MUL: r = LLVMBuildMul(b, a[0], a[1], ""); break;
+  case NATIVE_MUL_HIGH: r = LLVMBuildLShr(b, wide_product(l, a[0], a[1]), number(l, 64, 32), ""), result_bits = 64; break;
+  case NATIVE_MUL_WIDE: r = wide_product(l, a[0], a[1]), result_bits = 64; break;
+  case NATIVE_MAD: r = LLVMBuildAdd(b, LLVMBuildMul(b, a[0], a[1], ""), a[2], ""); break;
+  case NATIVE_MAD_WIDE: r = LLVMBuildAdd(b, wide_product(l, a[0], a[1]), a[2], ""), result_bits = 64; break;
+  case NATIVE_DIV: r = divide(l, a[0], a[1], false); break;
+  case NATIVE_REM: r = divide(l, a[0], a[1], true); break;
+  case NATIVE_ABS: r = choose(l, LLVMBuildICmp(b, LLVMIntSLT, a[0], number(l, bits, 0), ""), LLVMBuildNeg(b, a[0], ""), a[0]); break;
+  case NATIVE_NEG: r = LLVMBuildNeg(b, a[0], ""); break;
+  case NATIVE_MIN: r = smaller(l, a[0], a[1], false); break;
+  case NATIVE_MAX: r = smaller(l, a[0], a[1], true); break;
+  case NATIVE_MOVE: case NATIVE_CONVERT: r = a[0]; break;
+  case NATIVE_AND: r = LLVMBuildAnd(b, a[0], a[1], ""); break;
+  case NATIVE_OR: r = LLVMBuildOr(b, a[0], a[1], ""); break;
+  case NATIVE_XOR: r = LLVMBuildXor(b, a[0], a[1], ""); break;
+  case NATIVE_NOT: r = LLVMBuildNot(b, a[0], ""); break;
+  case NATIVE_SHL: r = shift(l, a[0], a[1], true); break;
+  case NATIVE_SHR: r = shift(l, a[0], a[1], false); break;
+  case NATIVE_FUNNEL_LEFT: r = funnel(l, a[0], a[1], a[2], true); break;
+  case NATIVE_FUNNEL_RIGHT: r = funnel(l, a[0], a[1], a[2], false); break;
+  case NATIVE_LOP3: r = lop3(l, a[0], a[1], a[2]); break;
+  case NATIVE_POPC: r = call1(l, "llvm.ctpop", a[0], int_type(l, bits)); break;
+  case NATIVE_CLZ: r = zero_count(l, a[0], bits); break;
+  case NATIVE_BREV: r = call1(l, "llvm.bitreverse", a[0], int_type(l, bits)); break;
+  case NATIVE_BFE_U: r = bit_field(l, a, false); break;
+  case NATIVE_BFI: r = bit_field(l, a, true); break;
+  case NATIVE_SELECT: r = choose(l, a[2], a[0], a[1]); break;
+  case NATIVE_FNEG: r = LLVMBuildXor(b, a[0], number(l, bits, UINT64_C(1) << (bits - 1)), ""); break;
+  case NATIVE_FABS: r = LLVMBuildAnd(b, a[0], number(l, bits, 0x7fffffffu), ""); break;
+  case NATIVE_FLOAT_TO_S32: case NATIVE_FLOAT_TO_U32: {
+    LLVMTypeRef types[2] = {int_type(l, 32), float_type(l, 32)};
+    value argument = a[0];
+    r = gen_intrinsic(l->g, n->op == NATIVE_FLOAT_TO_S32 ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &argument, 1);
+    break;
+  }
+  default: return NULL;
+  }
+  return encode_int(l, r, result_bits, is_signed, n->dst_kind);
+}
+
+static value float_form(const lanes *l, const value *a) {
+  const native_instr *n = l->n;
+  LLVMBuilderRef b = l->b;
+  uint32_t bits = kinds[n->src_kind[0]].bits, count = 2;
+  value r;
+  switch (n->op) {
+  case NATIVE_FADD: r = LLVMBuildFAdd(b, a[0], a[1], ""); break;
+  case NATIVE_FSUB: r = LLVMBuildFSub(b, a[0], a[1], ""); break;
+  case NATIVE_FMUL: r = LLVMBuildFMul(b, a[0], a[1], ""); break;
+  case NATIVE_FDIV: r = LLVMBuildFDiv(b, a[0], a[1], ""); break;
+  case NATIVE_FMA: {
+    LLVMTypeRef type = float_type(l, bits);
+    value arguments[3] = {a[0], a[1], a[2]};
+    r = gen_intrinsic(l->g, "llvm.fma", &type, 1, arguments, 3), count = 3;
+    break;
+  }
+  case NATIVE_FRCP: r = LLVMBuildFDiv(b, real(l, bits, bits == 64 ? UINT64_C(0x3ff0000000000000) : 0x3f800000u), a[0], ""), count = 1; break;
+  case NATIVE_FSQRT: r = call1(l, "llvm.sqrt", a[0], float_type(l, bits)), count = 1; break;
+  case NATIVE_FMIN: r = smaller_float(l, a[0], a[1], false); break;
+  case NATIVE_FMAX: r = smaller_float(l, a[0], a[1], true); break;
+  case NATIVE_TO_FLOAT: {
+    LLVMTypeRef type = float_type(l, kinds[n->dst_kind].bits);
+    r = kinds[n->src_kind[0]].class == 'S' ? LLVMBuildSIToFP(b, a[0], type, "") : LLVMBuildUIToFP(b, a[0], type, "");
+    return encode_float(l, r, n->dst_kind);
+  }
+  case NATIVE_FLOAT_EXTEND: return encode_float(l, LLVMBuildFPExt(b, a[0], float_type(l, 64), ""), n->dst_kind);
+  case NATIVE_FLOAT_TRUNCATE: return encode_float(l, LLVMBuildFPTrunc(b, a[0], float_type(l, 32), ""), n->dst_kind);
+  default: return NULL;
+  }
+  return finish_float(l, r, a, count);
+}
+
+/* ---- predicates: i1 for all lanes together, or an i32 with a bit for each ---- */
+
+static value combine(generator *g, uint32_t how, value a, value b) {
+  if (how == OPS_AUX_AND) return LLVMBuildAnd(g->b, a, b, "");
+  return how == OPS_AUX_OR ? LLVMBuildOr(g->b, a, b, "") : LLVMBuildXor(g->b, a, b, "");
+}
+
+static value predicate(generator *g, const native_instr *n, uint32_t s, bool vector) {
+  value v = vector ? gen_vector(g, n->operands + s) : gen_scalar(g, n->operands + s);
+  return n->aux & OPS_AUX_NEGATED(s) ? LLVMBuildNot(g->b, v, "") : v;
+}
+
+static value predicate_form(generator *g, const native_instr *n, bool vector) {
+  value a = predicate(g, n, 0, vector), b = n->op >= NATIVE_PRED_AND ? predicate(g, n, 1, vector) : NULL;
+  switch (n->op) {
+  case NATIVE_PRED_MOVE: return a;
+  case NATIVE_PRED_NOT: return LLVMBuildNot(g->b, a, "");
+  case NATIVE_PRED_AND: return LLVMBuildAnd(g->b, a, b, "");
+  case NATIVE_PRED_OR: return LLVMBuildOr(g->b, a, b, "");
+  default: return LLVMBuildXor(g->b, a, b, "");
+  }
+}
+
+/* ---- putting results ---- */
+
+/* Where the guard is false the old value stays. k: the destination; old values are read as operands behind the sources. */
+static void put(generator *g, const native_instr *n, uint32_t w, value v, bool vector) {
+  uint32_t k = n->operands + n->read_count + w;
+  if (n->guard == NATIVE_NONE) {
+    gen_put(g, k, vector ? NULL : v, vector ? v : NULL);
+    return;
+  }
+  uint32_t guard = n->operands + n->read_count - 1;
+  value one = gen_scalar(g, guard), old = gen_scalar(g, k);
+  bool is_predicate = g->plan->operands[k].bytes == 0;
+  if (!vector && one && old) {
+    if (n->guard_negated) one = LLVMBuildNot(g->b, one, "");
+    gen_put(g, k, LLVMBuildSelect(g->b, one, v, old, ""), NULL);
+    return;
+  }
+  if (!vector) v = is_predicate ? LLVMBuildSExt(g->b, v, g->i32, "") : gen_splat(g, v);
+  value bits = gen_vector(g, guard), before = gen_vector(g, k);
+  if (n->guard_negated) bits = LLVMBuildNot(g->b, bits, "");
+  if (is_predicate) v = LLVMBuildOr(g->b, LLVMBuildAnd(g->b, v, bits, ""), LLVMBuildAnd(g->b, before, LLVMBuildNot(g->b, bits, ""), ""), "");
+  else v = LLVMBuildSelect(g->b, gen_lanes(g, bits), v, before, "");
+  gen_put(g, k, NULL, v);
+}
+
+static void compare_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
+  bool vector = l->vector;
+  value compared = compare(l, a[0], a[1]);
+  uint32_t how = n->aux & OPS_AUX_BOOLEAN;
+  bool mixed = how && !vector && !gen_scalar(g, n->operands + 2);
+  if (vector) compared = gen_bits(g, compared);
+  else if (mixed) compared = LLVMBuildSExt(g->b, compared, g->i32, "");
+  vector = vector || mixed;
+  value second = LLVMBuildNot(g->b, compared, ""), c = how ? predicate(g, n, 2, vector) : NULL;
+  if (how) compared = combine(g, how, compared, c), second = combine(g, how, second, c);
+  put(g, n, 0, compared, vector);
+  if (n->aux & OPS_AUX_SECOND) put(g, n, 1, second, vector);
+}
+
+/* ---- moves ---- */
+
+static value special(generator *g, const native_instr *n) {
+  const native_layout *at = g->at;
+  uint32_t sreg = n->aux;
+  if (sreg >= PTX_SREG_NTID_X && sreg <= PTX_SREG_NTID_Z)
+    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch), at->launch_block + 4 * (sreg - PTX_SREG_NTID_X));
+  if (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z)
+    return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_launch), at->launch_grid + 4 * (sreg - PTX_SREG_NCTAID_X));
+  return gen_field(g, g->i32, gen_field(g, g->pointer, g->warp, at->warp_block), at->block_ctaid + 4 * (sreg - PTX_SREG_CTAID_X));
+}
+
+static bool special_form(generator *g, const native_instr *n) {
+  if (plan_uniform_register(n->aux)) {
+    put(g, n, 0, special(g, n), false);
+    return true;
+  }
+  if (n->aux - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X) {
+    uint32_t offset = g->at->warp_tid + EXEC_SLOT * (n->aux - PTX_SREG_TID_X);
+    put(g, n, 0, gen_load(g, gen_vector_type(g->i32), gen_at(g, g->warp, offset), 64), true);
+    return true;
+  }
+  if (n->aux != PTX_SREG_LANEID) return false;
+  value number[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) number[l] = gen_i32(g, l);
+  put(g, n, 0, LLVMConstVector(number, EXEC_LANES), true);
+  return true;
+}
+
+static bool move_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
+  LLVMBuilderRef b = g->b;
+  switch (n->op) {
+  case NATIVE_ADD_IMMEDIATE: {
+    uint32_t bits = g->plan->operands[n->operands].bytes * 8u;
+    put(g, n, 0, LLVMBuildAdd(b, a[0], number(l, bits, (uint64_t)n->immediate & (bits == 64 ? UINT64_MAX : UINT32_MAX)), ""), l->vector);
+    return true;
+  }
+  case NATIVE_NARROW: put(g, n, 0, LLVMBuildTrunc(b, a[0], int_type(l, 32), ""), l->vector); return true;
+  case NATIVE_WIDEN_ZERO: put(g, n, 0, LLVMBuildZExt(b, a[0], int_type(l, 64), ""), l->vector); return true;
+  case NATIVE_WIDEN_SIGN: put(g, n, 0, LLVMBuildSExt(b, a[0], int_type(l, 64), ""), l->vector); return true;
+  case NATIVE_PACK32: {
+    value low = LLVMBuildZExt(b, a[0], int_type(l, 64), ""), high = LLVMBuildZExt(b, a[1], int_type(l, 64), "");
+    put(g, n, 0, LLVMBuildOr(b, low, LLVMBuildShl(b, high, number(l, 64, 32), ""), ""), l->vector);
+    return true;
+  }
+  case NATIVE_UNPACK32: {
+    value low = LLVMBuildTrunc(b, a[0], int_type(l, 32), "");
+    value high = LLVMBuildTrunc(b, LLVMBuildLShr(b, a[0], number(l, 64, 32), ""), int_type(l, 32), "");
+    put(g, n, 0, low, l->vector);
+    put(g, n, 1, high, l->vector);
+    return true;
+  }
+  default: return false;
+  }
+}
+
+/* ---- all together ---- */
+
+static uint32_t sources_of(const native_instr *n) {
+  if (n->op == NATIVE_PACK32) return 2;
+  if (n->op >= NATIVE_ADD_IMMEDIATE && n->op <= NATIVE_WIDEN_SIGN) return 1;
+  uint32_t count = 0;
+  while (count < 4 && n->src_kind[count] != NATIVE_K_none) count++;
+  if (n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN) return 2; /* the third is a predicate of its own */
+  return count;
+}
+
+static bool all_scalar(generator *g, const native_instr *n, uint32_t count) {
+  for (uint32_t s = 0; s < count; s++)
+    if (!gen_scalar(g, n->operands + s)) return false;
+  return true;
+}
+
+bool gen_form(generator *g, const native_instr *n) {
+  if (n->op == NATIVE_SREG) return special_form(g, n);
+  uint32_t count = sources_of(n);
+  bool vector = !all_scalar(g, n, count);
+  if (n->op >= NATIVE_PRED_MOVE && n->op <= NATIVE_PRED_XOR) {
+    put(g, n, 0, predicate_form(g, n, vector), vector);
+    return true;
+  }
+  if (vector && (n->op == NATIVE_DIV || n->op == NATIVE_REM)) return false;
+  lanes l = {g, g->b, vector, n};
+  value a[4] = {NULL};
+  for (uint32_t s = 0; s < count; s++) {
+    if (n->src_kind[s] == NATIVE_K_pred) {
+      a[s] = predicate(g, n, s, vector && !gen_scalar(g, n->operands + s)); /* one choice for all lanes stays one */
+      if (vector && !gen_scalar(g, n->operands + s)) a[s] = gen_lanes(g, a[s]);
+    } else {
+      a[s] = decode(&l, vector ? gen_vector(g, n->operands + s) : gen_scalar(g, n->operands + s), n->src_kind[s]);
+    }
+  }
+  if (n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN) {
+    compare_form(g, n, &l, a);
+    return true;
+  }
+  if (move_form(g, n, &l, a)) return true;
+  value r = integer_form(&l, a);
+  if (!r) r = float_form(&l, a);
+  if (!r) return false;
+  put(g, n, 0, r, vector);
+  return true;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function: entries, blocks, branches and exits, and where its slots' values are. */
+#include "compile/generator/generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "exec/native.h"
+
+/* ---- building ---- */
+
+LLVMTypeRef gen_vector_type(LLVMTypeRef of) { return LLVMVectorType(of, EXEC_LANES); }
+value gen_i32(generator *g, uint32_t v) { return LLVMConstInt(g->i32, v, false); }
+value gen_i64(generator *g, uint64_t v) { return LLVMConstInt(g->i64, v, false); }
+
+value gen_splat(generator *g, value scalar) {
+  LLVMTypeRef type = gen_vector_type(LLVMTypeOf(scalar));
+  if (LLVMIsConstant(scalar)) {
+    value lanes[EXEC_LANES];
+    for (uint32_t l = 0; l < EXEC_LANES; l++) lanes[l] = scalar;
+    return LLVMConstVector(lanes, EXEC_LANES);
+  }
+  value one = LLVMBuildInsertElement(g->b, LLVMGetUndef(type), scalar, gen_i32(g, 0), "");
+  return LLVMBuildShuffleVector(g->b, one, LLVMGetUndef(type), LLVMConstNull(gen_vector_type(g->i32)), "");
+}
+
+value gen_at(generator *g, value base, uint64_t offset) {
+  if (!offset) return base;
+  value index = gen_i64(g, offset);
+  return LLVMBuildGEP2(g->b, g->i8, base, &index, 1, "");
+}
+
+value gen_load(generator *g, LLVMTypeRef type, value at, uint32_t align) {
+  value loaded = LLVMBuildLoad2(g->b, type, LLVMBuildBitCast(g->b, at, LLVMPointerType(type, 0), ""), "");
+  LLVMSetAlignment(loaded, align);
+  return loaded;
+}
+
+void gen_store(generator *g, value v, value at, uint32_t align) {
+  value stored = LLVMBuildStore(g->b, v, LLVMBuildBitCast(g->b, at, LLVMPointerType(LLVMTypeOf(v), 0), ""));
+  LLVMSetAlignment(stored, align);
+}
+
+value gen_field(generator *g, LLVMTypeRef type, value base, uint32_t offset) {
+  uint32_t align = type == g->i32 ? 4 : type == g->i8 ? 1 : 8;
+  return gen_load(g, type, gen_at(g, base, offset), align);
+}
+
+value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments, uint32_t count) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  value function = LLVMGetIntrinsicDeclaration(g->module, id, types, type_count);
+  return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->context, id, types, type_count), function, arguments, count, "");
+}
+
+value gen_lanes(generator *g, value bits) { return LLVMBuildBitCast(g->b, bits, gen_vector_type(g->i1), ""); }
+value gen_bits(generator *g, value lanes) { return LLVMBuildBitCast(g->b, lanes, g->i32, ""); }
+LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
+value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
+
+/* A variable of the function: LLVM makes registers of them. */
+static value variable(generator *g, LLVMTypeRef type) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+  value first = LLVMGetFirstInstruction(g->entry);
+  if (first) LLVMPositionBuilderBefore(g->b, first);
+  else LLVMPositionBuilderAtEnd(g->b, g->entry);
+  value made = LLVMBuildAlloca(g->b, type, "");
+  LLVMPositionBuilderAtEnd(g->b, here);
+  return made;
+}
+
+static value read_variable(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(g->b, type, v, ""); }
+
+/* ---- slots ---- */
+
+static LLVMTypeRef scalar_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i1 : bytes == 4 ? g->i32 : g->i64; }
+static LLVMTypeRef frame_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i32 : gen_vector_type(scalar_type(g, bytes)); }
+
+static value to_vector(generator *g, uint32_t bytes, value scalar) {
+  return bytes ? gen_splat(g, scalar) : LLVMBuildSExt(g->b, scalar, g->i32, "");
+}
+
+value gen_frame_vector(generator *g, uint32_t slot) {
+  const plan_slot *s = &g->plan->slots[slot];
+  return gen_load(g, frame_type(g, s->bytes), gen_at(g, g->frame, s->offset), s->bytes ? 64 : 4);
+}
+
+/* Writes a vector to its slot in the frame, for the active lanes. */
+static void frame_store(generator *g, uint32_t slot, value v) {
+  const plan_slot *s = &g->plan->slots[slot];
+  value at = gen_at(g, g->frame, s->offset);
+  if (g->full) {
+    gen_store(g, v, at, s->bytes ? 64 : 4);
+  } else if (!s->bytes) {
+    value kept = LLVMBuildAnd(g->b, gen_load(g, g->i32, at, 4), LLVMBuildNot(g->b, g->active, ""), "");
+    gen_store(g, LLVMBuildOr(g->b, kept, LLVMBuildAnd(g->b, v, g->active, ""), ""), at, 4);
+  } else {
+    LLVMTypeRef type = LLVMTypeOf(v), pointer = LLVMPointerType(type, 0), types[2] = {type, pointer};
+    value arguments[4] = {v, LLVMBuildBitCast(g->b, at, pointer, ""), gen_i32(g, 64), g->mask};
+    gen_intrinsic(g, "llvm.masked.store", types, 2, arguments, 4);
+  }
+}
+
+static void write_slot(generator *g, uint32_t slot) {
+  gen_slot *s = &g->slots[slot];
+  frame_store(g, slot, s->vector ? s->vector : to_vector(g, g->plan->slots[slot].bytes, s->scalar));
+}
+
+void gen_write_back(generator *g, uint32_t k) {
+  uint32_t slot = g->plan->slot_of[k];
+  if (slot != NATIVE_NONE && g->slots[slot].stale) write_slot(g, slot);
+}
+
+static value constant(generator *g, const native_operand *o) {
+  if (o->constant == 1) return LLVMConstInt(scalar_type(g, o->bytes), o->value, false);
+  return gen_load(g, scalar_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 8);
+}
+
+value gen_scalar(generator *g, uint32_t k) {
+  uint32_t slot = g->plan->slot_of[k];
+  if (slot != NATIVE_NONE) return g->slots[slot].scalar;
+  const native_operand *o = &g->plan->operands[k];
+  return o->constant ? constant(g, o) : NULL;
+}
+
+value gen_vector(generator *g, uint32_t k) {
+  uint32_t slot = g->plan->slot_of[k];
+  const native_operand *o = &g->plan->operands[k];
+  if (slot == NATIVE_NONE) return o->constant ? to_vector(g, o->bytes, constant(g, o)) : gen_load(g, frame_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 64);
+  gen_slot *s = &g->slots[slot];
+  if (s->vector) return s->vector;
+  if (s->scalar) return to_vector(g, o->bytes, s->scalar);
+  return s->vector = gen_frame_vector(g, slot);
+}
+
+/* The same place under another width: what was known of it is gone. */
+static void forget_others(generator *g, uint32_t slot) {
+  for (uint32_t s = 0; s < g->plan->slot_count; s++)
+    if (s != slot && g->plan->slots[s].offset == g->plan->slots[slot].offset) g->slots[s] = (gen_slot){0};
+}
+
+void gen_put(generator *g, uint32_t k, value scalar, value vector) {
+  uint32_t slot = g->plan->slot_of[k];
+  forget_others(g, slot);
+  g->slots[slot] = (gen_slot){.scalar = scalar, .vector = vector, .stale = true};
+}
+
+/* ---- counters ---- */
+
+static void add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
+  value at = gen_at(g, g->warp, offset);
+  uint32_t align = type == g->i32 ? 4 : 8;
+  gen_store(g, LLVMBuildAdd(g->b, gen_load(g, type, at, align), v, ""), at, align);
+}
+
+void gen_flush_counters(generator *g) {
+  const native_layout *at = g->at;
+  value count = read_variable(g, g->i32, g->count), wide = LLVMBuildZExt(g->b, count, g->i64, "");
+  add_to(g, at->warp_executed, g->i64, wide);
+  add_to(g, at->warp_thread_executed, g->i64, LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, g->active_count, g->i64, ""), ""));
+  add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
+  add_to(g, at->warp_accesses, g->i64, read_variable(g, g->i64, g->accesses));
+  gen_store(g, read_variable(g, g->i32, g->segment), gen_at(g, g->warp, at->warp_segment), 4);
+  LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
+  LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
+}
+
+/* ---- leaving ---- */
+
+/* Back to the interpreter, which goes on at instruction pc. */
+static void leave(generator *g, uint32_t pc, uint32_t how) {
+  gen_flush_counters(g);
+  gen_store(g, gen_at(g, g->code, (uint64_t)pc * g->at->instr_bytes), gen_at(g, g->warp, g->at->warp_pc), 8);
+  LLVMBuildRet(g->b, gen_i32(g, how));
+}
+
+static void write_scalars(generator *g, const uint64_t *live) {
+  for (uint32_t s = 0; s < g->plan->slot_count; s++)
+    if (g->slots[s].scalar && g->slots[s].stale && plan_has(live, s)) write_slot(g, s);
+}
+
+/* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
+ * goes on at pc; goes on in a new block. */
+static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also) {
+  LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
+  LLVMBuildCondBr(g->b, condition, out, on);
+  LLVMPositionBuilderAtEnd(g->b, out);
+  write_scalars(g, live);
+  if (also != NATIVE_NONE) gen_write_back(g, also);
+  leave(g, pc, how);
+  LLVMPositionBuilderAtEnd(g->b, on);
+}
+
+/* ---- handlers ---- */
+
+void gen_call_handler(generator *g, const native_instr *n, bool sides) {
+  if (n->observes) gen_flush_counters(g);
+  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
+  value instr = gen_instr_address(g), arguments[2] = {g->warp, instr};
+  if (n->flow == EXEC_FLOW_GUARDED) {
+    value guarded = gen_field(g, LLVMPointerType(g->handler, 0), g->api, g->at->api_guarded);
+    LLVMBuildCall2(g->b, g->handler, guarded, arguments, 2, "");
+    return;
+  }
+  value run = gen_at(g, instr, g->at->instr_run);
+  if (!g->full) { /* form 1 if the warp's mask says so */
+    value some = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i32, g->warp, g->at->warp_mask), gen_i32(g, UINT32_MAX), "");
+    value index = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, some, g->i64, ""), gen_i64(g, 3), "");
+    run = LLVMBuildGEP2(g->b, g->i8, run, &index, 1, "");
+  }
+  LLVMBuildCall2(g->b, g->handler, gen_load(g, LLVMPointerType(g->handler, 0), run, 8), arguments, 2, "");
+}
+
+void gen_handler(generator *g, const native_instr *n) {
+  gen_call_handler(g, n, false);
+  for (uint32_t r = 0; r < n->read_count; r++)
+    if (g->plan->slot_of[n->operands + r] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands + r]].stale = false;
+  for (uint32_t w = 0; w < n->write_count; w++) {
+    uint32_t slot = g->plan->slot_of[n->operands + n->read_count + w];
+    forget_others(g, slot);
+    g->slots[slot] = (gen_slot){0};
+  }
+}
+
+/* ---- blocks ---- */
+
+/* What the blocks that follow need: vectors go to the frame, uniform values to their variables. */
+static void hand_over(generator *g, const plan_block *block) {
+  const plan *p = g->plan;
+  for (uint32_t s = 0; s < p->slot_count; s++) {
+    gen_slot *slot = &g->slots[s];
+    if (!plan_has(block->live_out, s)) continue;
+    bool as_scalar = false, as_vector = false;
+    for (uint32_t n = 0; n < block->next_count; n++) {
+      const plan_block *next = &p->blocks[block->next[n]];
+      if (!plan_has(next->live_in, s)) continue;
+      if (g->full && plan_has(next->uniform_in, s)) as_scalar = true;
+      else as_vector = true;
+    }
+    if (!block->next_count) as_vector = true;
+    if (as_scalar) {
+      if (!slot->scalar) { /* the plan knows better: all lanes are the same */
+        value v = slot->vector ? slot->vector : gen_frame_vector(g, s);
+        slot->scalar = p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
+      }
+      if (!g->uniform[s]) g->uniform[s] = variable(g, scalar_type(g, p->slots[s].bytes));
+      LLVMBuildStore(g->b, slot->scalar, g->uniform[s]);
+    }
+    if (slot->stale && (as_vector || !slot->scalar)) {
+      write_slot(g, s);
+      slot->stale = false;
+    }
+  }
+}
+
+static void go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->plan->block_of[instr]]); }
+
+/* A branch that is taken by all lanes: counts, and gives way if the turn is over. */
+static void take(generator *g, const native_instr *n) {
+  const plan *p = g->plan;
+  value passed = LLVMBuildSub(g->b, gen_i32(g, n->index + 1), read_variable(g, g->i32, g->segment), "");
+  value count = LLVMBuildAdd(g->b, read_variable(g, g->i32, g->count), passed, "");
+  LLVMBuildStore(g->b, count, g->count);
+  LLVMBuildStore(g->b, gen_i32(g, p->code[n->target].index), g->segment);
+  if (n->target <= g->now) {
+    value over = LLVMBuildICmp(g->b, LLVMIntSGT, count, gen_field(g, g->i32, g->warp, g->at->warp_budget), "");
+    leave_if(g, over, n->target, EXEC_NATIVE_YIELD, p->blocks[p->block_of[n->target]].live_in, NATIVE_NONE);
+  }
+  go_to(g, n->target);
+}
+
+static value guard_bits(generator *g, const native_instr *n) {
+  value bits = gen_vector(g, n->operands + n->read_count - 1);
+  return n->guard_negated ? LLVMBuildNot(g->b, bits, "") : bits;
+}
+
+static void branch_if(generator *g, const native_instr *n, const plan_block *block) {
+  LLVMBasicBlockRef taken = gen_block(g, "taken"), not_taken = gen_block(g, "not_taken");
+  value one = gen_scalar(g, n->operands + n->read_count - 1);
+  if (one) {
+    LLVMBuildCondBr(g->b, n->guard_negated ? LLVMBuildNot(g->b, one, "") : one, taken, not_taken);
+  } else {
+    LLVMBasicBlockRef some = gen_block(g, "some");
+    value lanes = guard_bits(g, n);
+    if (!g->full) lanes = LLVMBuildAnd(g->b, lanes, g->active, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, gen_i32(g, 0), ""), not_taken, some);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    leave_if(g, LLVMBuildICmp(g->b, LLVMIntNE, lanes, g->active, ""), g->now, EXEC_NATIVE_EXIT, block->live_out, n->operands + n->read_count - 1);
+    LLVMBuildBr(g->b, taken);
+  }
+  LLVMPositionBuilderAtEnd(g->b, not_taken);
+  go_to(g, block->end);
+  LLVMPositionBuilderAtEnd(g->b, taken);
+  take(g, n);
+}
+
+/* Everything but the end of a block. */
+static void compute(generator *g, const native_instr *n) {
+  switch (n->op) {
+  case NATIVE_NOTHING: return;
+  case NATIVE_HANDLER: gen_handler(g, n); return;
+  case NATIVE_ACCESS:
+    if (!gen_access(g, n)) gen_handler(g, n);
+    return;
+  default:
+    if (!gen_form(g, n)) gen_handler(g, n);
+  }
+}
+
+static void begin_block(generator *g, uint32_t b) {
+  const plan_block *block = &g->plan->blocks[b];
+  memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
+  g->shape_count = 0;
+  if (!g->full) return;
+  for (uint32_t s = 0; s < g->plan->slot_count; s++) {
+    if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
+    LLVMTypeRef type = scalar_type(g, g->plan->slots[s].bytes);
+    if (!g->uniform[s]) g->uniform[s] = variable(g, type);
+    g->slots[s] = (gen_slot){.scalar = read_variable(g, type, g->uniform[s]), .stale = true};
+  }
+}
+
+/* A warp's first turn ends before this instruction. What is needed then: what is live at the block's end, and whatever
+ * this block still reads: all that has changed. */
+static void end_first_turn(generator *g) {
+  LLVMBasicBlockRef out = gen_block(g, "first_turn"), on = gen_block(g, "stay");
+  LLVMBuildCondBr(g->b, g->starting, out, on);
+  LLVMPositionBuilderAtEnd(g->b, out);
+  for (uint32_t s = 0; s < g->plan->slot_count; s++)
+    if (g->slots[s].stale) write_slot(g, s);
+  leave(g, g->now, EXEC_NATIVE_EXIT);
+  LLVMPositionBuilderAtEnd(g->b, on);
+}
+
+static void end_block(generator *g, const plan_block *block) {
+  const native_instr *last = &g->plan->code[block->end - 1];
+  if (!plan_ends_block(last)) {
+    hand_over(g, block);
+    if (block->end < g->plan->count) go_to(g, block->end);
+    else leave(g, g->now, EXEC_NATIVE_EXIT);
+    return;
+  }
+  switch (last->op) {
+  case NATIVE_BRANCH:
+    hand_over(g, block);
+    take(g, last);
+    return;
+  case NATIVE_BRANCH_IF:
+    hand_over(g, block);
+    branch_if(g, last, block);
+    return;
+  case NATIVE_SYNC:
+    if (g->full) {
+      gen_handler(g, last);
+      hand_over(g, block);
+      go_to(g, block->end);
+      return;
+    }
+    /* fall through */
+  default: {
+    uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
+    memcpy(live, block->live_out, g->plan->words * sizeof *live);
+    plan_live_before(g->plan, last, live);
+    for (uint32_t s = 0; s < g->plan->slot_count; s++)
+      if (g->slots[s].stale && plan_has(live, s)) write_slot(g, s);
+    free(live);
+    leave(g, g->now, EXEC_NATIVE_EXIT);
+  }
+  }
+}
+
+static void body(generator *g, uint32_t b) {
+  const plan_block *block = &g->plan->blocks[b];
+  LLVMPositionBuilderAtEnd(g->b, g->edges[b]);
+  memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
+  g->now = block->first;
+  if (!g->full && (g->plan->code[block->first].attention & EXEC_ATTEND_LEADER)) {
+    value later = LLVMBuildICmp(g->b, LLVMIntSGE, gen_i64(g, g->plan->code[block->first].rank), g->limit, "");
+    leave_if(g, later, block->first, EXEC_NATIVE_EXIT, block->live_in, NATIVE_NONE);
+  }
+  LLVMBuildBr(g->b, g->bodies[b]);
+  LLVMPositionBuilderAtEnd(g->b, g->bodies[b]);
+  begin_block(g, b);
+  for (uint32_t n = block->first; n < block->end; n++) {
+    g->now = n;
+    if (g->plan->code[n].attention & EXEC_ATTEND_START) end_first_turn(g);
+    if (!plan_ends_block(&g->plan->code[n])) compute(g, &g->plan->code[n]);
+  }
+  g->now = block->end - 1;
+  end_block(g, block);
+}
+
+/* ---- entries ---- */
+
+/* From the interpreter into block b: uniform values come out of the frame, if they are that. */
+static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
+  const plan_block *block = &g->plan->blocks[b];
+  value different = NULL, wide = NULL, predicates = NULL;
+  for (uint32_t s = 0; s < g->plan->slot_count && g->full; s++) {
+    if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
+    uint32_t bytes = g->plan->slots[s].bytes;
+    value v = gen_frame_vector(g, s), one;
+    if (bytes) {
+      one = gen_load(g, scalar_type(g, bytes), gen_at(g, g->frame, g->plan->slots[s].offset), 64);
+      value apart = LLVMBuildXor(g->b, v, gen_splat(g, one), "");
+      value *all = bytes == 4 ? &different : &wide;
+      *all = *all ? LLVMBuildOr(g->b, *all, apart, "") : apart;
+    } else {
+      one = LLVMBuildTrunc(g->b, v, g->i1, "");
+      value apart = LLVMBuildXor(g->b, v, LLVMBuildSExt(g->b, one, g->i32, ""), "");
+      predicates = predicates ? LLVMBuildOr(g->b, predicates, apart, "") : apart;
+    }
+    LLVMBuildStore(g->b, one, g->uniform[s]);
+  }
+  value bad = NULL;
+  value *found[2] = {&different, &wide};
+  for (int f = 0; f < 2; f++) {
+    if (!*found[f]) continue;
+    value bits = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntNE, *found[f], LLVMConstNull(LLVMTypeOf(*found[f])), ""));
+    bad = bad ? LLVMBuildOr(g->b, bad, bits, "") : bits;
+  }
+  if (predicates) bad = bad ? LLVMBuildOr(g->b, bad, predicates, "") : predicates;
+  if (bad) LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, bad, gen_i32(g, 0), ""), g->bodies[b], decline);
+  else LLVMBuildBr(g->b, g->bodies[b]);
+}
+
+/* Below which rank the running split may go on: that of the next runnable one, if that is in this frame. */
+static value rank_limit(generator *g) {
+  const native_layout *at = g->at;
+  value next = gen_field(g, g->i64, g->warp, at->warp_next_key), frame = gen_field(g, g->pointer, g->warp, at->warp_frame);
+  value depth = gen_field(g, g->i32, frame, at->frame_depth);
+  value mine = LLVMBuildZExt(g->b, LLVMBuildNot(g->b, depth, ""), g->i64, ""), other = LLVMBuildLShr(g->b, next, gen_i64(g, 32), "");
+  value none = gen_i64(g, INT64_MAX), low = LLVMBuildAnd(g->b, next, gen_i64(g, UINT32_MAX), "");
+  value limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, other, mine, ""), gen_i64(g, 0), none, "");
+  limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, other, mine, ""), low, limit, "");
+  value alone = LLVMBuildICmp(g->b, LLVMIntEQ, gen_field(g, g->i32, g->warp, at->warp_ready_count), gen_i32(g, 0), "");
+  return LLVMBuildSelect(g->b, alone, none, limit, "");
+}
+
+static bool is_entry(const plan *p, uint32_t b) {
+  const native_instr *first = &p->code[p->blocks[b].first];
+  return (first->attention & EXEC_ATTEND_NATIVE) && first->op != NATIVE_EXIT;
+}
+
+static void prologue(generator *g) {
+  const native_layout *at = g->at;
+  g->warp = LLVMGetParam(g->function, 0);
+  g->api = LLVMGetParam(g->function, 2);
+  g->count = variable(g, g->i32);
+  g->segment = variable(g, g->i32);
+  g->accesses = variable(g, g->i64);
+  LLVMPositionBuilderAtEnd(g->b, g->entry);
+  LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
+  LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
+  LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, at->warp_segment), g->segment);
+  g->frame = gen_field(g, g->pointer, g->warp, at->warp_base0);
+  g->pool = gen_field(g, g->pointer, g->warp, at->warp_base1);
+  g->code = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_code);
+  g->starting = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i8, g->warp, at->warp_starting), LLVMConstInt(g->i8, 0, false), "");
+  if (g->full) {
+    g->active = gen_i32(g, UINT32_MAX);
+    g->active_count = gen_i32(g, EXEC_LANES);
+  } else {
+    g->active = gen_field(g, g->i32, g->warp, at->warp_active);
+    g->active_count = gen_field(g, g->i32, g->warp, at->warp_active_count);
+    g->mask = gen_lanes(g, g->active);
+    g->limit = rank_limit(g);
+  }
+}
+
+static void one_body(generator *g, const plan *p, uint32_t number, bool full) {
+  char name[64];
+  snprintf(name, sizeof name, "native_%u_%s", number, full ? "full" : "any");
+  LLVMTypeRef parameters[3] = {g->pointer, g->i32, g->pointer};
+  g->plan = p;
+  g->full = full;
+  g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));
+  const char *const attributes[][2] = {{"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
+  for (int a = 0; a < 3; a++)
+    LLVMAddAttributeAtIndex(g->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(g->context, attributes[a][0], (unsigned)strlen(attributes[a][0]), attributes[a][1], (unsigned)strlen(attributes[a][1])));
+  g->uniform = ff_alloc((p->slot_count + 1) * sizeof *g->uniform);
+  g->slots = ff_alloc((p->slot_count + 1) * sizeof *g->slots);
+  g->edges = ff_alloc((p->block_count + 1) * sizeof *g->edges);
+  g->bodies = ff_alloc((p->block_count + 1) * sizeof *g->bodies);
+  g->entry = gen_block(g, "entry");
+  LLVMPositionBuilderAtEnd(g->b, g->entry);
+  prologue(g);
+  for (uint32_t b = 0; b < p->block_count; b++) g->edges[b] = gen_block(g, "edge"), g->bodies[b] = gen_block(g, "body");
+  for (uint32_t b = 0; b < p->block_count; b++) body(g, b);
+  LLVMBasicBlockRef none = gen_block(g, "no_entry"), decline = gen_block(g, "decline");
+  LLVMPositionBuilderAtEnd(g->b, none);
+  LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_EXIT));
+  LLVMPositionBuilderAtEnd(g->b, decline);
+  LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_DECLINE));
+  LLVMPositionBuilderAtEnd(g->b, g->entry);
+  value where = LLVMBuildSwitch(g->b, LLVMGetParam(g->function, 1), none, p->block_count);
+  for (uint32_t b = 0; b < p->block_count; b++) {
+    if (!is_entry(p, b)) continue;
+    LLVMBasicBlockRef from = gen_block(g, "enter");
+    LLVMAddCase(where, gen_i32(g, p->blocks[b].first), from);
+    LLVMPositionBuilderAtEnd(g->b, from);
+    enter_block(g, b, decline);
+  }
+  free(g->uniform);
+  free(g->slots);
+  free(g->edges);
+  free(g->bodies);
+}
+
+void gen_function(generator *g, const plan *p, uint32_t number) {
+  one_body(g, p, number, true);
+  one_body(g, p, number, false);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the generator: a function under construction, and the values that its slots have at this point.
+ *
+ * Vectors of 32 lanes are LLVM vectors (<32 x i32>, <32 x i64>); LLVM splits them into what the processor has. A predicate
+ * of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a scalar (i32, i64,
+ * i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are made where they are used.
+ *
+ * Two bodies are made of each function (exec/native.h): `full` and `any`. In `full`, slots that the plan calls uniform pass
+ * from block to block as scalars; all other values pass through the frame. In `any` everything does, under the mask of the
+ * active lanes. */
+#ifndef FF_COMPILE_GENERATE_H
+#define FF_COMPILE_GENERATE_H
+
+#include <llvm-c/Core.h>
+
+#include "compile/generator/plan.h"
+
+typedef LLVMValueRef value;
+
+typedef struct gen_slot {
+  value scalar, vector;   /* NULL: not known so */
+  bool stale;             /* the frame does not have it yet */
+} gen_slot;
+
+typedef struct generator {
+  const native_request *request;
+  const native_layout *at;
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef b;
+  LLVMTypeRef i1, i8, i32, i64, f32, f64, pointer, handler;
+  bool wide_vectors;      /* AVX-512 */
+  /* the function */
+  const plan *plan;
+  bool full;
+  value function, warp, api, frame, pool, code, active, mask, active_count, starting, limit;
+  value count, segment, accesses; /* variables: what is not yet counted in the warp */
+  value *uniform;         /* per slot: the variable of a uniform one; NULL: none yet */
+  LLVMBasicBlockRef entry, *edges, *bodies;
+  gen_slot *slots;        /* at this point of the block */
+  uint32_t now;           /* the instruction */
+  struct gen_shape { value address, base[2], index[2], largest, good; } shapes[8]; /* of shared addresses (memory.c) */
+  uint32_t shape_count;
+} generator;
+
+/* Adds the functions native_<number>_full and native_<number>_any to the module. */
+void gen_function(generator *g, const plan *p, uint32_t number);
+
+/* ---- building (generate.c) ---- */
+LLVMTypeRef gen_vector_type(LLVMTypeRef of);
+value gen_i32(generator *g, uint32_t v);
+value gen_i64(generator *g, uint64_t v);
+value gen_splat(generator *g, value scalar);
+value gen_at(generator *g, value base, uint64_t offset);       /* base + offset bytes */
+value gen_load(generator *g, LLVMTypeRef type, value at, uint32_t align);
+void gen_store(generator *g, value v, value at, uint32_t align);
+value gen_field(generator *g, LLVMTypeRef type, value base, uint32_t offset); /* naturally aligned */
+value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments, uint32_t count);
+value gen_lanes(generator *g, value bits);                     /* i32 -> <32 x i1> */
+value gen_bits(generator *g, value lanes);                     /* <32 x i1> -> i32 */
+LLVMBasicBlockRef gen_block(generator *g, const char *name);
+/* The instruction under generation. */
+value gen_instr_address(generator *g);
+
+/* ---- values of operands: k is an index into the request's operands ---- */
+value gen_scalar(generator *g, uint32_t k);  /* NULL: not the same in all lanes */
+value gen_vector(generator *g, uint32_t k);
+void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of the two */
+/* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
+void gen_write_back(generator *g, uint32_t k);
+value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
+
+/* ---- instructions ---- */
+void gen_handler(generator *g, const native_instr *n);
+void gen_flush_counters(generator *g);
+bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
+bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
+/* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
+void gen_call_handler(generator *g, const native_instr *n, bool sides);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* farfault-compile: a request on standard input, an image on standard output. Started by the virtual GPU; a program of its
+ * own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can hurt it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "compile/generator/check.h"
+#include "compile/generator/emit.h"
+
+#define MAX_REQUEST (64u << 20)
+
+static unsigned char *read_all(uint32_t *bytes) {
+  size_t room = 1 << 16, have = 0;
+  unsigned char *data = ff_alloc(room);
+  for (ssize_t got; (got = read(STDIN_FILENO, data + have, room - have)) > 0;) {
+    have += (size_t)got;
+    if (have == room && room < MAX_REQUEST) data = ff_realloc(data, room *= 2);
+  }
+  *bytes = (uint32_t)have;
+  return data;
+}
+
+static bool write_all(const unsigned char *data, uint32_t bytes) {
+  for (ssize_t put; bytes; data += put, bytes -= (uint32_t)put)
+    if ((put = write(STDOUT_FILENO, data, bytes)) <= 0) return false;
+  return true;
+}
+
+int main(void) {
+  uint32_t bytes, image_bytes;
+  unsigned char *image;
+  const char *message = "";
+  if (!getenv("FARFAULT_COMPILE_STAY") && fork() > 0) _exit(0); /* the program that started us may wait for children of its own */
+  setrlimit(RLIMIT_CPU, &(struct rlimit){60, 60});
+  setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)4 << 30, (rlim_t)4 << 30});
+  unsigned char *request = read_all(&bytes);
+  if (!check_request(request, bytes, &message) || !emit_image((const native_request *)(const void *)request, &image, &image_bytes, &message)) {
+    fprintf(stderr, "farfault-compile: %s\n", message);
+    return 1;
+  }
+  return write_all(image, image_bytes) ? 0 : 1;
+}

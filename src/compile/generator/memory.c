@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads and stores: the shapes that compiled code settles itself. Everything else, faults included, is its handler's.
+ *
+ *   parameters           one value for all lanes
+ *   one address          global and shared loads: one cell, checked like every lane's
+ *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
+ *   windows (full warps) shared: each half of the warp inside 64 bytes: one load and one permutation for each half
+ *
+ * What always holds: a check here is never weaker than the handler's (exec/access.isa.c); where it fails, the handler does
+ * the whole access, and counts it. */
+#include "compile/generator/generate.h"
+
+#include "exec/core.h"
+
+typedef struct access {
+  generator *g;
+  LLVMBuilderRef b;
+  const native_instr *n;
+  uint32_t total;             /* bytes of a lane */
+  LLVMTypeRef cell, slot;     /* one element in memory, in its register */
+} access;
+
+static value both(const access *a, value x, value y) { return x ? LLVMBuildAnd(a->b, x, y, "") : y; }
+static value at_least(const access *a, value x, value y) { return LLVMBuildICmp(a->b, LLVMIntUGE, x, y, ""); }
+
+/* From memory's width to the register's, for one cell or many. */
+static value extended(const access *a, value v, LLVMTypeRef slot) {
+  const native_instr *n = a->n;
+  if (n->bytes == n->slot_bytes) return v;
+  v = n->sign ? LLVMBuildSExt(a->b, v, slot, "") : LLVMBuildZExt(a->b, v, slot, "");
+  if (!n->to16) return v;
+  value low = LLVMConstInt(a->slot, 0xffff, false);
+  return LLVMBuildAnd(a->b, v, slot == a->slot ? low : gen_splat(a->g, low), "");
+}
+
+static uint32_t written(const access *a, uint32_t element) { return a->n->operands + a->n->read_count + element; }
+
+/* ---- parameters ---- */
+
+static void parameter(const access *a) {
+  value params = gen_field(a->g, a->g->pointer, a->g->warp, a->g->at->warp_params);
+  for (uint32_t e = 0; e < a->n->elements; e++) {
+    value v = gen_load(a->g, a->cell, gen_at(a->g, params, (uint64_t)a->n->immediate + e * a->n->bytes), 1);
+    gen_put(a->g, written(a, e), extended(a, v, a->slot), NULL);
+  }
+}
+
+/* ---- a fast way and the handler beside it ---- */
+
+typedef struct fork { LLVMBasicBlockRef fast, slow, on; } fork;
+
+static fork begin_fast(const access *a, value good) {
+  fork f = {gen_block(a->g, "fast"), gen_block(a->g, "slow"), gen_block(a->g, "on")};
+  LLVMBuildCondBr(a->b, good, f.fast, f.slow);
+  LLVMPositionBuilderAtEnd(a->b, f.fast);
+  return f;
+}
+
+static value lane_of_frame(const access *a, uint32_t slot) { /* the first active lane's cell */
+  generator *g = a->g;
+  value at = gen_at(g, g->frame, g->plan->slots[slot].offset);
+  if (!g->full) {
+    value arguments[2] = {g->active, LLVMConstInt(g->i1, 1, false)};
+    value lane = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.cttz", &g->i32, 1, arguments, 2), g->i64, "");
+    value offset = LLVMBuildMul(a->b, lane, gen_i64(g, g->plan->slots[slot].bytes), "");
+    at = LLVMBuildGEP2(a->b, g->i8, at, &offset, 1, "");
+  }
+  return gen_load(g, a->slot, at, a->n->slot_bytes);
+}
+
+/* results: what the fast way has loaded, one per element; scalars or vectors. */
+static void end_fast(const access *a, fork f, const value *results, bool scalar) {
+  generator *g = a->g;
+  const native_instr *n = a->n;
+  if (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) {
+    value counted = LLVMBuildLoad2(a->b, g->i64, g->accesses, "");
+    LLVMBuildStore(a->b, LLVMBuildAdd(a->b, counted, gen_i64(g, 1), ""), g->accesses);
+  }
+  LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.slow);
+  gen_call_handler(g, n, true);
+  value slow[4];
+  for (uint32_t e = 0; e < n->elements && !n->store; e++) {
+    uint32_t slot = g->plan->slot_of[written(a, e)];
+    slow[e] = scalar ? lane_of_frame(a, slot) : gen_frame_vector(g, slot);
+  }
+  LLVMBasicBlockRef slow_end = LLVMGetInsertBlock(a->b);
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.on);
+  for (uint32_t e = 0; e < n->elements && !n->store; e++) {
+    value phi = LLVMBuildPhi(a->b, LLVMTypeOf(results[e]), ""), from[2] = {results[e], slow[e]};
+    LLVMBasicBlockRef blocks[2] = {fast_end, slow_end};
+    LLVMAddIncoming(phi, from, blocks, 2);
+    gen_put(g, written(a, e), scalar ? phi : NULL, scalar ? NULL : phi);
+  }
+}
+
+/* ---- global memory ---- */
+
+/* Is [address, address + bytes) inside the allocation that this instruction met last, and the address aligned? */
+static value inside(const access *a, value address, uint64_t bytes) {
+  generator *g = a->g;
+  const native_layout *at = g->at;
+  value side = gen_field(g, g->pointer, gen_instr_address(g), at->instr_side);
+  value record = gen_field(g, g->pointer, side, at->access_hint);
+  value room = gen_field(g, g->i64, record, a->n->store ? at->record_writable : at->record_readable);
+  value offset = LLVMBuildSub(a->b, address, gen_field(g, g->i64, record, at->record_address), "");
+  value good = LLVMBuildICmp(a->b, LLVMIntULT, offset, room, "");
+  good = both(a, good, at_least(a, LLVMBuildSub(a->b, room, offset, ""), gen_i64(g, bytes)));
+  if (a->total == 1) return good;
+  value low = LLVMBuildAnd(a->b, address, gen_i64(g, a->total - 1), "");
+  return both(a, good, LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(g, 0), ""));
+}
+
+static value pointer_to(const access *a, value address) { return LLVMBuildIntToPtr(a->b, address, a->g->pointer, ""); }
+
+static bool one_global(const access *a, value base) {
+  generator *g = a->g;
+  if (a->n->store) return false;
+  value address = LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), ""), results[4];
+  fork f = begin_fast(a, inside(a, address, a->total));
+  value p = pointer_to(a, address);
+  bool generic = a->n->space == NATIVE_GENERIC; /* in local memory the lanes have different cells: on the slow way */
+  for (uint32_t e = 0; e < a->n->elements; e++) {
+    results[e] = extended(a, gen_load(g, a->cell, gen_at(g, p, e * a->n->bytes), a->n->bytes), a->slot);
+    if (generic) results[e] = gen_splat(g, results[e]);
+  }
+  end_fast(a, f, results, !generic);
+  return true;
+}
+
+/* 0, step, 2 * step ... */
+static value ladder(generator *g, LLVMTypeRef type, uint64_t step) {
+  value steps[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) steps[l] = LLVMConstInt(type, l * step, false);
+  return LLVMConstVector(steps, EXEC_LANES);
+}
+
+static value is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step) {
+  value want = LLVMBuildAdd(a->b, gen_splat(a->g, first), ladder(a->g, type, step), "");
+  value bits = gen_bits(a->g, LLVMBuildICmp(a->b, LLVMIntEQ, lanes, want, ""));
+  return LLVMBuildICmp(a->b, LLVMIntEQ, bits, gen_i32(a->g, UINT32_MAX), "");
+}
+
+static void load_row(const access *a, value p, value *results) {
+  generator *g = a->g;
+  uint32_t elements = a->n->elements;
+  value all = gen_load(g, LLVMVectorType(a->cell, EXEC_LANES * elements), p, a->n->bytes);
+  for (uint32_t e = 0; e < elements; e++) {
+    value pick[EXEC_LANES];
+    for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l * elements + e);
+    value one = elements == 1 ? all : LLVMBuildShuffleVector(a->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(pick, EXEC_LANES), "");
+    results[e] = extended(a, one, gen_vector_type(a->slot));
+  }
+}
+
+static value row_data(const access *a, uint32_t element) {
+  value v = gen_vector(a->g, a->n->operands + 1 + element);
+  return a->n->bytes == a->n->slot_bytes ? v : LLVMBuildTrunc(a->b, v, gen_vector_type(a->cell), "");
+}
+
+/* a[0] b[0] a[1] b[1] ... */
+static value interleave(const access *a, value x, value y) {
+  value pick[4 * EXEC_LANES];
+  uint32_t count = LLVMGetVectorSize(LLVMTypeOf(x));
+  for (uint32_t l = 0; l < count; l++) pick[2 * l] = gen_i32(a->g, l), pick[2 * l + 1] = gen_i32(a->g, count + l);
+  return LLVMBuildShuffleVector(a->b, x, y, LLVMConstVector(pick, 2 * count), "");
+}
+
+static void store_row(const access *a, value p) {
+  value v = row_data(a, 0);
+  if (a->n->elements == 2) v = interleave(a, v, row_data(a, 1));
+  if (a->n->elements == 4) v = interleave(a, interleave(a, v, row_data(a, 2)), interleave(a, row_data(a, 1), row_data(a, 3)));
+  gen_store(a->g, v, p, a->n->bytes);
+}
+
+static bool row_of_global(const access *a, value lanes) {
+  generator *g = a->g;
+  value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), results[4];
+  value address = LLVMBuildAdd(a->b, first, gen_i64(g, (uint64_t)a->n->immediate), "");
+  value good = both(a, is_row(a, lanes, first, g->i64, a->total), inside(a, address, (uint64_t)a->total * EXEC_LANES));
+  for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e); /* known on both ways */
+  fork f = begin_fast(a, good);
+  if (a->n->store) store_row(a, pointer_to(a, address));
+  else load_row(a, pointer_to(a, address), results);
+  end_fast(a, f, results, false);
+  return true;
+}
+
+/* ---- shared memory ---- */
+
+static value shared_bytes(const access *a) {
+  return LLVMBuildZExt(a->b, gen_field(a->g, a->g->i32, a->g->warp, a->g->at->warp_shared_bytes), a->g->i64, "");
+}
+static value shared_base(const access *a) { return gen_field(a->g, a->g->pointer, a->g->warp, a->g->at->warp_shared); }
+
+/* Are `bytes` from the offset (64 bits) on in shared memory? */
+static value in_shared(const access *a, value offset, uint64_t bytes) {
+  value room = shared_bytes(a), good = LLVMBuildICmp(a->b, LLVMIntULT, offset, room, "");
+  return both(a, good, at_least(a, LLVMBuildSub(a->b, room, offset, ""), gen_i64(a->g, bytes)));
+}
+
+static value aligned(const access *a, value offset) {
+  value low = LLVMBuildAnd(a->b, offset, gen_i64(a->g, a->total - 1), "");
+  return LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(a->g, 0), "");
+}
+
+/* The offset as 64 bits, with what is added. */
+static value shared_offset(const access *a, value base) {
+  generator *g = a->g;
+  if (a->n->wide) return LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), "");
+  return LLVMBuildZExt(a->b, LLVMBuildAdd(a->b, base, gen_i32(g, (uint32_t)a->n->immediate), ""), g->i64, "");
+}
+
+static bool one_shared(const access *a, value base) {
+  generator *g = a->g;
+  if (a->n->store) return false;
+  value offset = shared_offset(a, base), results[4];
+  fork f = begin_fast(a, both(a, in_shared(a, offset, a->total), aligned(a, offset)));
+  value p = LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, "");
+  for (uint32_t e = 0; e < a->n->elements; e++)
+    results[e] = extended(a, gen_load(g, a->cell, gen_at(g, p, e * a->n->bytes), a->n->bytes), a->slot);
+  end_fast(a, f, results, true);
+  return true;
+}
+
+#define HALF 16u
+#define WINDOW 64u
+
+static value half_of(const access *a, value lanes, uint32_t half) {
+  value pick[HALF];
+  for (uint32_t l = 0; l < HALF; l++) pick[l] = gen_i32(a->g, half * HALF + l);
+  return LLVMBuildShuffleVector(a->b, lanes, LLVMGetUndef(LLVMTypeOf(lanes)), LLVMConstVector(pick, HALF), "");
+}
+
+static value splat_half(const access *a, value scalar) {
+  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), HALF);
+  value one = LLVMBuildInsertElement(a->b, LLVMGetUndef(type), scalar, gen_i32(a->g, 0), "");
+  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, HALF)), "");
+}
+
+static value all_half(const access *a, uint32_t v) {
+  value lanes[HALF];
+  for (uint32_t l = 0; l < HALF; l++) lanes[l] = gen_i32(a->g, v);
+  return LLVMConstVector(lanes, HALF);
+}
+
+/* What the addresses of a warp look like, found once per block: where each half's window begins, and which of its words each
+ * lane takes. */
+static const struct gen_shape *shape_of(const access *a, value lanes) {
+  generator *g = a->g;
+  for (uint32_t s = 0; s < g->shape_count; s++)
+    if (g->shapes[s].address == lanes) return &g->shapes[s];
+  if (g->shape_count == sizeof g->shapes / sizeof *g->shapes) g->shape_count = 0;
+  struct gen_shape *shape = &g->shapes[g->shape_count++];
+  value bad = NULL;
+  shape->address = lanes;
+  for (uint32_t h = 0; h < 2; h++) {
+    value half = half_of(a, lanes, h), first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, h * HALF), "");
+    value apart = LLVMBuildSub(a->b, half, splat_half(a, first), "");
+    /* a multiple of 4, at most WINDOW - 4: no bit but those of WINDOW - 4 is set */
+    value odd = LLVMBuildAnd(a->b, apart, all_half(a, ~(WINDOW - 4)), "");
+    bad = bad ? LLVMBuildOr(a->b, bad, odd, "") : odd;
+    shape->base[h] = first;
+    shape->index[h] = LLVMBuildLShr(a->b, apart, all_half(a, 2), "");
+  }
+  LLVMTypeRef sixteen = LLVMIntTypeInContext(g->context, HALF);
+  value bits = LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), sixteen, "");
+  value low = LLVMBuildAnd(a->b, LLVMBuildOr(a->b, shape->base[0], shape->base[1], ""), gen_i32(g, 3), "");
+  shape->good = both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(sixteen, 0, false), ""), LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i32(g, 0), ""));
+  LLVMTypeRef type = gen_vector_type(g->i32);
+  shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
+  return shape;
+}
+
+static bool windows_of_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  const struct gen_shape *shape = shape_of(a, lanes);
+  value last = LLVMBuildAdd(a->b, shape->largest, gen_i64(g, (uint64_t)a->n->immediate), ""), parts[2], pick[EXEC_LANES];
+  fork f = begin_fast(a, both(a, shape->good, in_shared(a, last, 4)));
+  for (uint32_t h = 0; h < 2; h++) {
+    value offset = LLVMBuildZExt(a->b, shape->base[h], g->i64, "");
+    value p = gen_at(g, LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, ""), (uint64_t)a->n->immediate);
+    value arguments[2] = {gen_load(g, LLVMVectorType(g->i32, HALF), p, 4), shape->index[h]};
+    parts[h] = gen_intrinsic(g, "llvm.x86.avx512.permvar.si.512", NULL, 0, arguments, 2);
+  }
+  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l);
+  value result = LLVMBuildShuffleVector(a->b, parts[0], parts[1], LLVMConstVector(pick, EXEC_LANES), "");
+  end_fast(a, f, &result, false);
+  return true;
+}
+
+static bool row_of_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), offset = shared_offset(a, first), results[4];
+  value good = both(a, in_shared(a, offset, (uint64_t)a->total * EXEC_LANES), aligned(a, offset));
+  good = both(a, good, is_row(a, lanes, first, a->n->wide ? g->i64 : g->i32, a->total));
+  for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
+  fork f = begin_fast(a, good);
+  value p = LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, "");
+  if (a->n->store) store_row(a, p);
+  else load_row(a, p, results);
+  end_fast(a, f, results, false);
+  return true;
+}
+
+/* ---- choosing ---- */
+
+bool gen_access(generator *g, const native_instr *n) {
+  access a = {g, g->b, n, (uint32_t)n->bytes * n->elements, LLVMIntTypeInContext(g->context, n->bytes * 8u), n->slot_bytes == 4 ? g->i32 : g->i64};
+  if (n->guard != NATIVE_NONE || n->elements == 3 || n->elements > 4) return false;
+  if (n->space == NATIVE_PARAM) {
+    parameter(&a);
+    return true;
+  }
+  value one = gen_scalar(g, n->operands);
+  if ((n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide) {
+    if (one) return one_global(&a, one);
+    return g->full && row_of_global(&a, gen_vector(g, n->operands));
+  }
+  if (n->space == NATIVE_SHARED) {
+    if (one) return one_shared(&a, one);
+    if (!g->full) return false;
+    bool words = !n->wide && a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+    if (words && !n->store && g->wide_vectors) return windows_of_shared(&a, gen_vector(g, n->operands));
+    return row_of_shared(&a, gen_vector(g, n->operands));
+  }
+  return false;
+}

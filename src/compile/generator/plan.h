@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the generator knows of a function before it makes code: its slots, blocks, what is live between them, and which
+ * slots hold the same value in all lanes while the whole warp runs together.
+ *
+ * A slot is a place of the frame as instructions name it (offset and width). A block ends at a branch, at everything that
+ * only the interpreter does, and before the next block's first instruction.
+ *
+ * "Uniform" is a guess that is right wherever compiled code comes from compiled code, and is tested where it comes from
+ * the interpreter: lanes that have been apart may have different values where the plan expects one. */
+#ifndef FF_COMPILE_PLAN_H
+#define FF_COMPILE_PLAN_H
+
+#include "compile/request.h"
+
+typedef struct plan_slot { uint32_t offset; uint8_t bytes; } plan_slot;
+
+typedef struct plan_block {
+  uint32_t first, end;          /* instructions */
+  uint32_t next[2], next_count; /* blocks */
+  uint64_t *live_in, *live_out; /* slots */
+  uint64_t *uniform_in, *uniform_out;
+} plan_block;
+
+typedef struct plan {
+  const native_instr *code;
+  const native_operand *operands;
+  uint32_t number;              /* 0: the kernel itself */
+  uint32_t count, slot_count, words, block_count;
+  plan_slot *slots;
+  uint32_t *slot_of;            /* by operand index of the whole request: NATIVE_NONE for constants */
+  plan_block *blocks;
+  uint32_t *block_of;           /* by instruction */
+} plan;
+
+static inline bool plan_has(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot % 64) & 1; }
+static inline void plan_add(uint64_t *set, uint32_t slot) { set[slot / 64] |= UINT64_C(1) << (slot % 64); }
+static inline void plan_drop(uint64_t *set, uint32_t slot) { set[slot / 64] &= ~(UINT64_C(1) << (slot % 64)); }
+
+/* live: what is live after the instruction -> before it. */
+void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
+/* number: 0 is the kernel itself. `operands`: the whole request's. */
+plan *plan_make(const native_function *function, uint32_t number, const native_instr *code, const native_operand *operands, uint32_t operand_count);
+void plan_free(plan *p);
+/* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */
+bool plan_is_scalar(const native_instr *n);
+/* A special register that is the same in all lanes of a warp and that compiled code reads itself. */
+bool plan_uniform_register(uint32_t sreg);
+bool plan_ends_block(const native_instr *n);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of compile/. */
+#ifndef FF_COMPILE_PRIVATE_H
+#define FF_COMPILE_PRIVATE_H
+
+#include "compile/compile.h"
+#include "compile/image.h"
+#include "exec/native.h"
+
+#define COMPILE_MAX_IMAGE (64u << 20)
+
+typedef struct compile_key { uint64_t half[2]; } compile_key;
+
+/* The key of a request for the compiler that would be asked; false: there is none. */
+bool compile_make_key(const void *request, uint32_t bytes, compile_key *key);
+
+/* spawn.c: the path of farfault-compile; false: it is not there. */
+bool compile_find(char *path, size_t room);
+/* Asks it. The caller frees *image. NULL: it could not. *microseconds: how long it took. */
+unsigned char *compile_ask(const void *request, uint32_t bytes, uint32_t *image_bytes, uint64_t *microseconds);
+
+/* image.c: seals what the compiler made (key, checksum); is it whole, and for this key? */
+bool compile_seal(unsigned char *image, uint32_t bytes, const compile_key *key);
+bool compile_is_whole(const unsigned char *image, uint32_t bytes, const compile_key *key, uint32_t function_count);
+/* Maps it for execution, for as long as the process lives. NULL: the host does not let us. */
+exec_native_code *compile_map(const unsigned char *image);
+
+/* store.c: the cache on disk. NULL: not there, or broken. */
+unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes);
+void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes);
+
+#endif

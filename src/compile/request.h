@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of the compiler: a kernel's decoded functions as flat data. It is a cache key too: the same bytes give the
+ * same code. Nothing in it depends on where something lies in memory; what does (addresses of variables) is left in the
+ * pool of constants, where the code reads it. Both ends are of one build (NATIVE_VERSION and the compiler's own identity
+ * are part of the key), so structs are written as they are; unused bytes are zero.
+ *
+ *   header, functions, instructions, operands: arrays one after the other */
+#ifndef FF_COMPILE_REQUEST_H
+#define FF_COMPILE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
+#define NATIVE_VERSION 1u
+#define NATIVE_NONE UINT32_MAX
+
+typedef enum native_op {
+  NATIVE_EXIT,    /* only the interpreter knows it */
+  NATIVE_HANDLER, /* its handler does it all */
+  NATIVE_NOTHING,
+  NATIVE_BRANCH, NATIVE_BRANCH_IF,
+  NATIVE_SYNC,    /* its handler, if all live lanes are here; else the interpreter */
+  NATIVE_ACCESS,  /* ld, st as native_instr.access says */
+  NATIVE_SREG, NATIVE_ADD_IMMEDIATE, NATIVE_PACK32, NATIVE_UNPACK32, NATIVE_NARROW, NATIVE_WIDEN_ZERO, NATIVE_WIDEN_SIGN,
+  NATIVE_ADD, NATIVE_SUB, NATIVE_MUL, NATIVE_MUL_HIGH, NATIVE_MUL_WIDE, NATIVE_MAD, NATIVE_MAD_WIDE, NATIVE_DIV, NATIVE_REM, NATIVE_ABS,
+  NATIVE_NEG, NATIVE_MIN, NATIVE_MAX, NATIVE_MOVE, NATIVE_AND, NATIVE_OR, NATIVE_XOR, NATIVE_NOT, NATIVE_PRED_MOVE, NATIVE_PRED_NOT,
+  NATIVE_PRED_AND, NATIVE_PRED_OR, NATIVE_PRED_XOR, NATIVE_SHL, NATIVE_SHR, NATIVE_FUNNEL_LEFT, NATIVE_FUNNEL_RIGHT, NATIVE_LOP3,
+  NATIVE_POPC, NATIVE_CLZ, NATIVE_BREV, NATIVE_BFE_U, NATIVE_BFI, NATIVE_SELECT,
+  NATIVE_CMP_EQ, NATIVE_CMP_NE, NATIVE_CMP_LT, NATIVE_CMP_LE, NATIVE_CMP_GT, NATIVE_CMP_GE, NATIVE_CMP_EQU, NATIVE_CMP_NEU,
+  NATIVE_CMP_LTU, NATIVE_CMP_LEU, NATIVE_CMP_GTU, NATIVE_CMP_GEU, NATIVE_CMP_NUM, NATIVE_CMP_NAN,
+  NATIVE_FADD, NATIVE_FSUB, NATIVE_FMUL, NATIVE_FDIV, NATIVE_FMA, NATIVE_FRCP, NATIVE_FSQRT, NATIVE_FNEG, NATIVE_FABS, NATIVE_FMIN,
+  NATIVE_FMAX, NATIVE_CONVERT, NATIVE_TO_FLOAT, NATIVE_FLOAT_TO_S32, NATIVE_FLOAT_TO_U32, NATIVE_FLOAT_EXTEND, NATIVE_FLOAT_TRUNCATE,
+  NATIVE_OPS
+} native_op;
+
+typedef enum native_kind {
+#define K(name, bytes, bits, class) NATIVE_K_##name,
+#include "compile/kinds.def"
+#undef K
+  NATIVE_KINDS
+} native_kind;
+
+/* An operand of the frame or the pool. bytes: of a cell: 4, 8, 16; 0: a predicate. */
+typedef struct native_operand {
+  uint32_t offset;      /* exec_instr's; bit 0: in the pool */
+  uint8_t bytes;
+  uint8_t constant;     /* 0: no; 1: `value`; 2: all lanes are equal, but the value must be read from the pool */
+  uint16_t unused;
+  uint64_t value;
+} native_operand;
+
+typedef enum native_space { NATIVE_GLOBAL = 1, NATIVE_SHARED, NATIVE_LOCAL, NATIVE_PARAM, NATIVE_GENERIC } native_space;
+
+/* The sources come first (reads), as the operation names them; then what else is read; writes: dst, dst2, ... */
+typedef struct native_instr {
+  uint16_t op;
+  uint8_t flow, attention; /* exec_flow, EXEC_ATTEND_* */
+  uint8_t dst_kind, src_kind[4];
+  uint8_t guard_negated;
+  uint8_t observes;        /* its handler may fault, or look at counters: they have to be right */
+  uint8_t read_count, write_count;
+  uint8_t space, bytes, elements, sign, to16, slot_bytes, wide, store; /* ACCESS */
+  uint8_t unused[3];
+  uint32_t guard, aux, index, target, rank;
+  uint32_t operands;       /* index of the first read; the writes follow */
+  uint32_t unused2[2];
+  int64_t immediate;
+} native_instr;
+
+typedef struct native_function {
+  uint32_t first, count;   /* of its instructions */
+  uint32_t frame_bytes, unused;
+} native_function;
+
+/* Where things stand in the structs that compiled code reads. */
+typedef struct native_layout {
+  uint32_t warp_base0, warp_base1, warp_mask, warp_active, warp_active_count, warp_segment, warp_budget, warp_pc, warp_frame, warp_function;
+  uint32_t warp_block, warp_launch, warp_shared, warp_shared_bytes, warp_local, warp_params, warp_next_key, warp_ready_count, warp_executed;
+  uint32_t warp_thread_executed, warp_accesses, warp_starting, warp_tid, warp_index;
+  uint32_t function_code, frame_depth, frame_stack, instr_bytes, instr_run, instr_side, access_hint;
+  uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid, api_guarded;
+} native_layout;
+
+typedef struct native_request {
+  uint32_t magic, version, bytes, isa; /* isa: EXEC_ISAS order */
+  native_layout layout;
+  uint32_t function_count, instr_count, operand_count, unused;
+} native_request;
+
+#endif

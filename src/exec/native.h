@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where compiled code (src/compile) comes into the interpreter.
+ *
+ * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
+ * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a branch that
+ * lanes take apart, a call, a barrier, the end), then writes everything that is still needed to the frame and returns.
+ *
+ * What always holds: between two instructions of the interpreter the warp looks as if it had interpreted them all:
+ * registers that are live, memory, counters, segment, budget. Only registers that nobody reads again may differ. */
+#ifndef FF_EXEC_NATIVE_H
+#define FF_EXEC_NATIVE_H
+
+#include "exec/program.h"
+
+/* What compiled code calls. Appended to only together with the version in compile/request.h. */
+typedef struct exec_native_api {
+  void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
+} exec_native_api;
+
+extern const exec_native_api exec_native_calls;
+
+enum {
+  EXEC_NATIVE_EXIT,    /* the interpreter goes on at w->pc */
+  EXEC_NATIVE_YIELD,   /* the turn's budget is used up: the running split goes on at w->pc later */
+  EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on does not hold */
+};
+/* `at`: index of the decoded instruction to go on at. */
+typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
+
+typedef struct exec_native_code { /* of one function */
+  exec_native_function full;     /* all 32 lanes are active and no other split is runnable; may decline; may be NULL */
+  exec_native_function any;      /* any lanes; NULL: this function is not compiled */
+} exec_native_code;
+
+/* Who compiles. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in *job, or NULL and no
+ * job: interpret. `ask`: is the job done by now? Both results live until the process ends. All thread-safe. */
+typedef struct exec_native_provider {
+  const exec_native_code *(*begin)(core_launch *launch, const exec_code *code, void **job);
+  const exec_native_code *(*ask)(core_launch *launch, void *job);
+  void (*end)(core_launch *launch, void *job); /* of a launch that began with a job */
+} exec_native_provider;
+
+/* For all launches from now on. NULL: everything is interpreted. */
+void exec_native_use(const exec_native_provider *provider);
+/* Launches that began with compiled code or got it on the way, and all launches, since the process started. */
+void exec_native_count(uint64_t *compiled, uint64_t *launches);
+
+/* launch.c */
+void exec_native_begin(core_launch *launch, const exec_code *code);
+void exec_native_ask(core_launch *launch);
+void exec_native_end(core_launch *launch);
+
+#endif
