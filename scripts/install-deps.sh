@@ -4,6 +4,7 @@
 #   compiling    gcc libc6-dev make cmake ninja-build pkg-config re2c
 #   libraries    libzstd-dev liblz4-dev (fat binaries, traces), libxxhash-dev (traces), liblzma-dev zlib1g-dev (compressed traces of others), libfyaml-dev (machine files), libjansson-dev (JSON),
 #                libsqlite3-dev (results of sweeps)
+#   compiler     llvm-14-dev (native code of kernels; farfault builds without: they are interpreted)
 #   cluster      libopenmpi-dev openmpi-bin (sweeps by mpirun; farfault builds without)
 #   workloads    clang compiles their kernels to PTX
 #   report       nodejs npm bundle the page of `farfault report --html` (any npm that is there already will do)
@@ -12,6 +13,7 @@
 #   tests        mandoc (manual pages), chromium (that page), libcmocka-dev, sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage)
 set -euo pipefail
 packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
+          llvm-14-dev
           libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
           libopenmpi-dev openmpi-bin
           clang libclang-rt-dev llvm libcmocka-dev sqlite3 python3 chromium

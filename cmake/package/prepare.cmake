@@ -1,7 +1,7 @@
 # Run by cpack on what it has installed for the package, before it is packed.
 # 1. What Debian asks for: zsh's completion where its zsh looks, manual pages and the changelog compressed (without name and date, so that two
 #    packages are the same), a copyright file that points to the licence instead of its text.
-# 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun needs, which farfault opens if it is there: Recommends. cpack's own
+# 2. Dependencies, by dpkg-shlibdeps: Depends of everything but what only mpirun and the compiler of kernels need, which farfault does without: Recommends. cpack's own
 #    way knows no difference.
 set(root ${CPACK_TEMPORARY_DIRECTORY}/usr)
 file(REMOVE ${root}/share/doc/farfault/LICENSE)
@@ -12,11 +12,17 @@ file(GLOB pages ${root}/share/man/man1/*.1)
 execute_process(COMMAND gzip -9nf ${pages} ${root}/share/doc/farfault/changelog COMMAND_ERROR_IS_FATAL ANY)
 
 file(GLOB programs ${root}/bin/* ${root}/lib/*.so ${root}/lib/farfault/*.so* ${root}/lib/farfault/workloads/vectoradd) # workloads are alike
-set(optional ${root}/lib/farfault/libfarfault-mpi.so)
+set(optional)
+foreach(file libfarfault-mpi.so farfault-compile)
+  if(EXISTS ${root}/lib/farfault/${file})
+    list(APPEND optional ${root}/lib/farfault/${file})
+  endif()
+endforeach()
 list(REMOVE_ITEM programs ${optional})
 list(TRANSFORM programs PREPEND "-e")
-if(EXISTS ${optional})
-  list(PREPEND programs -dRecommends -e${optional} -dDepends)
+if(optional)
+  list(TRANSFORM optional PREPEND "-e")
+  list(PREPEND programs -dRecommends ${optional} -dDepends)
 endif()
 set(folder ${CPACK_TOPLEVEL_DIRECTORY}/dependencies)
 file(WRITE ${folder}/debian/control "Source: farfault\n\nPackage: farfault\nArchitecture: any\n")

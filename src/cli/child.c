@@ -56,6 +56,7 @@ static void set_environment(const run_child *child) {
   for (int i = 0; i < SIM_CHOICE_COUNT; i++) set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
   if (child->max_instructions) set_variable("FARFAULT_MAX_INSTRUCTIONS", child->max_instructions);
   if (child->threads) set_variable("FARFAULT_THREADS", child->threads);
+  if (child->execute) set_variable("FARFAULT_EXECUTE", child->execute);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
   char *record = child->record ? run_record_pattern(child->record) : NULL;
   set_variable("FARFAULT_RECORD", record);

@@ -75,7 +75,7 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384 };
+enum { KEY_MAX = 384, KEY_EXECUTE };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
@@ -83,12 +83,19 @@ static const struct argp_option executed_options[] = {
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
+    {"execute", KEY_EXECUTE, "HOW", 0,
+     "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
+     "beside the interpreter (default: interpret). Results are the same bit for bit", 2},
     {0}};
 
 static error_t parse_executed(int key, char *value, struct argp_state *state) {
   run_executed *executed = state->input;
   switch (key) {
   case 't': parse_count(executed->threads, sizeof executed->threads, value, "threads", 4096, state); return 0;
+  case KEY_EXECUTE:
+    if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto")) argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
+    snprintf(executed->execute, sizeof executed->execute, "%s", value);
+    return 0;
   case KEY_MAX: parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX, state); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

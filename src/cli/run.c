@@ -96,7 +96,7 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
 static int run_in(const run_job *job, const run_program *program, const char *libraries, const char *folder) {
   run_child child = {.argv = job->argv, .program = program, .libraries = libraries, .folder = folder, .setup = job->setup,
                      .max_instructions = job->executed->max_instructions[0] ? job->executed->max_instructions : NULL,
-                     .threads = job->executed->threads[0] ? job->executed->threads : NULL, .record = job->outputs->record,
+                     .threads = job->executed->threads[0] ? job->executed->threads : NULL, .execute = job->executed->execute[0] ? job->executed->execute : NULL, .record = job->outputs->record,
                      .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;

@@ -31,7 +31,7 @@ typedef struct run_child {
   const char *libraries;
   const char *folder;       /* temporary folder for results and progress */
   const cli_setup *setup;
-  const char *max_instructions, *threads; /* numbers as text, NULL: not given */
+  const char *max_instructions, *threads, *execute; /* numbers as text, how kernels are executed; NULL: not given */
   bool history;             /* is to be kept */
   const char *record;       /* the trace file that is to come of it; NULL: none */
   int (*body)(void *context); /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
@@ -88,7 +88,7 @@ ff_status run_outputs_check(const run_outputs *outputs, const char *input, const
 /* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
 
-typedef struct run_executed { char max_instructions[32], threads[32]; } run_executed; /* numbers; empty: not given */
+typedef struct run_executed { char max_instructions[32], threads[32], execute[16]; } run_executed; /* empty: not given */
 
 /* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
 extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;

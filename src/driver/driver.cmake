@@ -22,7 +22,7 @@ file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/inside*.c)
 set(driver_stubs ${driver_dir}/stubs_cudart.c ${driver_dir}/stubs_libcuda.c)
 list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs} ${driver_inside})
 
-set(driver_uses ff_check ff_study ff_offload ff_report ff_machine ff_exec ff_ptx ff_trace ff_fatbin ff_base)
+set(driver_uses ff_check ff_study ff_offload ff_report ff_machine ff_compile ff_exec ff_ptx ff_trace ff_fatbin ff_base)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compile/compile.h"
 #include "driver/engine_array.h"
 #include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
@@ -185,6 +186,10 @@ static ff_status make(ff_error *error) {
   if (status) return status;
   status = exec_memory_create(&ff_engine.memory, error);
   if (!status) status = make_check(error);
+  if (status) return status;
+  compile_mode mode = COMPILE_NEVER;
+  if (ff_engine.options.execute[0]) compile_mode_parse(ff_engine.options.execute, &mode);
+  status = compile_use(mode, error);
   if (status) return status;
   ff_engine.machine = session_machine(ff_engine.session);
   ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);

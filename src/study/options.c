@@ -44,6 +44,9 @@ void session_options_from_environment(session_options *options) {
   read_text(options, "FARFAULT_RECORD", options->record, sizeof options->record);
   read_text(options, "FARFAULT_PROGRESS", options->progress, sizeof options->progress);
   read_text(options, "FARFAULT_ISA", options->isa, sizeof options->isa);
+  read_text(options, "FARFAULT_EXECUTE", options->execute, sizeof options->execute);
+  if (options->execute[0] && strcmp(options->execute, "interpret") && strcmp(options->execute, "compile") && strcmp(options->execute, "auto"))
+    snprintf(options->problem, sizeof options->problem, "FARFAULT_EXECUTE is not 'interpret', 'compile' or 'auto': '%s'", options->execute);
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
   options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);

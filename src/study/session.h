@@ -24,6 +24,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
+  char execute[16];        /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
   const sim_offloading *offloading; /* what is known of a recorded program (near_data.h), borrowed until session_free; NULL: nothing */
   bool marks;              /* the stream is to have ENTER and LEAVE */
   char problem[256];       /* nonempty: what was wrong with the environment; session_create fails with it */
