@@ -3,7 +3,7 @@
  * barriers) and a breadth-first search (irregular, divergent), with one worker and with two, with and without the access
  * stream, and on each instruction set; beside the same work as plain C on the same core.
  *
- *   bench_exec [matrix size, a multiple of 16] [vertices of the graph]
+ *   [FARFAULT_EXECUTE=compile] bench_exec [matrix size, a multiple of 16] [vertices of the graph]
  *
  * "CPU" counts the processor time of all workers, "wall" the time that passed: on a busy machine only the first is stable. */
 #include <inttypes.h>
@@ -257,7 +257,9 @@ static void compare_with_c(bench *s) {
 int main(int argc, char **argv) {
   bench s = {.n = argc > 1 ? (uint32_t)atoi(argv[1]) & ~15u : 512, .vertices = argc > 2 ? (uint32_t)atoi(argv[2]) : 1 << 18};
   ff_error error;
-  if (getenv("BENCH_COMPILE")) compile_use(COMPILE_ALWAYS, &error);
+  compile_mode mode;
+  const char *how = getenv("FARFAULT_EXECUTE");
+  if (how && (!compile_mode_parse(how, &mode) || compile_use(mode, &error) != FF_OK)) return fprintf(stderr, "bench_exec: FARFAULT_EXECUTE=%s is not possible\n", how), 2;
   if (s.n < 16 || s.n > 8192 || s.vertices < 2 || s.vertices > 1 << 26) return fprintf(stderr, "bench_exec: sizes out of range\n"), 2;
   if (exec_memory_create(&s.memory, &error) != FF_OK) fail("memory", &error);
   s.product = load(&s, product_text, "product");

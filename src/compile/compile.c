@@ -159,7 +159,7 @@ static entry *entry_of(const core_launch *launch, const exec_code *code) {
 
 static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
   *job = NULL;
-  if (launch->trace || launch->request->uses || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
+  if (launch->trace || launch->checker || launch->request->uses || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
   entry *e = entry_of(launch, code);
   if (!e) return NULL;
   if (all.mode == COMPILE_ALWAYS) {

@@ -194,7 +194,7 @@ static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, c
 
 /* ---- handlers ---- */
 
-void gen_call_handler(generator *g, const native_instr *n, bool sides) {
+void gen_call_handler(generator *g, const native_instr *n) {
   if (n->observes) gen_flush_counters(g);
   for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
   value instr = gen_instr_address(g), arguments[2] = {g->warp, instr};
@@ -213,7 +213,7 @@ void gen_call_handler(generator *g, const native_instr *n, bool sides) {
 }
 
 void gen_handler(generator *g, const native_instr *n) {
-  gen_call_handler(g, n, false);
+  gen_call_handler(g, n);
   for (uint32_t r = 0; r < n->read_count; r++)
     if (g->plan->slot_of[n->operands + r] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands + r]].stale = false;
   for (uint32_t w = 0; w < n->write_count; w++) {

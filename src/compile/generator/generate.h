@@ -76,6 +76,6 @@ void gen_flush_counters(generator *g);
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
 bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
 /* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
-void gen_call_handler(generator *g, const native_instr *n, bool sides);
+void gen_call_handler(generator *g, const native_instr *n);
 
 #endif

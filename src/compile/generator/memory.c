@@ -79,7 +79,7 @@ static void end_fast(const access *a, fork f, const value *results, bool scalar)
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
   LLVMPositionBuilderAtEnd(a->b, f.slow);
-  gen_call_handler(g, n, true);
+  gen_call_handler(g, n);
   value slow[4];
   for (uint32_t e = 0; e < n->elements && !n->store; e++) {
     uint32_t slot = g->plan->slot_of[written(a, e)];
