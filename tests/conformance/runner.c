@@ -431,5 +431,8 @@ int main(int argc, char **argv) {
   exec_memory_free(o.memory);
   if (!o.print && !o.persistent) printf("%u files, %u failed\n", o.files, o.failed);
   if (!o.print && o.persistent) printf("%u files, %u failed, %u not rewritten\n", o.files, o.failed, o.refused);
-  return o.failed || !o.files;
+  compile_stats compiled;
+  compile_get_stats(&compiled);
+  if (compiled.failed) printf("%llu kernels could not be compiled\n", (unsigned long long)compiled.failed);
+  return o.failed || !o.files || compiled.failed;
 }

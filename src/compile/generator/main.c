@@ -36,7 +36,9 @@ int main(void) {
   const char *message = "";
   if (!getenv("FARFAULT_COMPILE_STAY") && fork() > 0) _exit(0); /* the program that started us may wait for children of its own */
   setrlimit(RLIMIT_CPU, &(struct rlimit){60, 60});
+#ifdef COMPILE_LIMITS_MEMORY /* not with sanitizers, which reserve more than there is */
   setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)4 << 30, (rlim_t)4 << 30});
+#endif
   unsigned char *request = read_all(&bytes);
   if (!check_request(request, bytes, &message) || !emit_image((const native_request *)(const void *)request, &image, &image_bytes, &message)) {
     fprintf(stderr, "farfault-compile: %s\n", message);
