@@ -88,9 +88,12 @@ static void profile(trace_file *file) {
   offload_profile_options options = {.spec = &spec, .find = offload_table_find, .operation = offload_table_operation, .context = table};
   offload_profile *p = offload_profile_run(file, &options);
   if (p) {
-    uint64_t instances = 0;
-    for (uint32_t i = 0; i < p->candidate_count; i++) instances += p->candidates[i].instances;
-    FF_ASSERT(instances == p->instances && p->candidate_accesses <= p->accesses && p->oracle_count <= p->range_count);
+    uint64_t may_go = 0;
+    for (uint32_t i = 0; i < p->candidate_count; i++) {
+      FF_ASSERT(p->candidates[i].may_go <= p->candidates[i].instances);
+      may_go += p->candidates[i].may_go;
+    }
+    FF_ASSERT(may_go == p->instances && p->candidate_accesses <= p->accesses && p->oracle_count <= p->range_count);
     FF_ASSERT(is_share(p->baseline) && is_share(p->best) && is_share(p->linear));
     for (uint32_t i = 1; i < p->range_count; i++) FF_ASSERT(p->ranges[i].address >= p->ranges[i - 1].address + p->ranges[i - 1].bytes);
   }
