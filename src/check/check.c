@@ -288,3 +288,10 @@ void check_finish(check *c, bool last) {
   c->ended = last;
   pthread_mutex_unlock(&c->lock);
 }
+
+void check_launch_end(exec_checker *checker, const core_launch *launch) {
+  check *c = check_of(checker);
+  pthread_mutex_lock(&c->lock);
+  check_report_flush(c->report);
+  pthread_mutex_unlock(&c->lock);
+}

@@ -13,8 +13,6 @@
 
 typedef struct block_state { unsigned char *written; } block_state; /* a bit per byte of shared memory */
 
-static check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
-
 static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
 
 /* ---- accesses that are not good ---- */
@@ -208,18 +206,11 @@ static void block_end(exec_checker *checker, core_block *block) {
   block->watched = NULL;
 }
 
-static void launch_end(exec_checker *checker, const core_launch *launch) {
-  check *c = check_of(checker);
-  pthread_mutex_lock(&c->lock);
-  check_report_flush(c->report);
-  pthread_mutex_unlock(&c->lock);
-}
-
 void check_memcheck_hooks(exec_checker *hooks) {
   hooks->access = access_memory;
   hooks->block_begin = block_begin;
   hooks->block_end = block_end;
-  hooks->launch_end = launch_end;
+  hooks->launch_end = check_launch_end;
   hooks->heap_malloc = heap_malloc;
   hooks->heap_freed = heap_freed;
   hooks->heap_misuse = heap_misuse;

@@ -36,6 +36,9 @@ struct check {
   race *race;          /* racecheck: of all launches, one after the other */
 };
 
+/* Its hooks are its first part. */
+static inline check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
+
 /* The allocation that the program knows by that number; NULL: none, or one of ours. */
 check_allocation *check_allocation_of(check *c, const exec_allocation *allocation);
 void check_thread_of(const core_warp *w, uint32_t lane, check_thread *thread);
@@ -46,6 +49,7 @@ check_finding *check_found_at(check *c, check_kind kind, check_level level, cons
 void check_add_neighbour(check *c, uint64_t address, uint32_t bytes, ff_text *out, ff_text *tail);
 const char *check_space_text(ptx_space space); /* "global" */
 
+void check_launch_end(exec_checker *checker, const core_launch *launch); /* a hook of both: what the launch found is printed */
 void check_memcheck_hooks(exec_checker *hooks); /* memcheck.c */
 void check_racecheck_hooks(exec_checker *hooks);/* racecheck.c */
 void check_heap_leaks(check *c);

@@ -12,8 +12,6 @@
 #include "check/private.h"
 #include "exec/program.h"
 
-static check *check_of(exec_checker *checker) { return (check *)(void *)checker; }
-
 static const ptx_instr *instruction_of(const core_warp *w, const exec_instr *i) {
   const ptx_func *func = w->function->source;
   return i->index < func->instr_count ? &func->instrs[i->index] : NULL;
@@ -257,16 +255,9 @@ static void block_end(exec_checker *checker, core_block *block) {
   block->watched = NULL;
 }
 
-static void launch_end(exec_checker *checker, const core_launch *launch) {
-  check *c = check_of(checker);
-  pthread_mutex_lock(&c->lock);
-  check_report_flush(c->report);
-  pthread_mutex_unlock(&c->lock);
-}
-
 void check_racecheck_hooks(exec_checker *hooks) {
   hooks->launch_begin = launch_begin;
-  hooks->launch_end = launch_end;
+  hooks->launch_end = check_launch_end;
   hooks->block_begin = block_begin;
   hooks->block_end = block_end;
   hooks->access = access_memory;

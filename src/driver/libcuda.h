@@ -161,4 +161,7 @@ static inline CUresult libcuda_result_from(const char *call, cudaError_t error) 
 /* Writes the reason of a failure where the caller's options want it, and empties the info log. */
 void libcuda_jit_report(unsigned count, const int *options, void **values, const char *message);
 
+/* cuLaunchKernel's `extra`: a list {key, value, ..., 0}; 1 gives the parameter block, 2 points to its size. */
+CUresult libcuda_read_extra(void **extra, engine_launch *launch);
+
 #endif

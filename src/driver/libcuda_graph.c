@@ -19,18 +19,6 @@ static CUresult get(CUgraphNode node, engine_node_kind kind, const void *out, en
 
 /* ---- the driver's structures as the engine's ---- */
 
-static CUresult read_extra(void **extra, engine_launch *launch) {
-  size_t *bytes = NULL;
-  for (; *extra; extra += 2) {
-    if (extra[0] == (void *)1) launch->packed = extra[1];
-    else if (extra[0] == (void *)2) bytes = extra[1];
-    else return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (!launch->packed || !bytes) return CUDA_ERROR_INVALID_VALUE;
-  launch->packed_bytes = *bytes;
-  return CUDA_SUCCESS;
-}
-
 CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engine_node_params *to) {
   if (!from || (from->kernelParams && from->extra)) return CUDA_ERROR_INVALID_VALUE;
   CUfunction function = from->func || !v2 ? from->func : from->kern;
@@ -39,7 +27,7 @@ CUresult libcuda_node_kernel(const CUDA_KERNEL_NODE_PARAMS *from, bool v2, engin
                              .launch = {.function = function, .grid = {from->gridDimX, from->gridDimY, from->gridDimZ},
                                         .block = {from->blockDimX, from->blockDimY, from->blockDimZ}, .dynamic_shared = from->sharedMemBytes,
                                         .arguments = from->kernelParams}};
-  return from->extra ? read_extra(from->extra, &to->launch) : CUDA_SUCCESS;
+  return from->extra ? libcuda_read_extra(from->extra, &to->launch) : CUDA_SUCCESS;
 }
 
 static CUresult make_copy(const CUDA_MEMCPY3D *from, engine_node_params *to) {

@@ -127,8 +127,7 @@ LIBCUDA_CALL(cuFuncIsLoaded, (int *state, CUfunction function)) {
 
 /* ---- launches ---- */
 
-/* cuLaunchKernel's `extra`: a list {key, value, ..., 0}; 1 gives the parameter block, 2 points to its size. */
-static CUresult read_extra(void **extra, engine_launch *launch) {
+CUresult libcuda_read_extra(void **extra, engine_launch *launch) {
   size_t *bytes = NULL;
   for (; *extra; extra += 2) {
     if (extra[0] == (void *)1) launch->packed = extra[1];
@@ -145,7 +144,7 @@ static CUresult run(engine_launch *launch, void **extra) {
   for (int i = 0; i < 3; i++)
     if (!launch->grid[i] || !launch->block[i]) return CUDA_ERROR_INVALID_VALUE;
   if (launch->arguments && extra) return CUDA_ERROR_INVALID_VALUE;
-  if (extra) LIBCUDA_TRY(read_extra(extra, launch));
+  if (extra) LIBCUDA_TRY(libcuda_read_extra(extra, launch));
   return libcuda_result(engine_launch_run(launch));
 }
 
