@@ -32,6 +32,7 @@ static void drop_params(engine_node *node) {
 /* Pointers to each parameter in the block, as a program gave them. */
 static void point_arguments(engine_node *node, const exec_kernel_info *kernel) {
   node->arguments = ff_alloc((kernel->param_count + 1) * sizeof *node->arguments);
+  node->argument_count = kernel->param_count;
   for (uint32_t i = 0; i < kernel->param_count; i++) node->arguments[i] = node->packed + kernel->params[i].offset;
   node->params.launch.packed = node->packed;
   node->params.launch.packed_bytes = kernel->param_bytes;
@@ -338,25 +339,6 @@ engine_graph *engine_graph_make(void) {
   return graph;
 }
 
-static void drop_condition(engine_condition *condition) {
-  if (--condition->references) return;
-  engine_condition **at = &ff_graphs.conditions;
-  while (*at != condition) at = &(*at)->next;
-  *at = condition->next;
-  engine_release_hidden(condition->handle);
-  free(condition);
-}
-
-static void drop_object(engine_object *object) {
-  if (--object->references) return;
-  engine_object **at = &ff_graphs.objects;
-  while (*at != object) at = &(*at)->next;
-  *at = object->next;
-  engine_handles_remove(&ff_engine.handles, object);
-  engine_stream_host_locked(&ff_engine.legacy, object->destroy, object->data, false);
-  free(object);
-}
-
 /* The captures into it are over; execs forget it. */
 static void graph_forget(engine_graph *graph) {
   for (engine_capture *c = ff_graphs.captures; c; c = c->next)
@@ -371,8 +353,8 @@ static void graph_forget(engine_graph *graph) {
 void engine_graph_free(engine_graph *graph) {
   graph_forget(graph);
   for (size_t i = 0; i < graph->nodes.count; i++) node_free(graph->nodes.items[i]);
-  for (size_t i = 0; i < graph->objects.count; i++) drop_object(graph->objects.items[i]);
-  for (size_t i = 0; i < graph->conditions.count; i++) drop_condition(graph->conditions.items[i]);
+  for (size_t i = 0; i < graph->objects.count; i++) engine_object_drop(graph->objects.items[i], true);
+  for (size_t i = 0; i < graph->conditions.count; i++) engine_condition_drop(graph->conditions.items[i]);
   engine_graph **at = &ff_graphs.graphs;
   while (*at != graph) at = &(*at)->next;
   *at = graph->next;
@@ -418,14 +400,12 @@ static engine_node *node_copy(const engine_node *node, engine_graph *into, uint3
   copy->params.conditional.bodies = NULL;
   copy->disabled = node->disabled;
   if (node->packed) {
-    size_t bytes = node->params.launch.packed_bytes, count = 0;
+    size_t bytes = node->params.launch.packed_bytes; /* the function may be gone with its module: it is not looked at */
     copy->packed = ff_alloc(bytes + 8);
     memcpy(copy->packed, node->packed, bytes);
-    engine_function_info info;
-    engine_function_info_locked(node->params.launch.function, &info);
-    count = info.kernel.param_count;
-    copy->arguments = ff_alloc((count + 1) * sizeof *copy->arguments);
-    for (size_t i = 0; i < count; i++) copy->arguments[i] = copy->packed + info.kernel.params[i].offset;
+    copy->arguments = ff_alloc((node->argument_count + 1) * sizeof *copy->arguments);
+    copy->argument_count = node->argument_count;
+    for (uint32_t i = 0; i < node->argument_count; i++) copy->arguments[i] = copy->packed + ((unsigned char *)node->arguments[i] - node->packed);
     copy->params.launch.packed = copy->packed;
   }
   for (size_t i = 0; i < node->attributes.count; i++) FF_PUSH(&copy->attributes, node->attributes.items[i]);
@@ -455,10 +435,7 @@ static engine_node *node_copy(const engine_node *node, engine_graph *into, uint3
 engine_graph *engine_graph_copy(const engine_graph *graph, uint32_t depth) {
   if (depth >= ENGINE_GRAPH_DEPTH) return NULL;
   engine_graph *copy = engine_graph_make();
-  for (size_t i = 0; i < graph->objects.count; i++) {
-    FF_PUSH(&copy->objects, graph->objects.items[i]);
-    graph->objects.items[i]->references++;
-  }
+  for (size_t i = 0; i < graph->objects.count; i++) engine_graph_hold(copy, graph->objects.items[i]);
   for (size_t i = 0; i < graph->conditions.count; i++) {
     FF_PUSH(&copy->conditions, graph->conditions.items[i]);
     graph->conditions.items[i]->references++;
@@ -587,151 +564,6 @@ cudaError_t engine_node_neighbours(engine_node *node, bool after, engine_node **
     fill(&f, other);
   }
   if (!error) filled(&f, count);
-  engine_leave();
-  return error;
-}
-
-/* ---- attributes ---- */
-
-static void attribute_set(engine_node *node, int id, const cudaLaunchAttributeValue *value) {
-  if (id == cudaLaunchAttributeCooperative) node->params.launch.cooperative = value->cooperative != 0;
-  for (size_t i = 0; i < node->attributes.count; i++)
-    if (node->attributes.items[i].id == id) {
-      node->attributes.items[i].value = *value;
-      return;
-    }
-  FF_PUSH(&node->attributes, ((engine_attribute){id, *value}));
-}
-
-static bool takes_attributes(const engine_node *node) { return engine_node_live(node) && node->params.kind == ENGINE_NODE_KERNEL; }
-
-cudaError_t engine_node_attribute(engine_node *node, int attribute, cudaLaunchAttributeValue *value) {
-  if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  memset(value, 0, sizeof *value);
-  if (!takes_attributes(node)) error = cudaErrorInvalidValue;
-  for (size_t i = 0; !error && i < node->attributes.count; i++)
-    if (node->attributes.items[i].id == attribute) *value = node->attributes.items[i].value;
-  if (!error && attribute == cudaLaunchAttributeCooperative) value->cooperative = node->params.launch.cooperative;
-  engine_leave();
-  return error;
-}
-
-cudaError_t engine_node_set_attribute(engine_node *node, int attribute, const cudaLaunchAttributeValue *value) {
-  if (!value || attribute <= 0 || attribute > 16) return cudaErrorInvalidValue;
-  if (attribute == cudaLaunchAttributeClusterDimension && (uint64_t)value->clusterDim.x * value->clusterDim.y * value->clusterDim.z > 1) {
-    engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
-    return cudaErrorNotSupported;
-  }
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (takes_attributes(node)) attribute_set(node, attribute, value);
-  else error = cudaErrorInvalidValue;
-  engine_leave();
-  return error;
-}
-
-cudaError_t engine_node_copy_attributes(engine_node *to, engine_node *from) {
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (!takes_attributes(to) || !takes_attributes(from)) error = cudaErrorInvalidValue;
-  for (size_t i = 0; !error && to != from && i < from->attributes.count; i++)
-    attribute_set(to, from->attributes.items[i].id, &from->attributes.items[i].value);
-  if (!error) to->params.launch.cooperative = from->params.launch.cooperative;
-  engine_leave();
-  return error;
-}
-
-/* ---- conditions ---- */
-
-cudaError_t engine_conditional_create(engine_graph *graph, uint32_t value, bool assign, uint64_t *handle) {
-  if (!handle) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  uint64_t cell = 0;
-  if (!engine_graph_live(graph)) error = cudaErrorInvalidValue;
-  else if (!(cell = engine_allocate_hidden(sizeof(uint32_t), "graph condition"))) error = cudaErrorMemoryAllocation;
-  else {
-    engine_condition *condition = ff_alloc(sizeof *condition);
-    *condition = (engine_condition){.handle = cell, .value = value, .assign = assign, .references = 1, .next = ff_graphs.conditions};
-    ff_graphs.conditions = condition;
-    FF_PUSH(&graph->conditions, condition);
-    *handle = cell;
-  }
-  engine_leave();
-  return error;
-}
-
-/* ---- user objects ---- */
-
-static bool object_live(const engine_object *object) { return is_live(object, ENGINE_HANDLE_OBJECT); }
-
-cudaError_t engine_object_create(void *data, cudaHostFn_t destroy, unsigned references, engine_object **object) {
-  if (!object || !destroy || !references || references > INT32_MAX) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  engine_object *made = ff_alloc(sizeof *made);
-  *made = (engine_object){.data = data, .destroy = destroy, .references = references, .next = ff_graphs.objects};
-  ff_graphs.objects = made;
-  engine_handles_add(&ff_engine.handles, made, ENGINE_HANDLE_OBJECT);
-  *object = made;
-  engine_leave();
-  return cudaSuccess;
-}
-
-cudaError_t engine_object_retain(engine_object *object, unsigned count) {
-  if (!count || count > INT32_MAX) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (object_live(object)) object->references += count;
-  else error = cudaErrorInvalidValue;
-  engine_leave();
-  return error;
-}
-
-cudaError_t engine_object_release(engine_object *object, unsigned count) {
-  if (!count || count > INT32_MAX) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (!object_live(object) || object->references < count) error = cudaErrorInvalidValue;
-  else {
-    object->references -= count - 1;
-    drop_object(object);
-  }
-  engine_leave();
-  return error;
-}
-
-#define GRAPH_OBJECTS 1000000u /* references of one graph */
-
-cudaError_t engine_graph_retain_object(engine_graph *graph, engine_object *object, unsigned count, bool move) {
-  if (!count || count > GRAPH_OBJECTS) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  if (!engine_graph_live(graph) || !object_live(object) || graph->objects.count + count > GRAPH_OBJECTS) error = cudaErrorInvalidValue;
-  for (unsigned i = 0; !error && i < count; i++) FF_PUSH(&graph->objects, object);
-  if (!error && !move) object->references += count;
-  engine_leave();
-  return error;
-}
-
-cudaError_t engine_graph_release_object(engine_graph *graph, engine_object *object, unsigned count) {
-  if (!count || count > INT32_MAX) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
-  if (error) return error;
-  size_t has = 0;
-  bool live = engine_graph_live(graph) && object_live(object);
-  for (size_t i = 0; live && i < graph->objects.count; i++) has += graph->objects.items[i] == object;
-  if (!live || has < count) error = cudaErrorInvalidValue;
-  for (size_t i = 0; !error && count && i < graph->objects.count;) {
-    if (graph->objects.items[i] != object) i++;
-    else {
-      graph->objects.items[i] = graph->objects.items[--graph->objects.count];
-      count--;
-      drop_object(object);
-    }
-  }
   engine_leave();
   return error;
 }

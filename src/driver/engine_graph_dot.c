@@ -29,7 +29,8 @@ static void label(ff_text *out, const engine_node *node, unsigned flags) {
   const engine_node_params *p = &node->params;
   bool verbose = flags & DOT_VERBOSE;
   ff_text_add(out, "%zu %s", (size_t)node->index, engine_node_kind_name(p->kind));
-  if (p->kind == ENGINE_NODE_KERNEL) ff_text_add(out, "\\n%s", engine_function_name(p->launch.function));
+  bool there = p->kind == ENGINE_NODE_KERNEL && engine_handles_have(&ff_engine.handles, p->launch.function, ENGINE_HANDLE_FUNCTION);
+  if (p->kind == ENGINE_NODE_KERNEL) ff_text_add(out, "\\n%s", there ? engine_function_name(p->launch.function) : "(its module was unloaded)");
   if (p->kind == ENGINE_NODE_KERNEL && verbose)
     ff_text_add(out, "\\n<<<%ux%ux%u, %ux%ux%u, %llu>>>", p->launch.grid[0], p->launch.grid[1], p->launch.grid[2], p->launch.block[0], p->launch.block[1],
                 p->launch.block[2], (unsigned long long)p->launch.dynamic_shared);

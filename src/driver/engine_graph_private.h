@@ -32,6 +32,7 @@ struct engine_node {
   engine_node_params params;
   unsigned char *packed;            /* KERNEL: its parameters, and pointers to each */
   void **arguments;
+  uint32_t argument_count;
   FF_VEC(engine_link) before;
   FF_VEC(engine_node *) after;
   FF_VEC(engine_attribute) attributes;
@@ -72,7 +73,12 @@ struct engine_exec {
   engine_exec *next;
 };
 
-struct engine_object { void *data; cudaHostFn_t destroy; uint64_t references; engine_object *next; };
+struct engine_object { /* held: those of its references that graphs have */
+  void *data;
+  cudaHostFn_t destroy;
+  uint64_t references, held;
+  engine_object *next;
+};
 
 typedef struct engine_capture {
   uint64_t id;
@@ -109,6 +115,10 @@ cudaError_t engine_node_assign(engine_node *node, const engine_node_params *para
 bool engine_node_depends(const engine_node *node, const engine_node *wanted); /* comes after it, or is it */
 bool engine_graph_sort(engine_graph *graph); /* fills `order`; false: there is a cycle */
 const char *engine_node_kind_name(engine_node_kind kind);
+
+void engine_graph_hold(engine_graph *graph, engine_object *object); /* one reference more, which is the graph's */
+void engine_object_drop(engine_object *object, bool held); /* one less; held: it was a graph's */
+void engine_condition_drop(engine_condition *condition);
 
 engine_graph_memory *engine_graph_memory_make(engine_node *node, uint64_t bytes, cudaError_t *error); /* reuses what ancestors of the node freed */
 void engine_graph_memory_release(engine_graph_memory *memory); /* one reference less */

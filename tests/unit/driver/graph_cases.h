@@ -649,6 +649,14 @@ static void objects(void **state) {
   succeed(cudaGraphCreate(&graph, 0));
   succeed(cudaGraphRetainUserObject(graph, object, 1, 1)); /* moves one */
   succeed(cudaGraphClone(&clone, graph));
+  expect(cudaGraphRetainUserObject(graph, object, 2, 1), cudaErrorInvalidValue); /* the program has one left */
+  expect(cudaUserObjectRelease(object, 2), cudaErrorInvalidValue);               /* the others are the graphs' */
+  succeed(cudaUserObjectRelease(object, 1));
+  expect(cudaUserObjectRelease(object, 1), cudaErrorInvalidValue);
+  succeed(cudaUserObjectRetain(object, 1));
+  succeed(cudaGraphReleaseUserObject(graph, object, 1));
+  expect(cudaGraphReleaseUserObject(graph, object, 1), cudaErrorInvalidValue);
+  succeed(cudaGraphRetainUserObject(graph, object, 1, 0));
   succeed(cudaUserObjectRelease(object, 1));
   succeed(cudaGraphDestroy(graph));
   succeed(cudaDeviceSynchronize());

@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -29,6 +31,8 @@ CUresult cuGraphGetEdges_v2(CUgraph, CUgraphNode *, CUgraphNode *, engine_edge *
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long), cuGraphInstantiate_v2(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
 CUresult cuGraphLaunch(CUgraphExec, CUstream), cuGraphExecDestroy(CUgraphExec);
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
+CUresult cuModuleUnload(CUmodule), cuGraphClone(CUgraph *, CUgraph), cuGraphNodeFindInClone(CUgraphNode *, CUgraphNode, CUgraph);
+CUresult cuGraphDebugDotPrint(CUgraph, const char *, unsigned);
 CUresult cuStreamBeginCapture_v2(CUstream, int), cuStreamEndCapture(CUstream, CUgraph *), cuStreamIsCapturing(CUstream, int *);
 CUresult cuDeviceGetDefaultMemPool(engine_pool **, CUdevice), cuMemPoolGetAttribute(engine_pool *, int, void *), cuMemPoolTrimTo(engine_pool *, size_t);
 CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream), cuMemFreeAsync(CUdeviceptr, CUstream);
@@ -178,9 +182,47 @@ static void pools(void **state) {
   check(cuMemPoolTrimTo(NULL, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Nodes outlive the module of their kernel: what may be asked of them still works, running them does not. */
+static void unloaded(void **state) {
+  (void)state;
+  CUmodule module;
+  CUfunction function;
+  CUgraph graph, clone;
+  CUgraphNode node;
+  CUgraphExec exec;
+  CUdeviceptr a = 4096;
+  unsigned value = 9;
+  void *arguments[] = {&a, &value};
+  succeed(cuModuleLoadData(&module, text));
+  succeed(cuModuleGetFunction(&function, module, "add"));
+  CUDA_KERNEL_NODE_PARAMS params = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+                                    .kernelParams = arguments};
+  succeed(cuGraphCreate(&graph, 0));
+  succeed(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params));
+  succeed(cuModuleUnload(module));
+  succeed(cuGraphClone(&clone, graph));
+  succeed(cuGraphNodeFindInClone(&node, node, clone));
+  succeed(cuGraphKernelNodeGetParams(node, &params));
+  assert_int_equal(*(unsigned *)params.kernelParams[1], 9);
+  succeed(cuGraphDebugDotPrint(clone, "unloaded.dot", 0));
+  char line[128] = "";
+  FILE *file = fopen("unloaded.dot", "r");
+  assert_non_null(file);
+  while (!strstr(line, "unloaded") && fgets(line, sizeof line, file)) {}
+  fclose(file);
+  unlink("unloaded.dot");
+  assert_non_null(strstr(line, "kernel\\n(its module was unloaded)"));
+  succeed(cuGraphInstantiateWithFlags(&exec, clone, 0));
+  check(cuGraphLaunch(exec, NULL), CUDA_ERROR_INVALID_HANDLE);
+  succeed(cuGraphExecDestroy(exec));
+  succeed(cuGraphDestroy(clone));
+  succeed(cuGraphDestroy(graph));
+}
+
 int main(void) {
   CUmodule module;
   if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) || cuModuleLoadData(&module, text) || cuModuleGetFunction(&add, module, "add")) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(built), cmocka_unit_test(captured), cmocka_unit_test(pools)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(built), cmocka_unit_test(captured), cmocka_unit_test(pools),
+                                     cmocka_unit_test(unloaded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
