@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check/private.h"
 
@@ -22,6 +23,36 @@ static void no_malloc(exec_checker *checker, core_warp *w, uint64_t address, uin
 static bool no_misuse(exec_checker *checker, core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) { return false; }
 
 static const exec_checker no_hooks = {no_launch, no_launch, no_block, no_block, no_access, no_fence, no_meet, no_arrive, no_release, no_malloc, no_malloc, no_misuse};
+
+/* ---- a process that is stopped ---- */
+
+/* Prints what was found and not printed yet. Not what is still allocated: that is no leak. */
+static void *write_ending(void *argument) {
+  check *c = argument;
+  while (sem_wait(&c->ending.wake)) {}
+  if (!c->ending.number) return NULL; /* it is not needed any more */
+  pthread_mutex_lock(&c->lock);
+  check_report_flush(c->report);
+  pthread_mutex_unlock(&c->lock);
+  c->ending.done = true;
+  return NULL;
+}
+
+static void watch(check *c) {
+  ff_ending_create(&c->ending);
+  c->watched = !pthread_create(&c->watcher, NULL, write_ending, c);
+  if (c->watched) ff_ending_watch(&c->ending);
+}
+
+static void unwatch(check *c) {
+  if (c->watched && c->ending.process == getpid()) {
+    ff_ending_forget(&c->ending);
+    sem_post(&c->ending.wake);
+    pthread_join(c->watcher, NULL);
+    ff_ending_free(&c->ending);
+  }
+  c->watched = false;
+}
 
 ff_status check_create(const check_options *options, exec_memory *memory, char *(*demangle)(const char *), check **out, ff_error *error) {
   check *c = ff_alloc(sizeof *c);
@@ -47,12 +78,14 @@ ff_status check_create(const check_options *options, exec_memory *memory, char *
   }
   pthread_mutex_init(&c->lock, NULL);
   c->report = check_report_create(options, demangle);
+  watch(c);
   *out = c;
   return FF_OK;
 }
 
 void check_free(check *c) {
   if (!c) return;
+  unwatch(c);
   check_report_free(c->report);
   for (size_t n = 0; n < c->allocations.count; n++) free(c->allocations.items[n].stack);
   free(c->allocations.items);
@@ -281,6 +314,7 @@ static void look_for_leaks(check *c) {
 
 void check_finish(check *c, bool last) {
   if (c->ended) return;
+  if (last) unwatch(c);
   pthread_mutex_lock(&c->lock);
   look_for_leaks(c);
   if (last) check_report_finish(c->report, c->leaked_bytes, c->leaked);

@@ -7,7 +7,7 @@
  *                                                    +--> report.h: what was found, each once, with counts
  *
  * What always holds: a check never changes what a correct program computes; what is found is printed when the launch that it was found
- * in ends; the same program, run with one thread, gives the same report. */
+ * in ends, or the process is stopped; the same program, run with one thread, gives the same report. */
 #ifndef FF_CHECK_CHECK_H
 #define FF_CHECK_CHECK_H
 

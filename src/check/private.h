@@ -3,6 +3,7 @@
 #ifndef FF_CHECK_PRIVATE_H
 #define FF_CHECK_PRIVATE_H
 
+#include "base/ending.h"
 #include "check/check.h"
 #include "check/race.h"
 #include "check/report.h"
@@ -27,6 +28,9 @@ struct check {
   char *title;         /* of the launch's kernel */
   bool muted;          /* its kernel is not to be looked at */
   bool ended;
+  ff_ending ending;    /* a process that is stopped, in a launch that may never end, says what was found */
+  pthread_t watcher;   /* its thread */
+  bool watched;
   check_stack stack;   /* of the launch */
   FF_VEC(check_allocation) allocations;
   check_shadow written;/* bytes of tracked allocations that have a value */

@@ -38,12 +38,13 @@ static void sweep(race *r) {
     r->pages[n] = NULL;
   }
   r->last = NULL;
-  rebuild(r, r->page_capacity);
+  r->swept = r->launch;
+  if (r->page_capacity) rebuild(r, r->page_capacity);
 }
 
 static bool room_for(race *r, size_t bytes) {
   if (r->used + bytes <= r->limit) return true;
-  if (r->page_count) sweep(r);
+  if (r->swept != r->launch) sweep(r); /* what this launch has touched stays, so once is enough */
   if (r->used + bytes <= r->limit) return true;
   r->overflowed = true;
   return false;

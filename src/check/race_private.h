@@ -67,7 +67,7 @@ struct race_block {
 
 struct race {
   uint64_t limit, used;
-  uint64_t launch;
+  uint64_t launch, swept;    /* swept: the launch that last freed the pages of those before it */
   uint32_t warps, now;       /* now: counts fences */
   bool overflowed;
   race_page **pages;         /* open addressing by number */

@@ -107,6 +107,10 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
   }
 }
 
+static bool can_change(engine_node_kind kind) { /* in an exec, other than part by part */
+  return kind != ENGINE_NODE_GRAPH && kind != ENGINE_NODE_CONDITIONAL && kind != ENGINE_NODE_ALLOC && kind != ENGINE_NODE_FREE;
+}
+
 bool engine_node_depends(const engine_node *node, const engine_node *wanted) {
   FF_VEC(const engine_node *) open = {0};
   uint64_t mark = ++ff_graphs.next_mark;
@@ -152,6 +156,15 @@ static cudaError_t assign_alloc(engine_node *node, const engine_node_params *par
   node->params = *params;
   node->params.memory.address = memory->address;
   return cudaSuccess;
+}
+
+cudaError_t engine_node_check(const engine_node *node, const engine_node_params *params) {
+  if (params->kind != ENGINE_NODE_KERNEL) return can_change(params->kind) ? check_params(node, params) : cudaSuccess;
+  engine_function_info info;
+  unsigned char *packed = NULL;
+  cudaError_t error = engine_launch_pack_locked(&params->launch, &info, &packed);
+  free(packed);
+  return error;
 }
 
 cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params) {

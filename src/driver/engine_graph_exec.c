@@ -271,6 +271,7 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
     if (!same_edges(a, b)) return say(verdict, ENGINE_UPDATE_TOPOLOGY, b);
     if (a->params.kind != b->params.kind) return say(verdict, ENGINE_UPDATE_KIND, b);
     int change = parameter_change(a, b);
+    if (!change && engine_node_check(a, &b->params)) change = ENGINE_UPDATE_PARAMETERS; /* its module may be gone, or its memory */
     if (change) return say(verdict, change, b);
     if (a->params.kind == ENGINE_NODE_GRAPH && !same_shape(a->params.graph, b->params.graph, verdict)) return false;
     for (uint32_t k = 0; a->params.kind == ENGINE_NODE_CONDITIONAL && k < a->params.conditional.count; k++)
@@ -279,6 +280,7 @@ static bool same_shape(const engine_graph *ours, const engine_graph *theirs, eng
   return true;
 }
 
+/* They have the same shape, and every node's parameters were checked. */
 static void take_over(engine_graph *ours, const engine_graph *theirs) {
   for (size_t i = 0; i < ours->nodes.count; i++) {
     engine_node *a = ours->nodes.items[i];
@@ -379,6 +381,12 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
   return error;
 }
 
+/* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says why. */
+static bool is_over(const engine_exec *exec, const engine_stream *stream) {
+  if (ff_engine.sticky || ff_engine.stop || exec->orphaned) return true;
+  return stream != &ff_engine.legacy && !engine_handles_have(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
+}
+
 static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stream *stream);
 
 static uint32_t condition_value(uint64_t handle) { return *(const volatile uint32_t *)(uintptr_t)handle; }
@@ -390,7 +398,7 @@ static cudaError_t run_conditional(engine_exec *exec, const engine_node *node, e
   if (node->params.conditional.type == ENGINE_CONDITIONAL_IF)
     return value ? run_graph(exec, bodies[0], stream) : count > 1 ? run_graph(exec, bodies[1], stream) : cudaSuccess;
   cudaError_t error = cudaSuccess;
-  while (!error && !ff_engine.sticky && !ff_engine.stop && !exec->orphaned && condition_value(node->params.conditional.handle)) error = run_graph(exec, bodies[0], stream);
+  while (!error && !is_over(exec, stream) && condition_value(node->params.conditional.handle)) error = run_graph(exec, bodies[0], stream);
   return error;
 }
 
@@ -424,7 +432,7 @@ static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph
   size_t at = graph->first_branch + branch - 1;
   while (exec->streams.count <= at) FF_PUSH(&exec->streams, NULL);
   engine_stream **place = &exec->streams.items[at];
-  if (*place && (*place)->green != main->green) {
+  if (*place && (*place)->green != main->green && exec->running == 1) { /* else another launch is on it */
     engine_stream_free(*place);
     *place = NULL;
   }
@@ -445,7 +453,7 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
       if (before->branch != node->branch) engine_stream_wait_for(own, before->event, before->event_ps);
     }
     error = run_node(exec, node, own);
-    if (ff_engine.sticky || ff_engine.stop || exec->orphaned) break; /* the next call says why */
+    if (is_over(exec, stream) || is_over(exec, own)) break;
     if (!node->needs_event) continue;
     node->event = engine_stream_record(own);
     node->event_ps = engine_stream_ready(own);
@@ -457,6 +465,11 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
 static void set_conditions(const engine_graph *graph) {
   for (size_t i = 0; i < graph->conditions.count; i++)
     if (graph->conditions.items[i]->assign) *(volatile uint32_t *)(uintptr_t)graph->conditions.items[i]->handle = graph->conditions.items[i]->value;
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    const engine_node_params *p = &graph->nodes.items[i]->params;
+    if (p->kind == ENGINE_NODE_GRAPH) set_conditions(p->graph);
+    for (uint32_t k = 0; p->kind == ENGINE_NODE_CONDITIONAL && k < p->conditional.count; k++) set_conditions(p->conditional.bodies[k]);
+  }
 }
 
 /* What a launch before has left allocated is freed, if the exec was made for that. */
@@ -478,7 +491,7 @@ static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
   exec->running++;
   batch_begin();
   error = run_graph(exec, exec->graph, stream);
-  if (!exec->orphaned && !ff_engine.stop) {
+  if (!is_over(exec, stream)) {
     exec->end = engine_stream_record(stream);
     exec->end_ps = engine_stream_ready(stream);
     exec->ended = true;

@@ -93,7 +93,7 @@ typedef struct engine_capture {
 } engine_capture;
 
 typedef struct engine_graphs { /* all there is */
-  engine_graph *graphs;             /* the program's and nodes', not execs' */
+  engine_graph *graphs;             /* the program's, nodes' and execs' */
   engine_exec *execs;
   engine_object *objects;
   engine_condition *conditions;
@@ -112,6 +112,7 @@ cudaError_t engine_graph_add_locked(engine_graph *graph, engine_node *const *bef
                                     engine_node_params *params, engine_node **node);
 /* Checks the parameters and takes them over; those that the node had go. */
 cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params);
+cudaError_t engine_node_check(const engine_node *node, const engine_node_params *params); /* would it be taken over? Nothing changes */
 bool engine_node_depends(const engine_node *node, const engine_node *wanted); /* comes after it, or is it */
 bool engine_graph_sort(engine_graph *graph); /* fills `order`; false: there is a cycle */
 const char *engine_node_kind_name(engine_node_kind kind);

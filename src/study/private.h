@@ -4,11 +4,11 @@
 #define FF_STUDY_PRIVATE_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/ending.h"
 #include "report/report.h"
 #include "study/session.h"
 
@@ -43,16 +43,12 @@ struct session {
   uint32_t own_notes;            /* how many of them say what the session was told; the others are the program's */
   char *command;                 /* of the program that was recorded; NULL: this process's own */
   pthread_t writer;
-  sem_t wake;                    /* of the writer; posted after `stopping` or `ending` was set, also from signal handlers */
+  ff_ending ending;              /* its `wake` is the writer's, posted after `stopping` or its `number` was set */
   atomic_bool stopping;          /* the writer is to end */
-  atomic_int ending;             /* the signal that ends the process, ENDING_QUICK_EXIT, or 0 */
-  atomic_bool ended;             /* the writer has done what `ending` asks for */
   atomic_bool stream_ended;      /* TRACE_OP_END was appended */
   atomic_bool no_room_noted;     /* session_note_no_room was called */
   bool finished;
 };
-
-enum { ENDING_QUICK_EXIT = -1 };
 
 /* Collects everything into *run (report_free) as of now, with the histories or without. */
 void session_collect(session *session, bool complete, bool history, report_run *run);
@@ -83,10 +79,7 @@ void recording_free(recording *recording);
 
 /* ---- ending.c ---- */
 
-/* From now on a signal that would end the process, and quick_exit, first let the session write what it has. */
-void session_watch_ending(session *session);
-void session_unwatch_ending(session *session);
-/* In the writer's thread, after `ending` was set: gives the simulations a little time to get to the end of what the program
+/* In the writer's thread, after the ending's number was set: gives the simulations a little time to get to the end of what the program
  * did, and writes the results as they are then. */
 void session_write_ending(session *session);
 

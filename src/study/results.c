@@ -134,15 +134,15 @@ static void wait_for_wake(session *session, unsigned milliseconds) {
   until.tv_nsec += milliseconds * 1000000L;
   until.tv_sec += until.tv_nsec / 1000000000L;
   until.tv_nsec %= 1000000000L;
-  while (sem_clockwait(&session->wake, CLOCK_MONOTONIC, &until) && errno == EINTR) {}
+  while (sem_clockwait(&session->ending.wake, CLOCK_MONOTONIC, &until) && errno == EINTR) {}
 }
 
 void *session_writer(void *argument) {
   session *session = argument;
   for (unsigned period = FIRST_PERIOD_MS;; period = period * 2 < PERIOD_MS ? period * 2 : PERIOD_MS) {
     wait_for_wake(session, period);
-    if (session->ending) session_write_ending(session);
-    if (session->stopping || session->ending) return NULL;
+    if (session->ending.number) session_write_ending(session);
+    if (session->stopping || session->ending.number) return NULL;
     session_write_results(session, false);
   }
 }

@@ -218,7 +218,7 @@ static void release(session *session) {
   report_free(&session->notes);
   free(session->results);
   free(session->command);
-  sem_destroy(&session->wake);
+  ff_ending_free(&session->ending);
   pthread_mutex_destroy(&session->lock);
   free(session);
 }
@@ -270,13 +270,13 @@ ff_status session_create(const session_options *options, session **out, ff_error
   session->process = getpid();
   clock_gettime(CLOCK_MONOTONIC, &session->started);
   pthread_mutex_init(&session->lock, NULL);
-  sem_init(&session->wake, 0, 0);
+  ff_ending_create(&session->ending);
   ff_status status = set_up(session, error);
   if (status) {
     release(session);
     return status;
   }
-  session_watch_ending(session);
+  if (session->results) ff_ending_watch(&session->ending);
   *out = session;
   return FF_OK;
 }
@@ -325,9 +325,9 @@ static void finish(session *session, bool complete) {
   session->finished = true;
   end_simulations(session, session->manager_count);
   session->stopping = true;
-  sem_post(&session->wake);
+  sem_post(&session->ending.wake);
   pthread_join(session->writer, NULL);
-  session_unwatch_ending(session);
+  ff_ending_forget(&session->ending);
   recording_finish(session, complete);
   session_write_final_results(session, complete);
   session->progress->done = 1;

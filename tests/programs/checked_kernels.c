@@ -34,6 +34,7 @@ static const char code[] =
                   "st.u32 [%rd6+16], %r1;\n" LOC(20) "st.u32 [%rd6+20], %r1;\n{\n.param .b64 p;\nst.param.b64 [p], %rd6;\ncall.uni free, (p);\n}\n"
                   "{\n.param .b64 p;\nst.param.b64 [p], %rd6;\n" LOC(21) "call.uni free, (p);\n}\n")
     ENTRY("traps", LOC(22) "trap;\n")
+    ENTRY("spins", LOC(23) "st.global.u32 [%rd1+400], %r1;\nAGAIN:\nld.volatile.global.u32 %r7, [%rd1];\nsetp.ne.u32 %p1, %r7, 12345678;\n@%p1 bra AGAIN;\n")
     /* ---- racecheck ---- */
     ENTRY("ordered", "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r7, %r2, 63;\nmad.lo.u32 %r7, %r7, 4, %r6;\nld.shared.u32 %r8, [%r7];\nst.global.u32 [%rd3], %r8;\n")
     ENTRY("unordered", LOC(30) "st.shared.u32 [%r5], %r1;\nxor.b32 %r7, %r2, 63;\nmad.lo.u32 %r7, %r7, 4, %r6;\n" LOC(31) "ld.shared.u32 %r8, [%r7];\nst.global.u32 [%rd3], %r8;\n")

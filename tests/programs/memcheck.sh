@@ -120,6 +120,16 @@ expect cmp -s first err
 run "$farfault" memcheck --show-backtrace no --threads 2 "$program" half 4 96
 expect_err "Uninitialized __global__ read"
 
+# A kernel that never ends: what was found so far is said when the program is stopped. (A loaded machine may not have come to it.)
+for seconds in 2 10 30; do
+  run timeout --foreground -s INT $seconds "$farfault" memcheck --show-backtrace no "$program" spins 1 1
+  grep -q "Invalid" err && break
+done
+expect_err "========= Invalid __global__ write of size 4 bytes"
+expect_err "at spins in faults.cu:23"
+expect_err "========= The program was stopped"
+expect_err "========= ERROR SUMMARY: 1 error"
+
 # No false alarms.
 if [[ -x $workloads/vectoradd ]]; then
   while IFS=$'\t' read -r name _ _ arguments _; do

@@ -262,6 +262,21 @@ static void updates(void **state) {
   succeed(cudaGraphLaunch(exec, NULL)); /* as it was */
   assert_all(x, 11);
   succeed(cudaGraphDestroy(other));
+  succeed(cudaGraphCreate(&other, 0)); /* what it sets is there no longer */
+  succeed(cudaGraphAddMemsetNode(&empty, graph, &node, 1, &(cudaMemsetParams){.dst = x, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
+  cudaGraphExec_t both = instantiate(graph);
+  void *gone;
+  succeed(cudaMalloc(&gone, COUNT * 4));
+  first = add_scale(other, NULL, x, 1, 100);
+  succeed(cudaGraphAddMemsetNode(&empty, other, &first, 1, &(cudaMemsetParams){.dst = gone, .value = 0, .elementSize = 4, .width = COUNT, .height = 1}));
+  succeed(cudaFree(gone));
+  expect(cudaGraphExecUpdate(both, other, &info), cudaErrorGraphExecUpdateFailure);
+  assert_int_equal(info.result, ENGINE_UPDATE_PARAMETERS);
+  assert_ptr_equal(info.errorNode, empty);
+  succeed(cudaGraphLaunch(both, NULL)); /* the node before it is as it was, too */
+  assert_all(x, 0);
+  succeed(cudaGraphExecDestroy(both));
+  succeed(cudaGraphDestroy(other));
   succeed(cudaGraphDestroy(graph));
   succeed(cudaGraphExecDestroy(exec));
   succeed(cudaFree(x));
@@ -292,6 +307,13 @@ static void conditions(void **state) {
   limit = 100; /* was copied */
   succeed(cudaGraphLaunch(exec, NULL)); /* the condition is its default again */
   assert_all(x, 1024);
+  cudaGraph_t around; /* and where the graph is a node of another one */
+  succeed(cudaGraphCreate(&around, 0));
+  succeed(cudaGraphAddChildGraphNode(&node, around, NULL, 0, graph));
+  succeed(cudaMemset(counter, 0, 4));
+  run_once(around);
+  assert_all(x, 32768);
+  succeed(cudaGraphDestroy(around));
   succeed(cudaGraphExecDestroy(exec));
   succeed(cudaGraphDestroy(graph));
   succeed(cudaFree(x));
@@ -682,8 +704,8 @@ static void reset_takes_all(void **state) {
   succeed(cudaDeviceSynchronize());
 }
 
-/* While a graph's host function runs, another thread destroys the exec, or resets the device. */
-typedef struct meanwhile { volatile int running, go; cudaGraphExec_t exec; bool reset; } meanwhile;
+/* While a graph's host function runs, another thread destroys the exec, or its stream, or resets the device. */
+typedef struct meanwhile { volatile int running, go; cudaGraphExec_t exec; cudaStream_t stream; bool reset; } meanwhile;
 
 static void wait_to_go(void *data) {
   meanwhile *m = data;
@@ -695,7 +717,7 @@ static void *destroy_meanwhile(void *data) {
   meanwhile *m = data;
   while (!m->running) usleep(100);
   m->go = 1;
-  cudaError_t error = m->reset ? cudaDeviceReset() : cudaGraphExecDestroy(m->exec);
+  cudaError_t error = m->reset ? cudaDeviceReset() : m->stream ? cudaStreamDestroy(m->stream) : cudaGraphExecDestroy(m->exec);
   assert_int_equal(error, cudaSuccess);
   return NULL;
 }
@@ -703,7 +725,7 @@ static void *destroy_meanwhile(void *data) {
 static void gone_while_it_runs(void **state) {
   (void)state;
   for (int i = 0; i < 40; i++) {
-    meanwhile m = {.reset = i & 1};
+    meanwhile m = {.reset = i % 3 == 1};
     cudaGraph_t graph;
     cudaGraphNode_t host;
     pthread_t thread;
@@ -713,10 +735,15 @@ static void gone_while_it_runs(void **state) {
     add_scale(graph, host, x, 2, 0);
     add_scale(graph, host, x, 1, 0); /* beside it, on a stream of the exec's */
     m.exec = instantiate(graph);
+    if (i % 3 == 2) succeed(cudaStreamCreate(&m.stream));
     assert_int_equal(pthread_create(&thread, NULL, destroy_meanwhile, &m), 0);
-    succeed(cudaGraphLaunch(m.exec, NULL));
+    succeed(cudaGraphLaunch(m.exec, m.stream));
     pthread_join(thread, NULL);
-    if (!m.reset) {
+    if (m.stream) { /* what came after the host function was done or not */
+      expect(cudaGraphLaunch(m.exec, m.stream), cudaErrorInvalidResourceHandle);
+      succeed(cudaGraphExecDestroy(m.exec));
+    }
+    if (!m.reset && !m.stream) {
       assert_all(x, 2); /* what was launched is done */
       succeed(cudaGraphDestroy(graph));
       succeed(cudaFree(x));
