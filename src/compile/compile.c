@@ -122,13 +122,13 @@ static entry *find_entry(const compile_key *key) {
   return e;
 }
 
-/* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. */
+/* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. One launch asks at a time. */
 static entry *entry_of(const core_launch *launch, const exec_code *code) {
-  entry *known = __atomic_load_n(&code->native, __ATOMIC_ACQUIRE);
-  if (known) return known;
-  uint32_t bytes;
+  uint32_t watch = (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0), bytes;
+  void **known = &((exec_code *)(uintptr_t)code)->native[watch];
+  if (*known) return *known;
   compile_key key;
-  void *request = native_describe(launch->kernel, code, launch->isa, &bytes);
+  void *request = native_describe(launch->kernel, code, launch->isa, watch, &bytes);
   if (!request || !compile_make_key(request, bytes, &key)) {
     free(request);
     return NULL;
@@ -151,15 +151,14 @@ static entry *entry_of(const core_launch *launch, const exec_code *code) {
     pthread_mutex_unlock(&all.lock);
   }
   free(request);
-  __atomic_store_n(&((exec_code *)(uintptr_t)code)->native, e, __ATOMIC_RELEASE);
-  return e;
+  return *known = e;
 }
 
 /* ---- the provider ---- */
 
 static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
   *job = NULL;
-  if (launch->trace || launch->checker || launch->request->uses || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
+  if (launch->checker || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
   entry *e = entry_of(launch, code);
   if (!e) return NULL;
   if (all.mode == COMPILE_ALWAYS) {

@@ -14,6 +14,7 @@
 #include "exec/moves.h"
 #include "exec/native.h"
 #include "exec/ops_table.h"
+#include "trace/coalesce.h"
 
 #define MAX_INSTRUCTIONS 60000u /* of all functions: beyond that compiling takes too long to be worth it */
 
@@ -82,6 +83,8 @@ typedef struct describer {
   const handler_table *handlers;
   FF_VEC(native_instr) instrs;
   FF_VEC(native_operand) operands;
+  FF_VEC(uint32_t) waits;        /* places in the frame */
+  uint32_t watch;
   native_operand writes[16];
   native_instr now;
 } describer;
@@ -210,6 +213,14 @@ static void describe_move(describer *d, const exec_instr *i, exec_move move) {
   }
 }
 
+/* Cycles beyond the first of a whole warp whose lanes are `step` bytes apart in shared memory. */
+static uint8_t passes_of(uint32_t bytes, uint32_t step) {
+  uint32_t offset[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) offset[l] = l * step;
+  uint32_t passes = trace_shared_passes(offset, bytes, EXEC_ALL_LANES) - 1;
+  return passes < UINT8_MAX ? (uint8_t)passes : UINT8_MAX;
+}
+
 /* The address first, then the data: registers that are read or written. */
 static void describe_access(describer *d, const exec_instr *i) {
   const exec_access *a = i->side;
@@ -225,6 +236,10 @@ static void describe_access(describer *d, const exec_instr *i) {
   n->slot_bytes = a->slot_bytes;
   n->wide = a->wide;
   n->store = a->op == EXEC_OP_STORE;
+  if (n->space == NATIVE_SHARED) {
+    n->row_passes = passes_of((uint32_t)a->bytes * a->elements, (uint32_t)a->bytes * a->elements);
+    n->one_passes = passes_of((uint32_t)a->bytes * a->elements, 0);
+  }
   if (n->space != NATIVE_PARAM) add_read(d, i->src[0], a->wide ? 8 : 4);
   for (uint32_t e = 0; e < (a->op == EXEC_OP_ATOMIC ? 1u : a->elements); e++) {
     if (a->op == EXEC_OP_LOAD) add_write(d, a->data[e], a->slot_bytes);
@@ -290,6 +305,25 @@ static void describe_computing(describer *d, const exec_instr *i) {
   else describe_move(d, i, move_of(d, i->run[0]));
 }
 
+static void describe_waits(describer *d, const exec_instr *i) {
+  if (!(d->watch & NATIVE_TRACED) || !(i->attention & EXEC_ATTEND_WAIT)) return;
+  const uint32_t *list = d->function->waits + i->wait - 1;
+  d->now.wait = (uint32_t)d->waits.count;
+  d->now.wait_count = list[0];
+  for (uint32_t n = 1; n <= list[0]; n++) FF_PUSH(&d->waits, d->function->loads_offset + 4 * list[n]);
+}
+
+/* Where a marked region is entered, how many trips its loop will make is told from registers. */
+static void describe_mark(describer *d, const exec_instr *i) {
+  if (!(d->watch & NATIVE_TRACED) || !(i->attention & EXEC_ATTEND_MARK)) return;
+  for (uint32_t n = 0; n < d->function->region_count; n++) {
+    const exec_region *r = &d->function->regions[n];
+    if (r->mark.entry != i->index) continue;
+    if (r->from != EXEC_NO_OFFSET) add_read(d, r->from, r->from_bytes);
+    if (r->to != EXEC_NO_OFFSET) add_read(d, r->to, r->to_bytes);
+  }
+}
+
 static void describe_instr(describer *d, const exec_instr *i) {
   native_instr *n = &d->now;
   memset(n, 0, sizeof *n);
@@ -303,6 +337,7 @@ static void describe_instr(describer *d, const exec_instr *i) {
   n->rank = i->rank;
   n->immediate = i->immediate;
   n->operands = (uint32_t)d->operands.count;
+  describe_waits(d, i);
   switch (i->flow) {
   case EXEC_FLOW_NONE: case EXEC_FLOW_GUARDED: describe_computing(d, i); break;
   case EXEC_FLOW_BRA: n->op = NATIVE_BRANCH; break;
@@ -316,6 +351,7 @@ static void describe_instr(describer *d, const exec_instr *i) {
     d->operands.count = n->operands;
     n->read_count = n->write_count = 0;
   }
+  describe_mark(d, i);
   if (n->guard != EXEC_NO_GUARD) {
     for (uint32_t w = 0; w < n->write_count; w++) add_read(d, d->writes[w].offset, d->writes[w].bytes);
     add_read(d, i->guard, 0);
@@ -335,36 +371,52 @@ static const native_layout layout = {
     AT(warp_shared_bytes, core_warp, shared_bytes), AT(warp_local, core_warp, local), AT(warp_params, core_warp, params),
     AT(warp_next_key, core_warp, next_key), AT(warp_ready_count, core_warp, ready_count), AT(warp_executed, core_warp, executed),
     AT(warp_thread_executed, core_warp, thread_executed), AT(warp_accesses, core_warp, accesses), AT(warp_starting, core_warp, starting),
-    AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(function_code, exec_function, code), AT(frame_depth, exec_frame, depth),
+    AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(function_code, exec_function, code),
+    AT(function_sfu, exec_function, sfu_before), AT(function_fp64, exec_function, fp64_before), AT(frame_depth, exec_frame, depth),
     AT(frame_stack, exec_frame, stack), AT(instr_run, exec_instr, run), AT(instr_side, exec_instr, side), AT(access_hint, exec_access, hint),
     AT(record_address, exec_record, info.address), AT(record_readable, exec_record, readable), AT(record_writable, exec_record, writable),
     AT(launch_grid, core_launch, grid), AT(launch_block, core_launch, block), AT(block_ctaid, core_block, ctaid),
-    AT(api_guarded, exec_native_api, guarded), .instr_bytes = sizeof(exec_instr),
+    AT(writer_issue, core_warp, writer.issue), AT(writer_sfu, core_warp, writer.sfu),
+    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_count, exec_native_api, count),
+    AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
+    AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes), .instr_bytes = sizeof(exec_instr),
 };
 
-void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t *bytes) {
+static native_function describe_function(describer *d, const exec_function *f) {
+  native_function made = {.first = (uint32_t)d->instrs.count, .count = f->count, .frame_bytes = f->frame_bytes};
+  d->function = f;
+  for (uint32_t n = 0; n < f->count; n++) {
+    describe_instr(d, &f->code[n]);
+    made.has_sfu |= f->code[n].unit == EXEC_UNIT_SFU;
+    made.has_fp64 |= f->code[n].unit == EXEC_UNIT_FP64;
+  }
+  return made;
+}
+
+void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, uint32_t *bytes) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) total += code->functions[f]->count;
   if (total > MAX_INSTRUCTIONS) return NULL;
-  describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa))};
+  describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);
-  for (uint32_t f = 0; f < kernel->reach_count; f++) {
-    d.function = code->functions[f];
-    functions[f] = (native_function){.first = (uint32_t)d.instrs.count, .count = d.function->count, .frame_bytes = d.function->frame_bytes};
-    for (uint32_t n = 0; n < d.function->count; n++) describe_instr(&d, &d.function->code[n]);
-  }
-  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout,
-                         .function_count = kernel->reach_count, .instr_count = (uint32_t)d.instrs.count, .operand_count = (uint32_t)d.operands.count};
-  size_t parts[3] = {kernel->reach_count * sizeof *functions, d.instrs.count * sizeof *d.instrs.items, d.operands.count * sizeof *d.operands.items};
-  head.bytes = (uint32_t)(sizeof head + parts[0] + parts[1] + parts[2]);
+  for (uint32_t f = 0; f < kernel->reach_count; f++) functions[f] = describe_function(&d, code->functions[f]);
+  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch,
+                         .function_count = kernel->reach_count, .instr_count = (uint32_t)d.instrs.count, .operand_count = (uint32_t)d.operands.count,
+                         .wait_count = (uint32_t)d.waits.count};
+  const struct { const void *items; size_t bytes; } parts[] = {
+      {functions, kernel->reach_count * sizeof *functions}, {d.instrs.items, d.instrs.count * sizeof *d.instrs.items},
+      {d.operands.items, d.operands.count * sizeof *d.operands.items}, {d.waits.items, d.waits.count * sizeof *d.waits.items}};
+  size_t all = sizeof head;
+  for (int p = 0; p < 4; p++) all += parts[p].bytes;
+  head.bytes = (uint32_t)all;
   unsigned char *made = ff_alloc(head.bytes), *at = made + sizeof head;
   memcpy(made, &head, sizeof head);
-  memcpy(at, functions, parts[0]);
-  if (parts[1]) memcpy(at + parts[0], d.instrs.items, parts[1]);
-  if (parts[2]) memcpy(at + parts[0] + parts[1], d.operands.items, parts[2]);
+  for (int p = 0; p < 4; at += parts[p++].bytes)
+    if (parts[p].bytes) memcpy(at, parts[p].items, parts[p].bytes);
   free(functions);
   free(d.instrs.items);
   free(d.operands.items);
+  free(d.waits.items);
   *bytes = head.bytes;
   return made;
 }

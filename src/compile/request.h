@@ -4,7 +4,7 @@
  * pool of constants, where the code reads it. Both ends are of one build (NATIVE_VERSION and the compiler's own identity
  * are part of the key), so structs are written as they are; unused bytes are zero.
  *
- *   header, functions, instructions, operands: arrays one after the other */
+ *   header, functions, instructions, operands, waits: arrays one after the other */
 #ifndef FF_COMPILE_REQUEST_H
 #define FF_COMPILE_REQUEST_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 1u
+#define NATIVE_VERSION 2u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -42,6 +42,12 @@ typedef enum native_kind {
   NATIVE_KINDS
 } native_kind;
 
+/* native_request.watch: what the code has to tell beside computing. */
+enum {
+  NATIVE_TRACED = 1, /* the access stream is wanted */
+  NATIVE_USES = 2,   /* uses are declared */
+};
+
 /* An operand of the frame or the pool. bytes: of a cell: 4, 8, 16; 0: a predicate. */
 typedef struct native_operand {
   uint32_t offset;      /* exec_instr's; bit 0: in the pool */
@@ -62,16 +68,19 @@ typedef struct native_instr {
   uint8_t observes;        /* its handler may fault, or look at counters: they have to be right */
   uint8_t read_count, write_count;
   uint8_t space, bytes, elements, sign, to16, slot_bytes, wide, store; /* ACCESS */
-  uint8_t unused[3];
+  uint8_t row_passes;      /* ACCESS to shared memory: cycles beyond the first, of a whole warp's row, */
+  uint8_t one_passes;      /* of one cell for all lanes; UINT8_MAX: not known */
+  uint8_t unused[1];
   uint32_t guard, aux, index, target, rank;
   uint32_t operands;       /* index of the first read; the writes follow */
-  uint32_t unused2[2];
+  uint32_t wait, wait_count; /* of the waits: load numbers that this may have to wait for */
   int64_t immediate;
 } native_instr;
 
 typedef struct native_function {
   uint32_t first, count;   /* of its instructions */
-  uint32_t frame_bytes, unused;
+  uint32_t frame_bytes;
+  uint8_t has_sfu, has_fp64, unused[2];
 } native_function;
 
 /* Where things stand in the structs that compiled code reads. */
@@ -79,14 +88,17 @@ typedef struct native_layout {
   uint32_t warp_base0, warp_base1, warp_mask, warp_active, warp_active_count, warp_segment, warp_budget, warp_pc, warp_frame, warp_function;
   uint32_t warp_block, warp_launch, warp_shared, warp_shared_bytes, warp_local, warp_params, warp_next_key, warp_ready_count, warp_executed;
   uint32_t warp_thread_executed, warp_accesses, warp_starting, warp_tid, warp_index;
-  uint32_t function_code, frame_depth, frame_stack, instr_bytes, instr_run, instr_side, access_hint;
-  uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid, api_guarded;
+  uint32_t function_code, function_sfu, function_fp64, frame_depth, frame_stack, instr_bytes, instr_run, instr_side, access_hint;
+  uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid;
+  uint32_t writer_issue, writer_sfu, writer_fp64; /* of the warp's trace_writer */
+  uint32_t api_guarded, api_count, api_waits, api_mark, api_row, api_one, api_scattered, api_conflicts, api_passes;
 } native_layout;
 
 typedef struct native_request {
   uint32_t magic, version, bytes, isa; /* isa: EXEC_ISAS order */
   native_layout layout;
-  uint32_t function_count, instr_count, operand_count, unused;
+  uint32_t function_count, instr_count, operand_count, wait_count;
+  uint32_t watch, unused;
 } native_request;
 
 #endif

@@ -44,6 +44,8 @@ void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint
 /* core_trace_issue (core.h) counts instructions into an ISSUE. */
 /* Lanes of `mask` access consecutive cells of `bytes` bytes from `address` on (the first active lane's cell). */
 void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask);
+/* Every lane of `mask` accesses the same `bytes` bytes, aligned to that. */
+void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask);
 /* Every lane of `mask` accesses `bytes` bytes at value[lane] + add. */
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask);
 /* i takes so many cycles more than its first. */

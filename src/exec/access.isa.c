@@ -72,6 +72,7 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
   uint64_t add = (uint64_t)i->immediate, low = value[first_lane(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) core_trace_const(w, i, value, w->active);
   else if (found == SHAPE_ROW) core_trace_row(w, i, low, bytes, w->active);
+  else if (found == SHAPE_UNIFORM) core_trace_one(w, i, low, bytes, w->active);
   else core_trace_gather(w, i, value, add, bytes, w->active);
 }
 

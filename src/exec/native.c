@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled code of a launch: asked for when it begins, and again at every block while it is being made. */
+#include "exec/access.h"
 #include "exec/native.h"
+#include "trace/coalesce.h"
 
 static const exec_native_provider *provider;
 static uint64_t compiled_launches, all_launches;
@@ -45,4 +47,45 @@ static void run_guarded(core_warp *w, const exec_instr *i) {
   for (uint32_t l = 0; l < EXEC_LANES; l++) w->x.lanes[l] = -(int32_t)(mask >> l & 1);
 }
 
-const exec_native_api exec_native_calls = {.guarded = run_guarded};
+static void count(core_warp *w, uint32_t end) { core_count(w, end); }
+
+static uint32_t bytes_of(const exec_instr *i) {
+  const exec_access *a = i->side;
+  return (uint32_t)a->bytes * a->elements;
+}
+
+/* What the interpreter does in watch_shape (access.isa.c). Constants are never declared; one for all lanes takes no cycle more. */
+static bool is_constant(const exec_instr *i) { return ((const exec_access *)i->side)->space == PTX_SPACE_CONST; }
+
+static void watch_scattered(core_warp *w, const exec_instr *i, const uint64_t *value) {
+  if (w->block->ranges) core_uses_check(w, i, value, bytes_of(i), false);
+  if (w->trace && is_constant(i)) core_trace_const(w, i, value, w->active);
+  else if (w->trace) core_trace_gather(w, i, value, (uint64_t)i->immediate, bytes_of(i), w->active);
+}
+
+/* As scattered ones: lane l at address + l * step. */
+static void watch_steps(core_warp *w, const exec_instr *i, uint64_t address, uint64_t step) {
+  uint64_t value[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) value[l] = address + l * step - (uint64_t)i->immediate;
+  if (w->block->ranges) core_uses_check(w, i, value, bytes_of(i), true);
+  if (w->trace && is_constant(i)) core_trace_const(w, i, value, w->active);
+}
+
+static void watch_row(core_warp *w, const exec_instr *i, uint64_t address) {
+  uint32_t bytes = bytes_of(i);
+  if (w->block->ranges || is_constant(i)) watch_steps(w, i, address, bytes);
+  if (w->trace && !is_constant(i)) core_trace_row(w, i, address + (uint64_t)__builtin_ctz(w->active) * bytes, bytes, w->active);
+}
+
+static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
+  if (is_constant(i)) return;
+  if (w->block->ranges) watch_steps(w, i, address, 0);
+  if (w->trace) core_trace_one(w, i, address, bytes_of(i), w->active);
+}
+
+static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return trace_shared_passes(offset, 4, w->active) - 1; }
+
+const exec_native_api exec_native_calls = {
+    .guarded = run_guarded, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
+    .conflicts = conflicts, .passes = core_trace_passes,
+};

@@ -12,9 +12,21 @@
 
 #include "exec/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. */
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first only where the access
+ * stream is wanted or uses are declared: then the warp's counters are right before the call, and the code reads them again after it. */
 typedef struct exec_native_api {
   void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
+  void (*count)(core_warp *w, uint32_t end);          /* core_count */
+  void (*waits)(core_warp *w, const exec_instr *i);   /* core_trace_waits */
+  void (*mark)(core_warp *w, const exec_instr *i);    /* core_mark; what the bounds of i's region are is in the frame */
+  /* Before global access i of the active lanes, which is legal. row: lane l at address + l * its bytes; one: all at `address`; scattered:
+   * at value[l] + i's offset. */
+  void (*row)(core_warp *w, const exec_instr *i, uint64_t address);
+  void (*one)(core_warp *w, const exec_instr *i, uint64_t address);
+  void (*scattered)(core_warp *w, const exec_instr *i, const uint64_t *value);
+  /* Cycles beyond the first that shared memory takes for words at these offsets, for the active lanes; i takes so many more. */
+  uint32_t (*conflicts)(const core_warp *w, const uint32_t *offset);
+  void (*passes)(core_warp *w, const exec_instr *i, uint32_t more);
 } exec_native_api;
 
 extern const exec_native_api exec_native_calls;

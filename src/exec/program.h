@@ -14,7 +14,7 @@ typedef struct exec_shared_var { const ptx_var *var; uint32_t offset; } exec_sha
 typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
   exec_function **functions;
   ff_arena arena;
-  void *native;                 /* what native.h's provider knows it by; NULL: it was not asked yet */
+  void *native[4];              /* what native.h's provider knows it by, with and without stream and uses; NULL: it was not asked yet */
 } exec_code;
 
 struct exec_kernel {

@@ -72,6 +72,13 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   }
 }
 
+void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
+  uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
+  uint32_t sectors = sectors_of(address, address + bytes, line);
+  *begin_access(w, i, mask, 1) = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
+  w->sectors += trace_sector_count(sectors);
+}
+
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
   trace_line_set set;
   trace_lines_collect(&set, value, add, bytes, mask);

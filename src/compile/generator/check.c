@@ -3,6 +3,7 @@
 #include "compile/generator/check.h"
 
 static bool good_instr(const native_request *head, const native_function *f, const native_instr *n) {
+  if ((uint64_t)n->wait + n->wait_count > head->wait_count) return false;
   if (n->op >= NATIVE_OPS || n->dst_kind >= NATIVE_KINDS) return false;
   for (int s = 0; s < 4; s++)
     if (n->src_kind[s] >= NATIVE_KINDS) return false;
@@ -26,7 +27,7 @@ bool check_request(const unsigned char *data, uint32_t bytes, const char **messa
   *message = "this is not a request";
   if (bytes < sizeof *head || head->magic != NATIVE_MAGIC || head->version != NATIVE_VERSION || head->bytes != bytes) return false;
   uint64_t wanted = sizeof *head + (uint64_t)head->function_count * sizeof(native_function) + (uint64_t)head->instr_count * sizeof(native_instr) +
-                    (uint64_t)head->operand_count * sizeof(native_operand);
+                    (uint64_t)head->operand_count * sizeof(native_operand) + (uint64_t)head->wait_count * sizeof(uint32_t);
   if (wanted != bytes) return false;
   const native_function *functions = (const native_function *)(const void *)(head + 1);
   const native_instr *instrs = (const native_instr *)(const void *)(functions + head->function_count);

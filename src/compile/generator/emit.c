@@ -120,9 +120,12 @@ static void make_functions(generator *g, const native_request *request) {
   const native_function *functions = (const native_function *)(const void *)(request + 1);
   const native_instr *instrs = (const native_instr *)(const void *)(functions + request->function_count);
   const native_operand *operands = (const native_operand *)(const void *)(instrs + request->instr_count);
+  g->waits = (const uint32_t *)(const void *)(operands + request->operand_count);
+  g->traced = request->watch & NATIVE_TRACED;
+  g->watched = request->watch != 0;
   for (uint32_t f = 0; f < request->function_count; f++) {
     plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count);
-    gen_function(g, p, f);
+    gen_function(g, p, &functions[f], f);
     plan_free(p);
   }
 }

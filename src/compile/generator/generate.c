@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "exec/native.h"
+#include "trace/stream.h"
 
 /* ---- building ---- */
 
@@ -59,8 +60,7 @@ value gen_bits(generator *g, value lanes) { return LLVMBuildBitCast(g->b, lanes,
 LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
 
-/* A variable of the function: LLVM makes registers of them. */
-static value variable(generator *g, LLVMTypeRef type) {
+value gen_variable(generator *g, LLVMTypeRef type) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
   value first = LLVMGetFirstInstruction(g->entry);
   if (first) LLVMPositionBuilderBefore(g->b, first);
@@ -166,6 +166,75 @@ void gen_flush_counters(generator *g) {
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
 }
 
+static void read_segment(generator *g) { LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, g->at->warp_segment), g->segment); }
+
+value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count) {
+  LLVMTypeRef types[4] = {g->pointer};
+  value arguments[4] = {g->warp};
+  for (uint32_t n = 0; n < count; n++) arguments[n + 1] = more[n], types[n + 1] = LLVMTypeOf(more[n]);
+  LLVMTypeRef type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false);
+  gen_flush_counters(g);
+  value called = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, offset), arguments, count + 1, "");
+  read_segment(g);
+  return called;
+}
+
+/* What the access stream's pending ISSUE gets of the instructions from segment to end (trace_put_issue), if they fit; else
+ * core_trace_issue does it. Returns how many are then still to be counted in the warp. */
+static value issue(generator *g, uint32_t end) {
+  const native_layout *at = g->at;
+  value segment = read_variable(g, g->i32, g->segment), passed = LLVMBuildSub(g->b, gen_i32(g, end), segment, "");
+  if (!g->traced) return passed;
+  LLVMBasicBlockRef fits = gen_block(g, "fits"), full = gen_block(g, "cut"), on = gen_block(g, "issued");
+  value pending = LLVMBuildAdd(g->b, gen_field(g, g->i32, g->warp, at->writer_issue), passed, "");
+  LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULE, pending, gen_i32(g, TRACE_ISSUE_MAX), ""), fits, full);
+  LLVMPositionBuilderAtEnd(g->b, fits);
+  gen_store(g, pending, gen_at(g, g->warp, at->writer_issue), 4);
+  const struct { bool some; uint32_t table, counter; } units[2] = {{g->has_sfu, at->function_sfu, at->writer_sfu}, {g->has_fp64, at->function_fp64, at->writer_fp64}};
+  for (int u = 0; u < 2; u++) {
+    if (!units[u].some) continue;
+    value table = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), units[u].table);
+    value first = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, segment, g->i64, ""), gen_i64(g, 2), "");
+    value before = gen_load(g, g->i32, LLVMBuildGEP2(g->b, g->i8, table, &first, 1, ""), 4);
+    add_to(g, units[u].counter, g->i32, LLVMBuildSub(g->b, gen_load(g, g->i32, gen_at(g, table, 4 * (uint64_t)end), 4), before, ""));
+  }
+  LLVMBuildBr(g->b, on);
+  LLVMPositionBuilderAtEnd(g->b, full);
+  value last = gen_i32(g, end);
+  gen_call_api(g, at->api_count, NULL, &last, 1);
+  LLVMBuildBr(g->b, on);
+  LLVMPositionBuilderAtEnd(g->b, on);
+  value phi = LLVMBuildPhi(g->b, g->i32, ""), from[2] = {passed, gen_i32(g, 0)};
+  LLVMBasicBlockRef blocks[2] = {fits, full};
+  LLVMAddIncoming(phi, from, blocks, 2);
+  return phi;
+}
+
+/* Before an instruction where a marked region begins or ends. */
+static void mark(generator *g, const native_instr *n) {
+  if (!g->traced || !(n->attention & EXEC_ATTEND_MARK) || n->op == NATIVE_EXIT) return;
+  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
+  value instr = gen_instr_address(g);
+  gen_call_api(g, g->at->api_mark, NULL, &instr, 1);
+}
+
+/* Before an instruction that may need a value that is on its way. */
+static void wait_for_loads(generator *g, const native_instr *n) {
+  if (!n->wait_count || n->op == NATIVE_EXIT) return;
+  value outstanding = NULL;
+  for (uint32_t l = 0; l < n->wait_count; l++) {
+    value newest = gen_load(g, g->i32, gen_at(g, g->frame, g->waits[n->wait + l]), 4);
+    outstanding = outstanding ? LLVMBuildOr(g->b, outstanding, newest, "") : newest;
+  }
+  LLVMBasicBlockRef some = gen_block(g, "wait"), on = gen_block(g, "waited");
+  LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, outstanding, gen_i32(g, 0), ""), on, some);
+  LLVMPositionBuilderAtEnd(g->b, some);
+  value instr = gen_instr_address(g);
+  gen_call_api(g, g->at->api_waits, NULL, &instr, 1);
+  LLVMBuildBr(g->b, on);
+  LLVMPositionBuilderAtEnd(g->b, on);
+}
+
 /* ---- leaving ---- */
 
 /* Back to the interpreter, which goes on at instruction pc. */
@@ -201,6 +270,7 @@ void gen_call_handler(generator *g, const native_instr *n) {
   if (n->flow == EXEC_FLOW_GUARDED) {
     value guarded = gen_field(g, LLVMPointerType(g->handler, 0), g->api, g->at->api_guarded);
     LLVMBuildCall2(g->b, g->handler, guarded, arguments, 2, "");
+    if (n->observes && g->watched) read_segment(g);
     return;
   }
   value run = gen_at(g, instr, g->at->instr_run);
@@ -210,6 +280,7 @@ void gen_call_handler(generator *g, const native_instr *n) {
     run = LLVMBuildGEP2(g->b, g->i8, run, &index, 1, "");
   }
   LLVMBuildCall2(g->b, g->handler, gen_load(g, LLVMPointerType(g->handler, 0), run, 8), arguments, 2, "");
+  if (n->observes && g->watched) read_segment(g);
 }
 
 void gen_handler(generator *g, const native_instr *n) {
@@ -244,7 +315,7 @@ static void hand_over(generator *g, const plan_block *block) {
         value v = slot->vector ? slot->vector : gen_frame_vector(g, s);
         slot->scalar = p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
       }
-      if (!g->uniform[s]) g->uniform[s] = variable(g, scalar_type(g, p->slots[s].bytes));
+      if (!g->uniform[s]) g->uniform[s] = gen_variable(g, scalar_type(g, p->slots[s].bytes));
       LLVMBuildStore(g->b, slot->scalar, g->uniform[s]);
     }
     if (slot->stale && (as_vector || !slot->scalar)) {
@@ -259,8 +330,7 @@ static void go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->
 /* A branch that is taken by all lanes: counts, and gives way if the turn is over. */
 static void take(generator *g, const native_instr *n) {
   const plan *p = g->plan;
-  value passed = LLVMBuildSub(g->b, gen_i32(g, n->index + 1), read_variable(g, g->i32, g->segment), "");
-  value count = LLVMBuildAdd(g->b, read_variable(g, g->i32, g->count), passed, "");
+  value passed = issue(g, n->index + 1), count = LLVMBuildAdd(g->b, read_variable(g, g->i32, g->count), passed, "");
   LLVMBuildStore(g->b, count, g->count);
   LLVMBuildStore(g->b, gen_i32(g, p->code[n->target].index), g->segment);
   if (n->target <= g->now) {
@@ -316,7 +386,7 @@ static void begin_block(generator *g, uint32_t b) {
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
     if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
     LLVMTypeRef type = scalar_type(g, g->plan->slots[s].bytes);
-    if (!g->uniform[s]) g->uniform[s] = variable(g, type);
+    if (!g->uniform[s]) g->uniform[s] = gen_variable(g, type);
     g->slots[s] = (gen_slot){.scalar = read_variable(g, type, g->uniform[s]), .stale = true};
   }
 }
@@ -385,6 +455,10 @@ static void body(generator *g, uint32_t b) {
   for (uint32_t n = block->first; n < block->end; n++) {
     g->now = n;
     if (g->plan->code[n].attention & EXEC_ATTEND_START) end_first_turn(g);
+    if (g->full || g->plan->code[n].op != NATIVE_SYNC) {
+      mark(g, &g->plan->code[n]);
+      wait_for_loads(g, &g->plan->code[n]);
+    }
     if (!plan_ends_block(&g->plan->code[n])) compute(g, &g->plan->code[n]);
   }
   g->now = block->end - 1;
@@ -447,9 +521,9 @@ static void prologue(generator *g) {
   const native_layout *at = g->at;
   g->warp = LLVMGetParam(g->function, 0);
   g->api = LLVMGetParam(g->function, 2);
-  g->count = variable(g, g->i32);
-  g->segment = variable(g, g->i32);
-  g->accesses = variable(g, g->i64);
+  g->count = gen_variable(g, g->i32);
+  g->segment = gen_variable(g, g->i32);
+  g->accesses = gen_variable(g, g->i64);
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
@@ -509,7 +583,9 @@ static void one_body(generator *g, const plan *p, uint32_t number, bool full) {
   free(g->bodies);
 }
 
-void gen_function(generator *g, const plan *p, uint32_t number) {
+void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number) {
+  g->has_sfu = function->has_sfu;
+  g->has_fp64 = function->has_fp64;
   one_body(g, p, number, true);
   one_body(g, p, number, false);
 }

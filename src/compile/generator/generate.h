@@ -25,6 +25,8 @@ typedef struct gen_slot {
 typedef struct generator {
   const native_request *request;
   const native_layout *at;
+  const uint32_t *waits;  /* the request's */
+  bool traced, watched;   /* the access stream is wanted; it is, or uses are declared */
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef b;
@@ -32,6 +34,7 @@ typedef struct generator {
   bool wide_vectors;      /* AVX-512 */
   /* the function */
   const plan *plan;
+  bool has_sfu, has_fp64;
   bool full;
   value function, warp, api, frame, pool, code, active, mask, active_count, starting, limit;
   value count, segment, accesses; /* variables: what is not yet counted in the warp */
@@ -39,12 +42,12 @@ typedef struct generator {
   LLVMBasicBlockRef entry, *edges, *bodies;
   gen_slot *slots;        /* at this point of the block */
   uint32_t now;           /* the instruction */
-  struct gen_shape { value address, base[2], index[2], largest, good; } shapes[8]; /* of shared addresses (memory.c) */
+  struct gen_shape { value address, base[2], index[2], largest, good, passes; } shapes[8]; /* of shared addresses (memory.c) */
   uint32_t shape_count;
 } generator;
 
 /* Adds the functions native_<number>_full and native_<number>_any to the module. */
-void gen_function(generator *g, const plan *p, uint32_t number);
+void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number);
 
 /* ---- building (generate.c) ---- */
 LLVMTypeRef gen_vector_type(LLVMTypeRef of);
@@ -73,6 +76,10 @@ value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
 /* ---- instructions ---- */
 void gen_handler(generator *g, const native_instr *n);
 void gen_flush_counters(generator *g);
+/* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp; NULL: no result. */
+value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
+/* A variable of the function: LLVM makes registers of them. */
+value gen_variable(generator *g, LLVMTypeRef type);
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
 bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
 /* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */

@@ -96,6 +96,27 @@ static void end_fast(const access *a, fork f, const value *results, bool scalar)
   }
 }
 
+/* ---- what is told of an access before it happens ---- */
+
+/* Global memory: all lanes' cells begin at `address`, a row or one cell. */
+static void tell(const access *a, uint32_t api, value address) {
+  value arguments[2] = {gen_instr_address(a->g), address};
+  if (a->g->watched) gen_call_api(a->g, api, NULL, arguments, 2);
+}
+
+/* Shared memory: cycles beyond the first, if there are any. */
+static void tell_passes(const access *a, value more) {
+  generator *g = a->g;
+  if (!g->traced || (LLVMIsConstant(more) && LLVMIsNull(more))) return;
+  LLVMBasicBlockRef some = gen_block(g, "passes"), on = gen_block(g, "told");
+  LLVMBuildCondBr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, more, gen_i32(g, 0), ""), on, some);
+  LLVMPositionBuilderAtEnd(a->b, some);
+  value arguments[2] = {gen_instr_address(g), more};
+  gen_call_api(g, g->at->api_passes, NULL, arguments, 2);
+  LLVMBuildBr(a->b, on);
+  LLVMPositionBuilderAtEnd(a->b, on);
+}
+
 /* ---- global memory ---- */
 
 /* Is [address, address + bytes) inside the allocation that this instruction met last, and the address aligned? */
@@ -120,6 +141,7 @@ static bool one_global(const access *a, value base) {
   if (a->n->store) return false;
   value address = LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), ""), results[4];
   fork f = begin_fast(a, inside(a, address, a->total));
+  tell(a, g->at->api_one, address);
   value p = pointer_to(a, address);
   bool generic = a->n->space == NATIVE_GENERIC; /* in local memory the lanes have different cells: on the slow way */
   for (uint32_t e = 0; e < a->n->elements; e++) {
@@ -182,6 +204,7 @@ static bool row_of_global(const access *a, value lanes) {
   value good = both(a, is_row(a, lanes, first, g->i64, a->total), inside(a, address, (uint64_t)a->total * EXEC_LANES));
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e); /* known on both ways */
   fork f = begin_fast(a, good);
+  tell(a, g->at->api_row, address);
   if (a->n->store) store_row(a, pointer_to(a, address));
   else load_row(a, pointer_to(a, address), results);
   end_fast(a, f, results, false);
@@ -215,9 +238,10 @@ static value shared_offset(const access *a, value base) {
 
 static bool one_shared(const access *a, value base) {
   generator *g = a->g;
-  if (a->n->store) return false;
+  if (a->n->store || (g->traced && !g->full && a->n->one_passes)) return false;
   value offset = shared_offset(a, base), results[4];
   fork f = begin_fast(a, both(a, in_shared(a, offset, a->total), aligned(a, offset)));
+  tell_passes(a, gen_i32(g, a->n->one_passes));
   value p = LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, "");
   for (uint32_t e = 0; e < a->n->elements; e++)
     results[e] = extended(a, gen_load(g, a->cell, gen_at(g, p, e * a->n->bytes), a->n->bytes), a->slot);
@@ -246,6 +270,25 @@ static value all_half(const access *a, uint32_t v) {
   return LLVMConstVector(lanes, HALF);
 }
 
+/* Cycles beyond the first of one access at these addresses: none if both windows are the same, or lie in different banks. */
+static value window_passes(const access *a, value lanes, const struct gen_shape *shape) {
+  generator *g = a->g;
+  value apart = LLVMBuildSub(a->b, shape->base[1], shape->base[0], ""), banks = LLVMBuildAnd(a->b, apart, gen_i32(g, 4 * EXEC_LANES - 1), "");
+  value none = LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), LLVMBuildICmp(a->b, LLVMIntEQ, banks, gen_i32(g, WINDOW), ""), "");
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(a->b), ask = gen_block(g, "conflicts"), on = gen_block(g, "counted");
+  value row = gen_variable(g, LLVMTypeOf(lanes));
+  LLVMBuildCondBr(a->b, none, on, ask);
+  LLVMPositionBuilderAtEnd(a->b, ask);
+  gen_store(g, lanes, row, 64);
+  value argument = LLVMBuildBitCast(a->b, row, g->pointer, ""), counted = gen_call_api(g, g->at->api_conflicts, g->i32, &argument, 1);
+  LLVMBuildBr(a->b, on);
+  LLVMPositionBuilderAtEnd(a->b, on);
+  value phi = LLVMBuildPhi(a->b, g->i32, ""), from[2] = {gen_i32(g, 0), counted};
+  LLVMBasicBlockRef blocks[2] = {before, ask};
+  LLVMAddIncoming(phi, from, blocks, 2);
+  return phi;
+}
+
 /* What the addresses of a warp look like, found once per block: where each half's window begins, and which of its words each
  * lane takes. */
 static const struct gen_shape *shape_of(const access *a, value lanes) {
@@ -271,6 +314,7 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
   shape->good = both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(sixteen, 0, false), ""), LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i32(g, 0), ""));
   LLVMTypeRef type = gen_vector_type(g->i32);
   shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
+  shape->passes = g->traced ? window_passes(a, lanes, shape) : NULL;
   return shape;
 }
 
@@ -279,6 +323,7 @@ static bool windows_of_shared(const access *a, value lanes) {
   const struct gen_shape *shape = shape_of(a, lanes);
   value last = LLVMBuildAdd(a->b, shape->largest, gen_i64(g, (uint64_t)a->n->immediate), ""), parts[2], pick[EXEC_LANES];
   fork f = begin_fast(a, both(a, shape->good, in_shared(a, last, 4)));
+  if (g->traced) tell_passes(a, shape->passes);
   for (uint32_t h = 0; h < 2; h++) {
     value offset = LLVMBuildZExt(a->b, shape->base[h], g->i64, "");
     value p = gen_at(g, LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, ""), (uint64_t)a->n->immediate);
@@ -298,6 +343,7 @@ static bool row_of_shared(const access *a, value lanes) {
   good = both(a, good, is_row(a, lanes, first, a->n->wide ? g->i64 : g->i32, a->total));
   for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
   fork f = begin_fast(a, good);
+  tell_passes(a, gen_i32(g, a->n->row_passes));
   value p = LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, "");
   if (a->n->store) store_row(a, p);
   else load_row(a, p, results);
