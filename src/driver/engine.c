@@ -31,6 +31,7 @@ engine_state ff_engine = {
     .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
     .host_work = PTHREAD_COND_INITIALIZER,
     .host_done = PTHREAD_COND_INITIALIZER,
+    .behind_done = PTHREAD_COND_INITIALIZER,
 };
 
 static _Thread_local cudaError_t thread_error;        /* what cudaGetLastError says */
@@ -155,6 +156,8 @@ static void after_fork(void) {
   ff_engine.host_thread_runs = false;
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
   ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
+  ff_engine.given = false;
+  engine_behind_forget();
 }
 
 static void set_default_limits(void) {
@@ -201,7 +204,7 @@ static ff_status make(ff_error *error) {
   return FF_OK;
 }
 
-static cudaError_t enter(bool wait_for_host_functions) {
+static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
   if (thread_in_callback) return cudaErrorNotPermitted;
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
@@ -209,6 +212,7 @@ static cudaError_t enter(bool wait_for_host_functions) {
     ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
     if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
   }
+  if (wait_for_kernel || (wait_for_host_functions && engine_behind_full())) engine_behind_wait();
   while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
     pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
   cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
@@ -218,8 +222,9 @@ static cudaError_t enter(bool wait_for_host_functions) {
   return error;
 }
 
-cudaError_t engine_enter(void) { return enter(true); }
-cudaError_t engine_enter_now(void) { return enter(false); }
+cudaError_t engine_enter(void) { return enter(true, true); }
+cudaError_t engine_enter_beside(void) { return enter(true, false); }
+cudaError_t engine_enter_now(void) { return enter(false, false); }
 void engine_leave(void) { pthread_mutex_unlock(&ff_engine.lock); }
 
 cudaError_t engine_start(void) {
@@ -266,7 +271,9 @@ __attribute__((destructor)) void engine_finish(void) {
   if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
   ff_engine.stop = true;
   int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
-  if (locked && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
+  while (!locked && before == ENGINE_READY && ff_engine.given)
+    if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
+  if ((locked || ff_engine.given) && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
   if (before == ENGINE_READY && !locked) engine_touch_collect(false);
   if (before == ENGINE_READY) session_finish(ff_engine.session);
   if (before == ENGINE_READY && ff_engine.check && !locked) check_finish(ff_engine.check, true);
@@ -329,6 +336,7 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
   bool taken = false;
   engine_node_params node = {.kind = ENGINE_NODE_HOST, .host = {function, data}};
   error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
+  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
   if (!error && !taken) error = engine_stream_host_locked(stream, function, data, false);
   engine_leave();
   return error;

@@ -133,11 +133,12 @@ static cudaError_t copy_locked(const engine_copy *copy) {
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_COPY, .copy = *copy};
   cudaError_t error = engine_capture_take(stream, &node, copy->async, &taken);
+  if (!error && !taken) error = engine_behind_take(stream, &node, copy->async, &taken);
   return error || taken ? error : engine_copy_on(*copy, stream, false);
 }
 
 cudaError_t engine_copy_run(const engine_copy *copy) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   error = copy_locked(copy);
   engine_leave();
@@ -207,11 +208,12 @@ static cudaError_t set_locked(const engine_set *set) {
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_SET, .set = *set};
   cudaError_t error = engine_capture_take(stream, &node, set->async, &taken);
+  if (!error && !taken) error = engine_behind_take(stream, &node, set->async, &taken);
   return error || taken ? error : engine_set_on(*set, stream, false);
 }
 
 cudaError_t engine_set_run(const engine_set *set) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   error = set_locked(set);
   engine_leave();

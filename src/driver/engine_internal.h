@@ -56,6 +56,7 @@ typedef struct engine_stream {
   uint32_t pending;        /* host functions that have not returned */
   engine_green *green;     /* whose SMs its kernels have; NULL: all */
   bool orphan;             /* its green context was destroyed */
+  bool behind;             /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_behind.c */
   struct engine_capture *capture; /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
   FF_VEC(engine_known) known; /* how far of other streams it has waited for */
@@ -81,6 +82,7 @@ typedef struct engine_event {
   uint64_t time_ps;        /* local clock */
   engine_stream *stream;   /* recorded in; NULL once destroyed */
   uint32_t stream_number;
+  uint32_t behind;         /* recordings of it that are queued: engine_behind.c */
   uint64_t capture;        /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
   FF_VEC(engine_known) known; /* else: what its stream knew */
@@ -170,6 +172,8 @@ typedef struct engine_state {
   uint64_t allocations, launches;
   uint64_t device_used;    /* bytes of GPU memory in use by device allocations, whole pages */
   trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
+  bool given;              /* a kernel has given way, on the engine's own thread: engine_behind.c */
+  pthread_cond_t behind_done; /* it has finished, and all that was queued behind it */
   volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */
   enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */
@@ -188,8 +192,10 @@ typedef struct engine_state {
 
 extern engine_state ff_engine;
 
-/* With the lock held on cudaSuccess only. engine_enter waits for host functions; engine_enter_now does not (queries). */
+/* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way; engine_enter_beside
+ * for host functions only (what is behind that kernel is seen to: engine_behind.c), engine_enter_now for neither (queries). */
 cudaError_t engine_enter(void);
+cudaError_t engine_enter_beside(void);
 cudaError_t engine_enter_now(void);
 void engine_leave(void);
 void engine_fault_locked(cudaError_t error, const char *message); /* makes it sticky */
@@ -224,6 +230,11 @@ uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms);
 void engine_time_host(double microseconds);
 void engine_time_wait_device(void); /* the host waits for all streams */
 
+/* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
+typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
+engine_declared *engine_declared_take(void);
+void engine_declared_free(engine_declared *declared);
+
 /* Operations, checked and on a stream. What a graph has is checked before it is launched, and again then: `graph` means that
  * the host waits for nothing. Memory that only a running graph has is let through by _check_. */
 cudaError_t engine_copy_check_locked(const engine_copy *copy);
@@ -233,6 +244,25 @@ cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
 /* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
 cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_function_info *info, unsigned char **params);
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
+cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
+                                 const engine_declared *declared); /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
+void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device);
+void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event);
+
+/* engine_behind.c: a kernel that waits for the host, and what comes after it */
+struct engine_node_params;
+bool engine_behind(const engine_stream *stream); /* is what is put on the stream now queued? */
+void engine_behind_wait(void);                   /* until nothing is; gives the lock away meanwhile */
+bool engine_behind_full(void);                   /* no more can be appended until then */
+void engine_behind_rest(void);                   /* without the lock, after a query of what is behind: the kernel wants the lock */
+/* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
+cudaError_t engine_behind_take(engine_stream *stream, const struct engine_node_params *params, bool async, bool *taken);
+bool engine_behind_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
+/* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has to. */
+cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);
+bool engine_behind_can(void);                    /* does this thread's kernel give way? then by */
+void engine_behind_give_way(void *unused);
+void engine_behind_forget(void);                 /* in a forked child */
 
 /* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not captured, or
  * the error ends the capture. `async`: may the call be captured at all? */
@@ -308,11 +338,6 @@ void engine_touch_forget(const exec_allocation *allocation);
 void engine_touch_collect(bool launch);
 void engine_touch_settle(uint64_t address, uint64_t bytes);
 void engine_touch_settle_all(void);
-
-/* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
-typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
-engine_declared *engine_declared_take(void);
-void engine_declared_free(engine_declared *declared);
 
 void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
 

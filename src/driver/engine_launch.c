@@ -102,9 +102,11 @@ static cudaError_t fault_error(exec_fault_kind kind) {
 
 #define WAITING_MS 10000u
 
-/* The host thread that launched waits here too: only another one of the program's can help the kernel. */
+/* A kernel that can give way has done so. Where none can, the host thread that launched waits here, too. */
 static void say_waiting(const char *text) {
-  engine_say("%s\n  a launch returns here when the kernel has finished: it cannot wait for what the same host thread does later", text);
+  engine_say("%s\n  %s", text, engine_behind_can() || ff_engine.given
+                                   ? "the program goes on beside it; calls that come after the kernel wait for it"
+                                   : "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later");
 }
 
 static exec_config configuration(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
@@ -124,6 +126,7 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .print = print,
       .waiting = say_waiting,
       .waiting_ms = WAITING_MS,
+      .give_way = engine_behind_can() ? engine_behind_give_way : NULL,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
       .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,
@@ -210,11 +213,12 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
+  trace_launch *outer = ff_engine.running; /* of a kernel that has given way */
   ff_engine.running = request.trace;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
-  ff_engine.running = NULL;
+  ff_engine.running = outer;
   engine_touch_settle_all();
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
@@ -303,39 +307,41 @@ cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_functi
   return error;
 }
 
-static cudaError_t start(const engine_launch *launch, engine_stream *stream, const engine_declared *declared) {
-  engine_function_info info;
-  unsigned char *params;
-  cudaError_t error = engine_launch_pack_locked(launch, &info, &params);
-  if (error) return error;
+cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
+                                 const engine_declared *declared) {
   exec_children children = {0};
-  if (launch->cooperative && grid_blocks(launch) > resident_blocks(&info, launch, stream)) error = cudaErrorCooperativeLaunchTooLarge;
-  if (!error) {
-    engine_print_flush(); /* the manual: at the start of a launch */
-    error = run(launch, &info, stream, params, declared, &children);
-  }
-  free(params);
+  if (launch->cooperative && grid_blocks(launch) > resident_blocks(info, launch, stream)) return cudaErrorCooperativeLaunchTooLarge;
+  engine_print_flush(); /* the manual: at the start of a launch */
+  cudaError_t error = run(launch, info, stream, params, declared, &children);
   if (children.count && !error) error = run_children(&children, launch->function->module, stream);
   exec_children_free(&children);
   return error;
 }
 
-cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream) { return start(launch, stream, NULL); }
+cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream) {
+  engine_function_info info;
+  unsigned char *params;
+  cudaError_t error = engine_launch_pack_locked(launch, &info, &params);
+  if (error) return error;
+  error = engine_launch_packed(launch, &info, stream, params, NULL);
+  free(params);
+  return error;
+}
 
-static cudaError_t launch_locked(const engine_launch *launch, const engine_declared *declared) {
+static cudaError_t launch_locked(const engine_launch *launch, engine_declared **declared) {
   engine_stream *stream = engine_stream_find(launch->stream);
   if (!stream) return engine_stream_error(launch->stream);
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
   cudaError_t error = engine_capture_take(stream, &node, true, &taken);
-  return error || taken ? error : start(launch, stream, declared);
+  return error || taken ? error : engine_behind_launch(launch, stream, declared);
 }
 
 cudaError_t engine_launch_run(const engine_launch *launch) {
   engine_declared *declared = engine_declared_take();
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (!error) {
-    error = launch_locked(launch, declared);
+    error = launch_locked(launch, &declared);
     engine_leave();
   }
   engine_declared_free(declared);

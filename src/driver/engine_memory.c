@@ -258,22 +258,24 @@ cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int devi
   return error;
 }
 
+void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
+  engine_touch_collect(false);
+  trace_op op = {.kind = TRACE_OP_PREFETCH, .stream = stream->number};
+  op.hint.address = address;
+  op.hint.bytes = bytes;
+  op.hint.device = device;
+  engine_append(&op);
+  engine_range_prefetch(address, bytes, device);
+  engine_time_spend(stream, engine_time_transfer(bytes, device < 0 ? TRACE_D2H : TRACE_H2D), false, false);
+}
+
 cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaStream_t handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
   else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
-  else {
-    engine_touch_collect(false);
-    trace_op op = {.kind = TRACE_OP_PREFETCH, .stream = stream->number};
-    op.hint.address = address;
-    op.hint.bytes = bytes;
-    op.hint.device = device;
-    engine_append(&op);
-    engine_range_prefetch(address, bytes, device);
-    engine_time_spend(stream, engine_time_transfer(bytes, device < 0 ? TRACE_D2H : TRACE_H2D), false, false);
-  }
+  else if (!engine_behind_prefetch(stream, address, bytes, device)) engine_prefetch_on(stream, address, bytes, device);
   engine_leave();
   return error;
 }

@@ -10,6 +10,7 @@
  *           the two are compared. Each further query moves the host on, so a polling loop always ends. */
 #include <stdlib.h>
 
+#include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 
 static _Thread_local engine_stream *own_stream;   /* this thread's default stream */
@@ -135,7 +136,7 @@ void engine_streams_reset(void) {
 
 cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
   if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
@@ -193,10 +194,15 @@ void engine_synchronize_device_locked(void) {
 }
 
 cudaError_t engine_stream_synchronize(cudaStream_t handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
+  if (!error && engine_behind(stream)) {
+    engine_behind_wait();
+    stream = engine_stream_find(handle);
+    error = stream ? ff_engine.sticky : engine_stream_error(handle);
+  }
   if (!error) error = engine_synchronize_stream_locked(stream);
   engine_leave();
   return error;
@@ -218,7 +224,7 @@ static bool happened(uint64_t sequence, uint64_t local_ps) {
 }
 
 bool engine_happened(uint64_t sequence, uint64_t local_ps) {
-  if (ff_engine.primary) return sim_event_happened(ff_engine.primary, sequence, ff_engine.last_sequence);
+  if (ff_engine.primary && !ff_engine.given) return sim_event_happened(ff_engine.primary, sequence, ff_engine.last_sequence);
   return ff_engine.host_ps >= local_ps;
 }
 
@@ -244,8 +250,10 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!(error = engine_capture_refuse(stream)) && !stream_idle(stream)) error = cudaErrorNotReady;
+  else if (!(error = engine_capture_refuse(stream)) && (engine_behind(stream) || !stream_idle(stream))) error = cudaErrorNotReady;
+  bool behind = error == cudaErrorNotReady && ff_engine.given;
   engine_leave();
+  if (behind) engine_behind_rest();
   return error;
 }
 
@@ -259,7 +267,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (!out || (flags & ~known)) return cudaErrorInvalidValue;
   if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_event *event = ff_alloc(sizeof *event);
   *event = (engine_event){.flags = flags, .next = ff_engine.events};
@@ -293,12 +301,14 @@ void engine_event_record_locked(engine_event *event, engine_stream *stream) {
 }
 
 cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
   bool taken = false;
   error = event && stream ? engine_capture_record(event, stream, &taken) : engine_stream_error(stream_handle);
+  engine_node_params node = {.kind = ENGINE_NODE_RECORD, .event = handle};
+  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
   if (!error && !taken) engine_event_record_locked(event, stream);
   engine_leave();
   return error;
@@ -312,27 +322,35 @@ void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t tim
   stream->dirty = true;
 }
 
+void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event) {
+  engine_stream_wait_for(stream, event->number, event->time_ps);
+  engine_known_wait(stream, event);
+  engine_time_host(ff_engine.machine->api_us);
+}
+
 cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_event *event = engine_event_find(handle);
   engine_stream *stream = engine_stream_find(stream_handle);
   bool taken = false;
   error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
-  if (!error && !taken && event->recorded) {
-    engine_stream_wait_for(stream, event->number, event->time_ps);
-    engine_known_wait(stream, event);
-    engine_time_host(ff_engine.machine->api_us);
-  }
+  engine_node_params node = {.kind = ENGINE_NODE_WAIT, .event = handle};
+  if (!error && !taken && event->behind) stream->behind = true;
+  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
+  if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
   engine_leave();
   return error;
 }
 
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
+  if (engine_event_find(handle) && engine_event_find(handle)->behind) engine_behind_wait();
+  if (ff_engine.sticky) error = ff_engine.sticky;
   engine_event *event = engine_event_find(handle);
-  if (!event) error = cudaErrorInvalidResourceHandle;
+  if (error) event = NULL;
+  else if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->recorded) {
     engine_touch_collect(false);
@@ -354,11 +372,14 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   engine_event *event = engine_event_find(handle);
   if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->capture) error = cudaErrorCapturedEvent;
+  else if (event->behind) error = cudaErrorNotReady;
   else if (event->recorded) {
     bool done = !(event->stream && event->stream->pending) && happened(event->sequence, event->time_ps);
     if (!done) error = cudaErrorNotReady;
   }
+  bool behind = error == cudaErrorNotReady && ff_engine.given;
   engine_leave();
+  if (behind) engine_behind_rest();
   return error;
 }
 

@@ -32,6 +32,7 @@ typedef struct exec_kernel_info {
   uint32_t variable_count;
   uint32_t ptx_version, target; /* 75 for sm_75; ptx_version 87 for 8.7 */
   bool reads_smid;            /* its code, or that of a function it may call */
+  bool may_wait;              /* likewise: it looks at memory in a way that may wait for somebody (volatile, atomics, ...) */
 } exec_kernel_info;
 
 typedef struct exec_kernel exec_kernel;
@@ -104,6 +105,10 @@ typedef struct exec_config {
   void (*waiting)(const char *text); /* NULL, or told once if a block has only polled memory for waiting_ms of the
                                       * host's time while no block got further; the launch goes on */
   uint32_t waiting_ms;
+  /* NULL, or called when all blocks in progress have only polled memory for a while, and none got further: what they wait for may
+   * come from outside. On the thread that launched, while nothing of the launch runs; it goes on when this returns. */
+  void (*give_way)(void *context);
+  void *give_way_context;
   const char *isa;            /* "baseline", "avx2", ... or NULL: the best this processor has */
   volatile const bool *cancel; /* NULL, or set true to stop (becomes EXEC_FAULT_TIMEOUT) */
   volatile uint64_t *progress_blocks; /* NULL, or counts finished blocks, for a progress display */

@@ -13,7 +13,12 @@
  * The access stream may hold back the start of a block, never a block that runs. When all blocks in progress only wait,
  * the next one starts regardless: it may be what they wait for.
  *
- * One launch runs at a time in a process. */
+ * One launch runs at a time in a process. One whose blocks all do nothing but look at memory again and again may give way
+ * (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on another launch may run, with workers
+ * of its own.
+ *
+ *     RUNNING --give_way: the launching thread stops the others--> STOPPED --config->give_way returns--> RUNNING */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,24 +36,36 @@
 #define MAX_WORKERS 256u
 #define FRAMES_KEPT (UINT64_C(64) << 20) /* bytes of frames that a worker keeps from launch to launch */
 #define WAIT_MILLISECONDS 20
+#define GIVE_WAY_MILLISECONDS 50 /* of nothing but polling before a launch gives way; once it has, */
+#define GIVE_AGAIN_MILLISECONDS 1
+
+typedef struct worker_pool worker_pool;
 
 typedef struct pool_worker {
   core_worker worker;
+  worker_pool *pool;
   pthread_t thread;
+  bool inside;                    /* works for the launch */
 } pool_worker;
 
-static struct {
+struct worker_pool {
   pthread_mutex_t launching;      /* held by the launch that runs */
   pthread_mutex_t lock;           /* of what follows */
-  pthread_cond_t wanted, left;
+  pthread_cond_t wanted, left, go_on;
   pool_worker *workers[MAX_WORKERS];
   uint32_t count;                 /* threads that exist, worker 0 not counted but present */
   core_launch *launch;            /* to join; NULL: none */
   uint64_t launch_number;
   uint32_t inside;                /* threads that work for it */
-  bool hooked;
-} pool = {.launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER,
-          .left = PTHREAD_COND_INITIALIZER};
+  bool stop;                      /* they are to stop between two turns; */
+  uint32_t stopped;               /* how many have */
+  bool given;                     /* the launch has given way */
+  uint64_t gave_at;               /* and when it last did, in ms; 0: it has not */
+};
+
+#define POOL {.launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, \
+              .left = PTHREAD_COND_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER}
+static worker_pool pools[] = {POOL, POOL}; /* the second is for launches while the first's has given way */
 
 static uint64_t clock_total;      /* warp instructions of all launches so far */
 
@@ -165,15 +182,68 @@ static uint64_t milliseconds(void) {
 
 /* The block has given way. Whoever looks at the program is told if it may wait for ever. */
 static void note_waiting(core_worker *worker, core_launch *launch, const core_block *block) {
-  if (!launch->config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED)) return;
+  const exec_config *config = launch->config;
+  if (!config->give_way && (!config->waiting || __atomic_load_n(&launch->told_waiting, __ATOMIC_RELAXED))) return;
   uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED), now = milliseconds();
   if (!block->polled || !worker->waiting_since || progress != worker->waiting_progress) {
-    worker->waiting_since = now;
-    worker->waiting_progress = progress;
-  } else if (now - worker->waiting_since >= launch->config->waiting_ms &&
+    __atomic_store_n(&worker->waiting_progress, progress, __ATOMIC_RELAXED);
+    __atomic_store_n(&worker->waiting_since, now, __ATOMIC_RELAXED);
+  } else if (config->waiting && now - worker->waiting_since >= config->waiting_ms &&
              !__atomic_exchange_n(&launch->told_waiting, true, __ATOMIC_RELAXED)) {
     core_tell_waiting(block);
   }
+}
+
+/* ---- giving way ---- */
+
+static bool polls_since(const core_worker *worker, uint64_t progress, uint64_t before) {
+  uint64_t since = __atomic_load_n(&worker->waiting_since, __ATOMIC_RELAXED);
+  return since && since <= before && __atomic_load_n(&worker->waiting_progress, __ATOMIC_RELAXED) == progress;
+}
+
+/* Have all blocks in progress only polled for a while? `own`: worker 0 has some. */
+static bool all_poll(worker_pool *pool, const core_launch *launch, bool own) {
+  uint64_t now = milliseconds(), progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
+  if (pool->gave_at && now - pool->gave_at < GIVE_AGAIN_MILLISECONDS) return false;
+  uint64_t before = now - (pool->gave_at ? GIVE_AGAIN_MILLISECONDS : GIVE_WAY_MILLISECONDS);
+  if (own && !polls_since(&pool->workers[0]->worker, progress, before)) return false;
+  if (launch->threads == 1) return own;
+  bool all = true, any = own;
+  pthread_mutex_lock(&pool->lock);
+  for (uint32_t n = 1; n < launch->threads && all; n++) {
+    if (!pool->workers[n]->inside) continue;
+    all = polls_since(&pool->workers[n]->worker, progress, before);
+    any = true;
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return all && any;
+}
+
+/* By worker 0, between two turns. */
+static void give_way(worker_pool *pool, core_launch *launch, bool own) {
+  if (!launch->config->give_way || !all_poll(pool, launch, own)) return;
+  pthread_mutex_lock(&pool->lock);
+  __atomic_store_n(&pool->stop, true, __ATOMIC_RELAXED);
+  while (pool->stopped < pool->inside) pthread_cond_wait(&pool->left, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+  pool->given = true;
+  launch->config->give_way(launch->config->give_way_context);
+  pool->given = false;
+  pool->gave_at = milliseconds();
+  pthread_mutex_lock(&pool->lock);
+  __atomic_store_n(&pool->stop, false, __ATOMIC_RELAXED);
+  pthread_cond_broadcast(&pool->go_on);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+/* By the other workers, likewise. */
+static void stop_here(worker_pool *pool) {
+  pthread_mutex_lock(&pool->lock);
+  pool->stopped++;
+  pthread_cond_signal(&pool->left);
+  while (pool->stop) pthread_cond_wait(&pool->go_on, &pool->lock);
+  pool->stopped--;
+  pthread_mutex_unlock(&pool->lock);
 }
 
 /* Blocks behind one that has faulted stop at once; those before it may go on until they wait. */
@@ -202,15 +272,17 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
   }
 }
 
-static void work(core_worker *worker, core_launch *launch) {
+static void work(worker_pool *pool, core_worker *worker, core_launch *launch) {
   worker->seen_progress = UINT64_MAX;
   worker->stuck_rounds = 0;
-  worker->waiting_since = 0;
+  __atomic_store_n(&worker->waiting_since, 0, __ATOMIC_RELAXED);
   for (;;) {
+    if (worker->index && __atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) stop_here(pool);
     core_block *block = choose(worker, launch);
     if (block) run_one(worker, launch, block);
     else if (!any_left(launch)) return;
     else sched_yield(); /* all places are taken by other workers' blocks */
+    if (!worker->index) give_way(pool, launch, block != NULL);
   }
 }
 
@@ -218,48 +290,50 @@ static void work(core_worker *worker, core_launch *launch) {
 
 static void *worker_main(void *context) {
   pool_worker *self = context;
+  worker_pool *pool = self->pool;
   uint64_t seen = 0;
-  pthread_mutex_lock(&pool.lock);
+  pthread_mutex_lock(&pool->lock);
   for (;;) {
-    while (!pool.launch || pool.launch_number == seen || self->worker.index >= pool.launch->threads) {
-      if (pool.launch) seen = pool.launch_number;
-      pthread_cond_wait(&pool.wanted, &pool.lock);
+    while (!pool->launch || pool->launch_number == seen || self->worker.index >= pool->launch->threads) {
+      if (pool->launch) seen = pool->launch_number;
+      pthread_cond_wait(&pool->wanted, &pool->lock);
     }
-    core_launch *launch = pool.launch;
-    seen = pool.launch_number;
-    pool.inside++;
-    pthread_mutex_unlock(&pool.lock);
-    work(&self->worker, launch);
-    pthread_mutex_lock(&pool.lock);
-    if (!--pool.inside) pthread_cond_signal(&pool.left);
+    core_launch *launch = pool->launch;
+    seen = pool->launch_number;
+    pool->inside++;
+    self->inside = true;
+    __atomic_store_n(&self->worker.waiting_since, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&pool->lock);
+    work(pool, &self->worker, launch);
+    pthread_mutex_lock(&pool->lock);
+    self->inside = false;
+    pool->inside--;
+    pthread_cond_signal(&pool->left);
   }
   return NULL;
 }
 
-static pool_worker *new_worker(uint32_t index) {
+static pool_worker *new_worker(worker_pool *pool, uint32_t index) {
   pool_worker *made = ff_alloc_aligned(64, sizeof *made);
   made->worker.index = index;
+  made->pool = pool;
   return made;
 }
 
 /* A forked child has no worker threads: it forgets them (their memory is lost to it, once). */
 static void after_fork(void) {
-  pthread_mutex_init(&pool.launching, NULL);
-  pthread_mutex_init(&pool.lock, NULL);
-  pthread_cond_init(&pool.wanted, NULL);
-  pthread_cond_init(&pool.left, NULL);
-  memset(pool.workers, 0, sizeof pool.workers);
-  pool.count = pool.inside = 0;
-  pool.launch = NULL;
+  static const worker_pool fresh = POOL;
+  for (size_t n = 0; n < sizeof pools / sizeof *pools; n++) pools[n] = fresh;
 }
 
-/* Makes workers until there are `threads` of them; returns how many there are. Called with pool.launching held. */
-static uint32_t have_workers(uint32_t threads) {
-  if (!pool.hooked) pthread_atfork(NULL, NULL, after_fork);
-  pool.hooked = true;
-  if (!pool.workers[0]) pool.workers[0] = new_worker(0);
-  while (pool.count + 1 < threads) {
-    pool_worker *made = new_worker(pool.count + 1);
+/* Makes workers until there are `threads` of them; returns how many there are. Called with pool->launching held. */
+static uint32_t have_workers(worker_pool *pool, uint32_t threads) {
+  static bool hooked;
+  if (!hooked) pthread_atfork(NULL, NULL, after_fork);
+  hooked = true;
+  if (!pool->workers[0]) pool->workers[0] = new_worker(pool, 0);
+  while (pool->count + 1 < threads) {
+    pool_worker *made = new_worker(pool, pool->count + 1);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -269,11 +343,11 @@ static uint32_t have_workers(uint32_t threads) {
       free(made);
       break;
     }
-    pthread_mutex_lock(&pool.lock);
-    pool.workers[++pool.count] = made;
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_lock(&pool->lock);
+    pool->workers[++pool->count] = made;
+    pthread_mutex_unlock(&pool->lock);
   }
-  return pool.count + 1 < threads ? pool.count + 1 : threads;
+  return pool->count + 1 < threads ? pool->count + 1 : threads;
 }
 
 static void after_launch(core_worker *worker, exec_stats *stats) {
@@ -295,23 +369,36 @@ static void after_launch(core_worker *worker, exec_stats *stats) {
   }
 }
 
-static void run_blocks(core_launch *launch, exec_stats *stats) {
+/* Worker 0 has no blocks left: waits for the others'. */
+static void wait_for_others(worker_pool *pool, core_launch *launch) {
+  pthread_mutex_lock(&pool->lock);
+  pool->launch = NULL;
+  while (pool->inside) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_MILLISECONDS * 1000000;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    if (pthread_cond_timedwait(&pool->left, &pool->lock, &until) != ETIMEDOUT) continue;
+    pthread_mutex_unlock(&pool->lock);
+    give_way(pool, launch, false);
+    pthread_mutex_lock(&pool->lock);
+  }
+  pthread_mutex_unlock(&pool->lock);
+}
+
+static void run_blocks(worker_pool *pool, core_launch *launch, exec_stats *stats) {
   bool shared = launch->threads > 1;
+  pool->gave_at = 0;
   if (shared) {
-    pthread_mutex_lock(&pool.lock);
-    pool.launch = launch;
-    pool.launch_number++;
-    pthread_cond_broadcast(&pool.wanted);
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_lock(&pool->lock);
+    pool->launch = launch;
+    pool->launch_number++;
+    pthread_cond_broadcast(&pool->wanted);
+    pthread_mutex_unlock(&pool->lock);
   }
-  work(&pool.workers[0]->worker, launch);
-  if (shared) {
-    pthread_mutex_lock(&pool.lock);
-    pool.launch = NULL;
-    while (pool.inside) pthread_cond_wait(&pool.left, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
-  }
-  for (uint32_t n = 0; n < launch->threads; n++) after_launch(&pool.workers[n]->worker, stats);
+  work(pool, &pool->workers[0]->worker, launch);
+  if (shared) wait_for_others(pool, launch);
+  for (uint32_t n = 0; n < launch->threads; n++) after_launch(&pool->workers[n]->worker, stats);
 }
 
 /* ---- one launch ---- */
@@ -426,19 +513,20 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   exec_stats unused = {0};
   core_launch *launch = ff_alloc_aligned(64, sizeof *launch);
   unsigned char *params = ff_alloc(request->kernel->info.param_bytes + 16u);
-  pthread_mutex_lock(&pool.launching);
+  worker_pool *pool = &pools[pools[0].given];
+  pthread_mutex_lock(&pool->launching);
   set_up(launch, config, request, params);
   launch->isa = isa;
   launch->checker = checker;
   launch->functions = code->functions;
   launch->shape = ++shape;
-  launch->threads = have_workers(request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
+  launch->threads = have_workers(pool, request->kernel->pulls || request->kernel->launches ? 1 : worker_count(config, launch->blocks));
   if (launch->resident_limit < launch->threads) launch->resident_limit = launch->threads;
   pthread_mutex_init(&launch->lock, NULL);
   exec_native_begin(launch, code);
   if (request->kernel->prints) launch->output = core_output_create(config);
   if (checker) checker->launch_begin(checker, launch);
-  run_blocks(launch, stats ? stats : &unused);
+  run_blocks(pool, launch, stats ? stats : &unused);
   if (checker) checker->launch_end(checker, launch);
   core_output_finish(launch->output);
   core_children_finish(launch);
@@ -449,7 +537,7 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
     if (fault) *fault = launch->fault;
   }
   pthread_mutex_destroy(&launch->lock);
-  pthread_mutex_unlock(&pool.launching);
+  pthread_mutex_unlock(&pool->launching);
   free(launch->ranges);
   free(params);
   free(launch);

@@ -150,11 +150,36 @@ static void add_reach(exec_kernel *kernel, const ptx_func *func) {
   if (func->has_body && exec_kernel_function(kernel, func) == EXEC_NO_OFFSET) kernel->reach[kernel->reach_count++] = func;
 }
 
+/* Does it look at what others may write? Their writes do not show in a block's own shared memory. */
+static bool looks(const ptx_instr *instr) {
+  switch (instr->opcode) {
+    case PTX_OP_LD:
+      return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
+             (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
+    case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
+    case PTX_OP_MEMBAR: case PTX_OP_FENCE: return true;
+    default: return false;
+  }
+}
+
+/* Can it wait for somebody: does it look in a loop? `called`: the loop may be around the call. */
+static bool may_wait(const ptx_func *func, bool called) {
+  uint32_t loops_from = called ? 0 : func->instr_count; /* where the first of the loops begins that end here or behind */
+  for (uint32_t n = func->instr_count; n-- > 0;) {
+    const ptx_instr *instr = &func->instrs[n];
+    if (instr->opcode == PTX_OP_BRX) loops_from = 0;
+    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from) loops_from = instr->operands[0].label;
+    if (n >= loops_from && looks(instr)) return true;
+  }
+  return false;
+}
+
 static void find_reach(exec_kernel *kernel) {
   const exec_program *program = kernel->program;
   kernel->reach = ff_alloc((program->module->func_count + 2) * sizeof *kernel->reach);
   kernel->reach[kernel->reach_count++] = kernel->func;
-  for (uint32_t f = 0; f < kernel->reach_count; f++)
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    kernel->info.may_wait |= may_wait(kernel->reach[f], f > 0);
     for (uint32_t n = 0; n < kernel->reach[f]->instr_count; n++) {
       const ptx_instr *instr = &kernel->reach[f]->instrs[n];
       kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
@@ -173,6 +198,7 @@ static void find_reach(exec_kernel *kernel) {
       for (uint32_t t = 0; t < program->taken_count; t++)
         if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
     }
+  }
 }
 
 #define DEEPEST_CHAIN 2000 /* of functions that call each other; beyond it the stack counts as unknown */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that wait for what the thread that launched them does later, and what comes behind them: the same cases on the engine's own
+ * clock (test_behind.c) and beside simulations (test_behind_simulated.c). */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "program.h"
+
+/* wait_for: until *latch == round, then *answer = round, for rounds 1 to `rounds`; with rounds == 0 for ever, with `wrong` an access to nowhere then.
+ * put: *to = value. */
+static const char text[] = PTX_HEAD
+    ".visible .entry wait_for(.param .u64 latch, .param .u64 answer, .param .u32 rounds, .param .u64 wrong)\n{\n"
+    ".reg .b32 %r<5>;\n.reg .b64 %rd<4>;\n.reg .pred %p;\n"
+    "ld.param.u64 %rd1, [latch];\nld.param.u64 %rd2, [answer];\nld.param.u32 %r1, [rounds];\nld.param.u64 %rd3, [wrong];\nmov.u32 %r2, 1;\n"
+    "again:\nld.volatile.global.u32 %r3, [%rd1];\nsetp.ne.u32 %p, %r3, %r2;\n@%p bra again;\n"
+    "st.volatile.global.u32 [%rd2], %r2;\nsetp.eq.u64 %p, %rd3, 0;\n@%p bra right;\nst.global.u32 [%rd3], %r2;\n"
+    "right:\nadd.u32 %r2, %r2, 1;\nsetp.le.u32 %p, %r2, %r1;\n@%p bra again;\nret;\n}\n"
+    ".visible .entry put(.param .u64 to, .param .u32 value)\n{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n"
+    "ld.param.u64 %rd1, [to];\nld.param.u32 %r1, [value];\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+STUB(wait_for);
+STUB(put);
+
+static cudaStream_t blocking, apart; /* `apart` does not wait for the default stream */
+static volatile uint32_t *latch, *answer, *words; /* pinned */
+static uint32_t *device, *managed;
+static cudaEvent_t event;
+
+static void prepare(void) {
+  void **handle = register_ptx((const char *const[]){text}, 1);
+  register_kernel(handle, wait_for, "wait_for");
+  register_kernel(handle, put, "put");
+}
+
+static int make(void **state) {
+  (void)state;
+  succeed(cudaStreamCreate(&blocking));
+  succeed(cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking));
+  succeed(cudaHostAlloc((void **)&latch, 64, 0));
+  succeed(cudaHostAlloc((void **)&answer, 64, 0));
+  succeed(cudaHostAlloc((void **)&words, 64, 0));
+  succeed(cudaMalloc((void **)&device, 64));
+  succeed(cudaMemset(device, 0, 64));
+  succeed(cudaMallocManaged((void **)&managed, 64, cudaMemAttachGlobal));
+  succeed(cudaEventCreate(&event));
+  *latch = *answer = 0;
+  memset((void *)words, 0, 64);
+  return 0;
+}
+
+static int unmake(void **state) {
+  (void)state;
+  return cudaDeviceReset() != cudaSuccess;
+}
+
+static void start_waiting(cudaStream_t stream, volatile uint32_t *on, uint32_t rounds, uint64_t wrong) {
+  void *arguments[] = {&on, &answer, &rounds, &wrong};
+  succeed(cudaLaunchKernel(wait_for, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
+}
+
+static void start_put(cudaStream_t stream, const volatile uint32_t *to, uint32_t value) {
+  void *arguments[] = {&to, &value};
+  succeed(cudaLaunchKernel(put, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
+}
+
+static void pause_ms(long ms) { nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL); }
+
+static void *release_later(void *unused) {
+  pause_ms(200);
+  *latch = 1;
+  return unused;
+}
+
+static void launch_returns(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 0);
+  expect(cudaStreamQuery(blocking), cudaErrorNotReady);
+  succeed(cudaStreamQuery(apart));
+  pause_ms(20);
+  assert_int_equal(*answer, 0);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(blocking));
+  assert_int_equal(*answer, 1);
+  succeed(cudaStreamQuery(blocking));
+}
+
+/* Without a call of the host's between: the kernel goes on by itself. */
+static void host_and_kernel_take_turns(void **state) {
+  (void)state;
+  start_waiting(apart, latch, 20, 0);
+  for (uint32_t round = 1; round <= 20; round++) {
+    *latch = round;
+    for (int i = 0; i < 10000 && *answer != round; i++) pause_ms(1);
+    assert_int_equal(*answer, round);
+  }
+  succeed(cudaDeviceSynchronize());
+}
+
+static uint32_t host_saw;
+static void look(void *unused) {
+  (void)unused;
+  host_saw = words[0];
+}
+
+static void what_is_behind_keeps_its_order(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 0);
+  start_put(blocking, device, 7);
+  succeed(cudaMemsetAsync(device + 1, 3, 4, blocking));
+  succeed(cudaMemcpyAsync((void *)words, device, 8, cudaMemcpyDeviceToHost, blocking));
+  succeed(cudaLaunchHostFunc(blocking, look, NULL));
+  start_put(blocking, words, 9);
+  succeed(cudaMemPrefetchAsync(managed, 64, (cudaMemLocation){.type = cudaMemLocationTypeHost}, 0, blocking));
+  succeed(cudaEventRecord(event, blocking));
+  expect(cudaEventQuery(event), cudaErrorNotReady);
+  expect(cudaMemcpyAsync(device, (void *)words, 1 << 20, cudaMemcpyHostToDevice, blocking), cudaErrorInvalidValue); /* as if at once */
+  assert_int_equal(words[0], 0);
+  *latch = 1;
+  succeed(cudaEventSynchronize(event));
+  assert_int_equal(host_saw, 7);
+  assert_int_equal(words[0], 9);
+  assert_int_equal(words[1], 0x03030303);
+  succeed(cudaEventQuery(event));
+}
+
+static void other_streams_go_on(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 0);
+  start_put(apart, words, 5);
+  succeed(cudaMemcpyAsync(device, (void *)words, 4, cudaMemcpyHostToDevice, apart));
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(words[0], 5);
+  assert_int_equal(*answer, 0);
+  *latch = 1;
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(*answer, 1);
+}
+
+static void one_kernel_waits_for_another(void **state) {
+  (void)state;
+  start_waiting(blocking, device, 1, 0);
+  start_put(apart, device, 1);
+  succeed(cudaDeviceSynchronize());
+  assert_int_equal(*answer, 1);
+}
+
+/* The default stream waits for `blocking`, and what is put on other blocking streams afterwards waits for it. */
+static void default_stream_waits(void **state) {
+  (void)state;
+  cudaStream_t third;
+  succeed(cudaStreamCreate(&third));
+  start_waiting(blocking, latch, 1, 0);
+  start_put(third, words, 1);
+  assert_int_equal(words[0], 1);
+  start_put(NULL, words + 1, 2);
+  start_put(third, words + 2, 3);
+  pause_ms(20);
+  assert_int_equal(words[1], 0);
+  assert_int_equal(words[2], 0);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(third));
+  assert_int_equal(words[1], 2);
+  assert_int_equal(words[2], 3);
+}
+
+static void events_carry_it_on(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 0);
+  succeed(cudaEventRecord(event, blocking));
+  start_put(apart, words, 1);
+  succeed(cudaStreamWaitEvent(apart, event, 0));
+  start_put(apart, words + 1, 2);
+  assert_int_equal(words[0], 1);
+  assert_int_equal(words[1], 0);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(*answer, 1);
+  assert_int_equal(words[1], 2);
+}
+
+/* All workers have blocks that poll: they stop whenever the host wants the device. */
+static void many_blocks(void **state) {
+  (void)state;
+  uint32_t rounds = 1;
+  uint64_t wrong = 0;
+  void *arguments[] = {&latch, &answer, &rounds, &wrong};
+  succeed(cudaLaunchKernel(wait_for, (dim3){200, 1, 1}, (dim3){64, 1, 1}, arguments, 0, apart));
+  for (uint32_t i = 1; i <= 100; i++) {
+    start_put(blocking, words, i);
+    assert_int_equal(words[0], i);
+  }
+  assert_int_equal(*answer, 0);
+  *latch = 1;
+  succeed(cudaStreamSynchronize(apart));
+  assert_int_equal(*answer, 1);
+}
+
+/* Calls that wait, and those that are not about streams, end when another thread has let the kernel go. */
+static void calls_that_wait(void **state) {
+  (void)state;
+  pthread_t thread;
+  start_waiting(blocking, latch, 1, 0);
+  assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
+  uint32_t pageable = 1;
+  succeed(cudaMemcpyAsync(&pageable, device, 4, cudaMemcpyDeviceToHost, blocking));
+  assert_int_equal(pageable, 0);
+  assert_int_equal(*answer, 1);
+  pthread_join(thread, NULL);
+  *latch = *answer = 0;
+  start_waiting(blocking, latch, 1, 0);
+  assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
+  succeed(cudaFree(device));
+  assert_int_equal(*answer, 1);
+  pthread_join(thread, NULL);
+}
+
+static void faults_are_met_later(void **state) {
+  (void)state;
+  start_waiting(blocking, latch, 1, 16);
+  start_put(blocking, words, 1);
+  *latch = 1;
+  expect(cudaStreamSynchronize(blocking), cudaErrorIllegalAddress);
+  assert_int_equal(words[0], 0);
+  expect(cudaMalloc((void **)&device, 4), cudaErrorIllegalAddress);
+}
+
+static int run_behind_cases(void) {
+  /* A program that ends while its kernel waits: at once, not after ten seconds. */
+  pid_t child = fork();
+  if (!child) {
+    prepare();
+    make(NULL);
+    start_waiting(blocking, latch, 1, 0);
+    start_put(blocking, words, 1);
+    exit(7);
+  }
+  int status = -1;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+    fprintf(stderr, "the program that ends while its kernel waits: status %d\n", status);
+    return 1;
+  }
+  prepare();
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+  const struct CMUnitTest tests[] = {
+      CASE(launch_returns), CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order), CASE(other_streams_go_on),
+      CASE(one_kernel_waits_for_another), CASE(default_stream_waits), CASE(events_carry_it_on), CASE(many_blocks), CASE(calls_that_wait), CASE(faults_are_met_later),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
