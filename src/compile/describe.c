@@ -136,11 +136,18 @@ static void describe_form(describer *d, const exec_instr *i, const form *f) {
 
 static uint32_t slot_of(ptx_type type) { return exec_type_slot(type); }
 
-/* A computing handler of which only the operands are known. */
+/* A computing handler of which only the operands are known. A video instruction has as many sources as are written, and an aux of
+ * its own (exec/ops_video.h). */
 static void describe_entry(describer *d, const exec_instr *i, const ops_entry *entry) {
+  const ptx_instr *instr = &d->function->source->instrs[i->index];
   uint32_t sources = 0;
   d->now.op = NATIVE_HANDLER;
   while (sources < 4 && entry->src[sources] != PTX_TYPE_NONE) sources++;
+  if (ops_is_video(instr->opcode)) {
+    for (uint32_t s = 0; s < sources && s + 1 < instr->operand_count; s++) add_read(d, i->src[s], slot_of(entry->src[s]));
+    add_write(d, i->dst, slot_of(entry->dst));
+    return;
+  }
   for (uint32_t s = 0; s < sources; s++) add_read(d, i->src[s], slot_of(entry->src[s]));
   if ((i->aux & OPS_AUX_BOOLEAN) && sources < 4) add_read(d, i->src[sources], 0);
   add_write(d, i->dst, slot_of(entry->dst));

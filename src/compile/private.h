@@ -18,6 +18,8 @@ bool compile_make_key(const void *request, uint32_t bytes, compile_key *key);
 bool compile_find(char *path, size_t room);
 /* Asks it. The caller frees *image. NULL: it could not. *microseconds: how long it took. */
 unsigned char *compile_ask(const void *request, uint32_t bytes, uint32_t *image_bytes, uint64_t *microseconds);
+/* How long it may take, from asking to the last byte: 60 s if this is never called. */
+void compile_patience(uint32_t milliseconds);
 
 /* image.c: seals what the compiler made (key, checksum); is it whole, and for this key? */
 bool compile_seal(unsigned char *image, uint32_t bytes, const compile_key *key);

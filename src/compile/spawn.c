@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "compile/private.h"
 
-#define PATIENCE_MS 60000
+static uint64_t patience = 60000000; /* microseconds for one kernel: its processor time is limited to as much (generator/main.c) */
 
 static struct { pthread_once_t once; bool found; char path[PATH_MAX]; struct stat file; } compiler = {.once = PTHREAD_ONCE_INIT};
 
@@ -81,10 +81,30 @@ static pid_t start(int end) {
   return pid;
 }
 
-static bool send_all(int fd, const unsigned char *data, uint32_t bytes) {
+void compile_patience(uint32_t milliseconds) { patience = (uint64_t)milliseconds * 1000; }
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Waits until the socket can be written or read; false: it has taken too long. */
+static bool wait_for(int fd, short what, uint64_t end) {
+  for (;;) {
+    uint64_t at = now();
+    struct pollfd one = {.fd = fd, .events = what};
+    int ready = at < end ? poll(&one, 1, (int)((end - at) / 1000 + 1)) : 0;
+    if (ready >= 0) return ready > 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+static bool send_all(int fd, const unsigned char *data, uint32_t bytes, uint64_t end) {
   while (bytes) {
-    ssize_t put = send(fd, data, bytes, MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
+    if (!wait_for(fd, POLLOUT, end)) return false;
+    ssize_t put = send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (put <= 0) return false;
     data += put;
     bytes -= (uint32_t)put;
@@ -92,15 +112,12 @@ static bool send_all(int fd, const unsigned char *data, uint32_t bytes) {
   return shutdown(fd, SHUT_WR) == 0;
 }
 
-static unsigned char *receive_all(int fd, uint32_t *bytes) {
+static unsigned char *receive_all(int fd, uint32_t *bytes, uint64_t end) {
   size_t room = 1 << 16, have = 0;
   unsigned char *data = ff_alloc(room);
-  for (;;) {
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    int ready = poll(&one, 1, PATIENCE_MS);
-    if (ready < 0 && errno == EINTR) continue;
-    ssize_t got = ready > 0 ? recv(fd, data + have, room - have, 0) : 0;
-    if (got < 0 && errno == EINTR) continue;
+  while (wait_for(fd, POLLIN, end)) {
+    ssize_t got = recv(fd, data + have, room - have, MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) break;
     have += (size_t)got;
     if (have < room) continue;
@@ -111,25 +128,23 @@ static unsigned char *receive_all(int fd, uint32_t *bytes) {
   return data;
 }
 
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+/* farfault-compile itself is gone at once, as it detaches itself; one that is still there would not end. */
+static void end_child(pid_t pid) {
+  if (waitpid(pid, NULL, WNOHANG) == 0) kill(pid, SIGKILL);
+  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 
 unsigned char *compile_ask(const void *request, uint32_t bytes, uint32_t *image_bytes, uint64_t *microseconds) {
   int ends[2];
-  uint64_t begun = now();
+  uint64_t begun = now(), end = begun + patience;
   pthread_once(&compiler.once, look);
   if (!compiler.found || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return NULL;
   pid_t pid = start(ends[1]);
   close(ends[1]);
   unsigned char *image = NULL;
-  if (pid > 0) {
-    if (send_all(ends[0], request, bytes)) image = receive_all(ends[0], image_bytes);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-  }
+  if (pid > 0 && send_all(ends[0], request, bytes, end)) image = receive_all(ends[0], image_bytes, end);
   close(ends[0]);
+  if (pid > 0) end_child(pid);
   *microseconds = now() - begun;
   return image;
 }

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "compile/private.h"
 
 #define MOST_FILES 4096u
@@ -48,7 +47,7 @@ unsigned char *compile_load(const compile_key *key, uint32_t function_count, uin
   char path[PATH_MAX];
   struct stat s;
   if (!path_of(key, path, sizeof path)) return NULL;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* not to wait for a pipe */
   if (fd < 0) return NULL;
   unsigned char *image = NULL;
   if (!fstat(fd, &s) && S_ISREG(s.st_mode) && is_ours(&s) && s.st_size > 0 && s.st_size <= COMPILE_MAX_IMAGE) {
@@ -101,11 +100,28 @@ static void drop_oldest(const char *folder) {
   closedir(d);
 }
 
+/* Written aside under a name that nobody else has, for this user alone whatever the umask is, then renamed. */
+static bool write_file(const char *path, const unsigned char *data, uint32_t bytes) {
+  char aside[PATH_MAX + 8];
+  snprintf(aside, sizeof aside, "%s.XXXXXX", path);
+  int fd = mkostemp(aside, O_CLOEXEC);
+  if (fd < 0) return false;
+  bool good = true;
+  while (bytes && good) {
+    ssize_t put = write(fd, data, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    good = put > 0;
+    if (good) data += put, bytes -= (uint32_t)put;
+  }
+  if (close(fd)) good = false;
+  if (good && !rename(aside, path)) return true;
+  unlink(aside);
+  return false;
+}
+
 void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes) {
   char path[PATH_MAX];
-  ff_error error;
-  if (!path_of(key, path, sizeof path)) return;
-  if (ff_file_write(path, image, bytes, &error) != FF_OK) return;
+  if (!path_of(key, path, sizeof path) || !write_file(path, image, bytes)) return;
   *strrchr(path, '/') = '\0';
   drop_oldest(path);
 }

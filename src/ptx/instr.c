@@ -35,8 +35,8 @@ static const limits operand_limits[PTX_OPS] = {
   [PTX_OP_VADD2] = {4, 4}, [PTX_OP_VADD4] = {4, 4}, [PTX_OP_VAVRG2] = {4, 4}, [PTX_OP_VAVRG4] = {4, 4},
   [PTX_OP_VMAD] = {4, 4}, [PTX_OP_VMAX] = {3, 4}, [PTX_OP_VMAX2] = {4, 4}, [PTX_OP_VMAX4] = {4, 4},
   [PTX_OP_VMIN] = {3, 4}, [PTX_OP_VMIN2] = {4, 4}, [PTX_OP_VMIN4] = {4, 4}, [PTX_OP_VOTE] = {2, 3},
-  [PTX_OP_VSET] = {3, 4}, [PTX_OP_VSET2] = {4, 4}, [PTX_OP_VSET4] = {4, 4}, [PTX_OP_VSHL] = {4, 5},
-  [PTX_OP_VSHR] = {4, 5}, [PTX_OP_VSUB] = {3, 4}, [PTX_OP_VSUB2] = {4, 4}, [PTX_OP_VSUB4] = {4, 4},
+  [PTX_OP_VSET] = {3, 4}, [PTX_OP_VSET2] = {4, 4}, [PTX_OP_VSET4] = {4, 4}, [PTX_OP_VSHL] = {3, 4},
+  [PTX_OP_VSHR] = {3, 4}, [PTX_OP_VSUB] = {3, 4}, [PTX_OP_VSUB2] = {4, 4}, [PTX_OP_VSUB4] = {4, 4},
   [PTX_OP_WMMA] = {2, 5}, [PTX_OP_XOR] = {3, 3},
 };
 

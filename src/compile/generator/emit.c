@@ -99,6 +99,7 @@ static LLVMTargetMachineRef machine_for(uint32_t isa, const char **message) {
   char *why = NULL;
   if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &why)) {
     snprintf(text, sizeof text, "%s", why);
+    LLVMDisposeMessage(why);
     *message = text;
     return NULL;
   }
@@ -147,35 +148,64 @@ static void put_together(const native_request *request, const flat *f, unsigned 
   memcpy(*image + start, f->code, f->bytes);
 }
 
-bool emit_image(const native_request *request, unsigned char **image, uint32_t *bytes, const char **message) {
-  LLVMContextRef c = LLVMContextCreate();
-  generator g = {.request = request, .at = &request->layout, .context = c, .module = LLVMModuleCreateWithNameInContext("farfault", c),
-                 .b = LLVMCreateBuilderInContext(c), .i1 = LLVMInt1TypeInContext(c), .i8 = LLVMInt8TypeInContext(c), .i32 = LLVMInt32TypeInContext(c),
-                 .i64 = LLVMInt64TypeInContext(c), .f32 = LLVMFloatTypeInContext(c), .f64 = LLVMDoubleTypeInContext(c), .wide_vectors = request->isa == 0};
+typedef struct session { /* what has to go when the image is made, or cannot be */
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder;
+  LLVMTargetMachineRef machine;
+  LLVMTargetDataRef data;
+  LLVMMemoryBufferRef object;
+  flat flat;
+} session;
+
+static void end_session(session *s) {
+  free(s->flat.place);
+  free(s->flat.code);
+  if (s->object) LLVMDisposeMemoryBuffer(s->object);
+  if (s->data) LLVMDisposeTargetData(s->data);
+  if (s->machine) LLVMDisposeTargetMachine(s->machine);
+  LLVMDisposeBuilder(s->builder);
+  LLVMDisposeModule(s->module);
+  LLVMContextDispose(s->context);
+}
+
+static bool make_object(session *s, const native_request *request, const char **message) {
+  static char text[256];
+  LLVMContextRef c = s->context;
+  generator g = {.request = request, .at = &request->layout, .context = c, .module = s->module, .b = s->builder, .i1 = LLVMInt1TypeInContext(c), .i8 = LLVMInt8TypeInContext(c),
+                 .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c), .f32 = LLVMFloatTypeInContext(c), .f64 = LLVMDoubleTypeInContext(c), .wide_vectors = request->isa == 0};
   g.pointer = LLVMPointerType(g.i8, 0);
   LLVMTypeRef parameters[2] = {g.pointer, g.pointer};
   g.handler = LLVMFunctionType(LLVMVoidTypeInContext(c), parameters, 2, false);
-  LLVMTargetMachineRef machine = machine_for(request->isa, message);
-  if (!machine) return false;
-  LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
-  LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
-  LLVMSetModuleDataLayout(g.module, data);
+  if (!(s->machine = machine_for(request->isa, message))) return false;
+  LLVMSetTarget(s->module, "x86_64-unknown-linux-gnu");
+  s->data = LLVMCreateTargetDataLayout(s->machine);
+  LLVMSetModuleDataLayout(s->module, s->data);
   make_functions(&g, request);
   char *why = NULL;
-  if (getenv("FARFAULT_COMPILE_CHECK") && LLVMVerifyModule(g.module, LLVMReturnStatusAction, &why)) {
-    *message = why;
-    return false;
+  bool good = !getenv("FARFAULT_COMPILE_CHECK") || !LLVMVerifyModule(s->module, LLVMReturnStatusAction, &why);
+  if (good) {
+    improve(s->module, s->machine);
+    if (getenv("FARFAULT_COMPILE_PRINT")) LLVMPrintModuleToFile(s->module, getenv("FARFAULT_COMPILE_PRINT"), NULL);
+    good = !LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->module, LLVMObjectFile, &why, &s->object);
   }
-  improve(g.module, machine);
-  if (getenv("FARFAULT_COMPILE_PRINT")) LLVMPrintModuleToFile(g.module, getenv("FARFAULT_COMPILE_PRINT"), NULL);
-  LLVMMemoryBufferRef object = NULL;
-  if (LLVMTargetMachineEmitToMemoryBuffer(machine, g.module, LLVMObjectFile, &why, &object)) {
-    *message = why;
-    return false;
+  if (!good) snprintf(text, sizeof text, "%s", why ? why : ""), *message = text;
+  LLVMDisposeMessage(why);
+  return good;
+}
+
+bool emit_image(const native_request *request, unsigned char **image, uint32_t *bytes, const char **message) {
+  session s = {.context = LLVMContextCreate()};
+  s.module = LLVMModuleCreateWithNameInContext("farfault", s.context);
+  s.builder = LLVMCreateBuilderInContext(s.context);
+  bool good = make_object(&s, request, message);
+  if (good) {
+    s.flat.object = (const unsigned char *)LLVMGetBufferStart(s.object);
+    s.flat.object_bytes = LLVMGetBufferSize(s.object);
+    *message = "the code has a relocation that cannot be settled";
+    good = flatten(&s.flat);
   }
-  flat f = {.object = (const unsigned char *)LLVMGetBufferStart(object), .object_bytes = LLVMGetBufferSize(object)};
-  *message = "the code has a relocation that cannot be settled";
-  if (!flatten(&f)) return false;
-  put_together(request, &f, image, bytes);
-  return true;
+  if (good) put_together(request, &s.flat, image, bytes);
+  end_session(&s);
+  return good;
 }

@@ -5,7 +5,7 @@
 
 #include "compile/request.h"
 
-/* The caller frees *image. False: *message (static, or LLVM's, not freed) says why there is none. */
+/* The caller frees *image. False: *message (static) says why there is none. */
 bool emit_image(const native_request *request, unsigned char **image, uint32_t *bytes, const char **message);
 
 #endif

@@ -341,28 +341,37 @@ static value predicate_form(generator *g, const native_instr *n, bool vector) {
 
 /* ---- putting results ---- */
 
-/* Where the guard is false the old value stays. k: the destination; old values are read as operands behind the sources. */
-static void put(generator *g, const native_instr *n, uint32_t w, value v, bool vector) {
+typedef struct guard { value one, bits; } guard; /* for all lanes, or a bit for each; none of the two: there is no guard */
+
+static guard read_guard(generator *g, const native_instr *n) {
+  if (n->guard == NATIVE_NONE) return (guard){NULL, NULL};
+  uint32_t k = n->operands + n->read_count - 1;
+  value one = gen_scalar(g, k), either = one ? one : gen_vector(g, k);
+  if (n->guard_negated) either = LLVMBuildNot(g->b, either, "");
+  return one ? (guard){either, NULL} : (guard){NULL, either};
+}
+
+/* Where the guard is false the old value stays. w: which destination; its old value is read as an operand behind the sources. */
+static void put_guarded(generator *g, const native_instr *n, uint32_t w, value v, bool vector, guard guard) {
   uint32_t k = n->operands + n->read_count + w;
   if (n->guard == NATIVE_NONE) {
     gen_put(g, k, vector ? NULL : v, vector ? v : NULL);
     return;
   }
-  uint32_t guard = n->operands + n->read_count - 1;
-  value one = gen_scalar(g, guard), old = gen_scalar(g, k);
+  value old = gen_scalar(g, k);
   bool is_predicate = g->plan->operands[k].bytes == 0;
-  if (!vector && one && old) {
-    if (n->guard_negated) one = LLVMBuildNot(g->b, one, "");
-    gen_put(g, k, LLVMBuildSelect(g->b, one, v, old, ""), NULL);
+  if (!vector && guard.one && old) {
+    gen_put(g, k, LLVMBuildSelect(g->b, guard.one, v, old, ""), NULL);
     return;
   }
   if (!vector) v = is_predicate ? LLVMBuildSExt(g->b, v, g->i32, "") : gen_splat(g, v);
-  value bits = gen_vector(g, guard), before = gen_vector(g, k);
-  if (n->guard_negated) bits = LLVMBuildNot(g->b, bits, "");
+  value bits = guard.bits ? guard.bits : LLVMBuildSExt(g->b, guard.one, g->i32, ""), before = gen_vector(g, k);
   if (is_predicate) v = LLVMBuildOr(g->b, LLVMBuildAnd(g->b, v, bits, ""), LLVMBuildAnd(g->b, before, LLVMBuildNot(g->b, bits, ""), ""), "");
   else v = LLVMBuildSelect(g->b, gen_lanes(g, bits), v, before, "");
   gen_put(g, k, NULL, v);
 }
+
+static void put(generator *g, const native_instr *n, uint32_t w, value v, bool vector) { put_guarded(g, n, w, v, vector, read_guard(g, n)); }
 
 static void compare_form(generator *g, const native_instr *n, const lanes *l, const value *a) {
   bool vector = l->vector;
@@ -374,8 +383,9 @@ static void compare_form(generator *g, const native_instr *n, const lanes *l, co
   vector = vector || mixed;
   value second = LLVMBuildNot(g->b, compared, ""), c = how ? predicate(g, n, 2, vector) : NULL;
   if (how) compared = combine(g, how, compared, c), second = combine(g, how, second, c);
-  put(g, n, 0, compared, vector);
-  if (n->aux & OPS_AUX_SECOND) put(g, n, 1, second, vector);
+  guard guard = read_guard(g, n); /* it may be one of the two results */
+  put_guarded(g, n, 0, compared, vector, guard);
+  if (n->aux & OPS_AUX_SECOND) put_guarded(g, n, 1, second, vector, guard);
 }
 
 /* ---- moves ---- */

@@ -17,6 +17,10 @@ bool plan_uniform_register(uint32_t sreg) {
          (sreg >= PTX_SREG_NCTAID_X && sreg <= PTX_SREG_NCTAID_Z);
 }
 
+bool plan_native_register(uint32_t sreg) {
+  return plan_uniform_register(sreg) || sreg - PTX_SREG_TID_X <= PTX_SREG_TID_Z - PTX_SREG_TID_X || sreg == PTX_SREG_LANEID;
+}
+
 bool plan_is_scalar(const native_instr *n) {
   switch (n->op) {
   case NATIVE_EXIT: case NATIVE_HANDLER: case NATIVE_NOTHING: case NATIVE_BRANCH: case NATIVE_BRANCH_IF: case NATIVE_SYNC: return false;
@@ -29,11 +33,16 @@ bool plan_is_scalar(const native_instr *n) {
 /* ---- slots ---- */
 
 static uint32_t add_slot(plan *p, uint32_t *table, uint32_t room, native_operand o) {
-  uint32_t at = (o.offset * 2654435761u + o.bytes) & (room - 1);
-  for (; table[at] != NATIVE_NONE; at = (at + 1) & (room - 1))
-    if (p->slots[table[at]].offset == o.offset && p->slots[table[at]].bytes == o.bytes) return table[at];
-  p->slots[p->slot_count] = (plan_slot){o.offset, o.bytes};
-  return table[at] = p->slot_count++;
+  uint32_t at = (o.offset * 2654435761u >> 7) & (room - 1), made = p->slot_count, same = made;
+  for (; table[at] != NATIVE_NONE; at = (at + 1) & (room - 1)) {
+    if (p->slots[table[at]].offset != o.offset) continue;
+    if (p->slots[table[at]].bytes == o.bytes) return table[at];
+    same = table[at];
+  }
+  p->slots[made] = (plan_slot){o.offset, same == made ? made : p->slots[same].twin, o.bytes};
+  p->slots[same].twin = made;
+  p->slot_count++;
+  return table[at] = made;
 }
 
 static void number_slots(plan *p, uint32_t operand_count) {
@@ -136,6 +145,7 @@ static void uniform_after(const plan *p, const native_instr *i, uint64_t *unifor
   for (uint32_t r = 0; r < i->read_count && one; r++) one = operand_uniform(p, uniform, i->operands + r);
   for (uint32_t w = 0; w < i->write_count; w++) {
     uint32_t slot = p->slot_of[i->operands + i->read_count + w];
+    for (uint32_t twin = p->slots[slot].twin; twin != slot; twin = p->slots[twin].twin) plan_drop(uniform, twin);
     if (one) plan_add(uniform, slot);
     else plan_drop(uniform, slot);
   }

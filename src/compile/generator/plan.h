@@ -12,7 +12,11 @@
 
 #include "compile/request.h"
 
-typedef struct plan_slot { uint32_t offset; uint8_t bytes; } plan_slot;
+typedef struct plan_slot {
+  uint32_t offset;
+  uint32_t twin;                /* the next slot at this offset, of another width: a ring; itself: there is none */
+  uint8_t bytes;
+} plan_slot;
 
 typedef struct plan_block {
   uint32_t first, end;          /* instructions */
@@ -45,6 +49,8 @@ void plan_free(plan *p);
 bool plan_is_scalar(const native_instr *n);
 /* A special register that is the same in all lanes of a warp and that compiled code reads itself. */
 bool plan_uniform_register(uint32_t sreg);
+/* Any special register that compiled code reads itself: all have 32 bits. */
+bool plan_native_register(uint32_t sreg);
 bool plan_ends_block(const native_instr *n);
 
 #endif

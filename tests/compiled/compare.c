@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches of one text in several shapes: whole warps, warps in part, blocks of three dimensions. */
+#include "compare.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/native.h"
+#include "native.h"
+#include "program.h"
+
+static const struct shape { uint32_t grid, block[3]; } shapes[] = {{1, {32, 1, 1}}, {2, {48, 1, 1}}, {2, {96, 1, 1}}, {1, {7, 5, 3}}};
+enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_INSTRUCTIONS = 60000 };
+
+typedef struct outcome { /* of one launch */
+  ff_status status;
+  exec_stats stats;
+  exec_fault fault;
+} outcome;
+
+struct comparer {
+  const char *isa;
+  exec_memory *memory;
+  uint64_t out, table;
+  unsigned char *expected;   /* what interpreting left in `out` */
+  compare_counts counts;
+};
+
+/* Special values of floats of all widths, small numbers, addresses' likes, and noise. */
+static void fill_table(uint64_t *table) {
+  static const uint64_t special[] = {0, 1, UINT64_MAX, UINT64_C(1) << 63, UINT64_C(0x7ff0000000000000), UINT64_C(0xfff0000000000001), UINT64_C(0x7ff8000000000123),
+                                     UINT64_C(0x3ff0000000000000), UINT64_C(0x3f8000007f800000), UINT64_C(0xff8000007fc00001), UINT64_C(0x7f80000100000001),
+                                     UINT64_C(0x807fffff00800000), UINT64_C(0x7f7fffffff7fffff), UINT64_C(0x3c0000017c00fc00), UINT64_C(0x7e017bff83ff0400),
+                                     UINT64_C(0x3f807f80ff810001), UINT64_C(0x8000000080000000), UINT64_C(0x7fffffff7fffffff), UINT64_C(0x000f000000000000),
+                                     UINT64_C(0x41dfffffffc00000), UINT64_C(0xc1e0000000200000), UINT64_C(0x4f0000004effffff), UINT64_C(0x36a0000000000001),
+                                     UINT64_C(0x47efffffe0000000), UINT64_C(0x47effffff0000000), UINT64_C(0x3810000000000000), UINT64_C(0x380fffffe0000000)};
+  uint64_t state = 7;
+  for (uint32_t n = 0; n < PROGRAM_TABLE / 8; n++) {
+    uint64_t noise = state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    noise ^= noise >> 29;
+    switch (noise >> 5 & 3) {
+    case 0: table[n] = special[(noise >> 40) % (sizeof special / sizeof *special)]; break;
+    case 1: table[n] = (noise >> 20 & 63) | (noise >> 30 & 63) << 32; break;
+    case 2: table[n] = (noise & UINT64_C(0x007fffff007fffff)) | UINT64_C(0x3f0000003f800000) | (noise & UINT64_C(0x8300000081000000)); break;
+    default: table[n] = noise;
+    }
+  }
+}
+
+comparer *comparer_make(const char *isa) {
+  comparer *c = ff_alloc(sizeof *c);
+  const exec_allocation *out, *table;
+  ff_error error;
+  c->isa = isa;
+  if (exec_memory_create(&c->memory, &error) || exec_memory_allocate(c->memory, PROGRAM_TABLE, 0, EXEC_MEMORY_DEVICE, "table", &table, &error) ||
+      exec_memory_allocate(c->memory, PROGRAM_OUT, 0, EXEC_MEMORY_DEVICE, "out", &out, &error)) {
+    fprintf(stderr, "%s\n", error.message);
+    exit(2);
+  }
+  c->out = out->address;
+  c->table = table->address;
+  c->expected = ff_alloc(PROGRAM_OUT);
+  fill_table((uint64_t *)(uintptr_t)c->table);
+  return c;
+}
+
+void comparer_free(comparer *c) {
+  exec_memory_free(c->memory);
+  free(c->expected);
+  free(c);
+}
+
+const compare_counts *comparer_counts(const comparer *c) { return &c->counts; }
+
+/* ---- one launch ---- */
+
+static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct shape *shape, outcome *o) {
+  struct { uint64_t out, table; uint32_t n; float f; } params = {c->out, c->table, 37, 1.5f};
+  exec_config config = {.memory = c->memory, .threads = 1, .sm_count = 4, .max_shared = 48 << 10, .max_instructions = MOST_INSTRUCTIONS, .clock_hz = 1000000000, .isa = isa};
+  exec_launch_request request = {.kernel = kernel, .grid = {shape->grid, 1, 1}, .block = {shape->block[0], shape->block[1], shape->block[2]}, .params = &params, .launch_id = 1};
+  ff_error error = {0};
+  memset(o, 0, sizeof *o);
+  for (uint32_t n = 0; n < PROGRAM_OUT / 4; n++) ((uint32_t *)(uintptr_t)c->out)[n] = n * 2654435761u;
+  o->status = exec_launch(&config, &request, &o->stats, &o->fault, &error);
+  if (o->status != FF_OK && o->status != FF_FAULT) snprintf(o->fault.message, sizeof o->fault.message, "%s", error.message);
+}
+
+/* ---- comparing ---- */
+
+typedef struct telling { char *why; size_t room; const char *isa; const struct shape *shape; } telling;
+
+__attribute__((format(printf, 2, 3))) static bool tell(const telling *t, const char *format, ...) {
+  int length = snprintf(t->why, t->room, "%s, %u blocks of (%u,%u,%u): ", t->isa, t->shape->grid, t->shape->block[0], t->shape->block[1], t->shape->block[2]);
+  va_list list;
+  va_start(list, format);
+  vsnprintf(t->why + length, t->room - (size_t)length, format, list);
+  va_end(list);
+  return false;
+}
+
+static bool same_counts(const telling *t, const exec_stats *a, const exec_stats *b) {
+#define SAME(field) if (a->field != b->field) return tell(t, #field ": interpreted %llu, compiled %llu", (unsigned long long)a->field, (unsigned long long)b->field)
+  SAME(warp_instructions);
+  SAME(thread_instructions);
+  SAME(warp_accesses);
+  SAME(divergent_branches);
+  SAME(barriers);
+  SAME(blocks);
+  SAME(sectors);
+#undef SAME
+  return true;
+}
+
+static bool same_end(const telling *t, const outcome *a, const outcome *b) {
+  if (a->status != b->status || strcmp(a->fault.message, b->fault.message)) return tell(t, "interpreted: %s\n  compiled: %s", a->status ? a->fault.message : "no fault", b->status ? b->fault.message : "no fault");
+  return a->fault.kind == b->fault.kind && a->fault.address == b->fault.address && a->fault.line == b->fault.line && !memcmp(a->fault.block, b->fault.block, sizeof a->fault.block) &&
+                 !memcmp(a->fault.thread, b->fault.thread, sizeof a->fault.thread)
+             ? true
+             : tell(t, "the faults are at different places");
+}
+
+static bool same_memory(const comparer *c, const telling *t) {
+  const uint32_t *a = (const uint32_t *)(const void *)c->expected, *b = (const uint32_t *)(uintptr_t)c->out;
+  if (!memcmp(a, b, PROGRAM_OUT)) return true;
+  uint32_t n = 0;
+  while (a[n] == b[n]) n++;
+  return tell(t, "slot %u, thread %u, byte %u: interpreted 0x%08x, compiled 0x%08x", n / 2 / PROGRAM_THREADS, n / 2 % PROGRAM_THREADS, n % 2 * 4, a[n], b[n]);
+}
+
+static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
+  outcome interpreted, compiled;
+  native_inside(false);
+  run(c, kernel, t->isa, t->shape, &interpreted);
+  memcpy(c->expected, (const void *)(uintptr_t)c->out, PROGRAM_OUT);
+  uint64_t with, all, with_before;
+  exec_native_count(&with_before, &all);
+  native_inside(true);
+  run(c, kernel, t->isa, t->shape, &compiled);
+  native_inside(false);
+  exec_native_count(&with, &all);
+  if (native_problem()) return tell(t, "not compiled: %s", native_problem());
+  c->counts.launches++;
+  c->counts.compiled += with - with_before;
+  c->counts.faults += interpreted.status == FF_FAULT;
+  c->counts.instructions += interpreted.stats.warp_instructions;
+  c->counts.divergent += interpreted.stats.divergent_branches;
+  return same_end(t, &interpreted, &compiled) && same_memory(c, t) && same_counts(t, &interpreted.stats, &compiled.stats);
+}
+
+static comparison compare_isa(comparer *c, exec_kernel *kernel, const char *isa, char *why, size_t room) {
+  for (int s = 0; s < SHAPES; s++)
+    if (!compare_shape(c, kernel, &(telling){why, room, isa, &shapes[s]})) return COMPARE_DIFFERENT;
+  return COMPARE_SAME;
+}
+
+comparison compare_text(comparer *c, const char *text, size_t length, char *why, size_t room) {
+  ff_error error = {0};
+  ptx_module *module = NULL, *linked = NULL;
+  exec_program *program = NULL;
+  exec_kernel *kernel = NULL;
+  comparison result = COMPARE_SAME;
+  if (ptx_module_parse("program.ptx", text, length, &module, &error) || ptx_link(&module, 1, &linked, &error) || exec_program_create(linked, c->memory, &program, &error) ||
+      exec_program_kernel(program, "k", &kernel, &error)) {
+    snprintf(why, room, "%s", error.message);
+    result = COMPARE_INVALID;
+  }
+  for (const char *const *isa = exec_isas(); result == COMPARE_SAME && *isa; isa++) {
+    if (!strcmp(*isa, "baseline") || (c->isa && strcmp(c->isa, *isa))) continue; /* the baseline is always interpreted */
+    result = compare_isa(c, kernel, *isa, why, room);
+  }
+  if (program) exec_program_free(program);
+  ptx_module_free(linked);
+  ptx_module_free(module);
+  return result;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A provider of exec/native.h that asks the generator itself. Code lives as long as the process. */
+#include "native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/describe.h"
+#include "compile/generator/check.h"
+#include "compile/generator/emit.h"
+#include "compile/private.h"
+
+static char problem[256];
+
+static const exec_native_code *make(const core_launch *launch, const exec_code *code, uint32_t watch) {
+  uint32_t bytes, image_bytes;
+  unsigned char *image = NULL;
+  const char *message = "";
+  const exec_native_code *made = NULL;
+  const compile_key key = {{1, 2}};
+  void *request = native_describe(launch->kernel, code, launch->isa, watch, &bytes);
+  if (!request) snprintf(problem, sizeof problem, "it is too large");
+  else if (!check_request(request, bytes, &message) || !emit_image(request, &image, &image_bytes, &message)) snprintf(problem, sizeof problem, "%s", message);
+  else if (!compile_seal(image, image_bytes, &key) || !compile_is_whole(image, image_bytes, &key, launch->function_count)) snprintf(problem, sizeof problem, "the image is not whole");
+  else made = compile_map(image);
+  free(image);
+  free(request);
+  return made;
+}
+
+static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
+  exec_code *known = (exec_code *)(uintptr_t)code;
+  *job = NULL;
+  if (exec_isa_index(launch->isa) >= EXEC_ISAS - 1) return NULL;
+  uint32_t watch = (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0);
+  if (!known->native[watch]) known->native[watch] = (void *)(uintptr_t)make(launch, code, watch);
+  return known->native[watch];
+}
+
+static const exec_native_provider provider = {.begin = begin};
+
+void native_inside(bool compile) { exec_native_use(compile ? &provider : NULL); }
+
+const char *native_problem(void) { return problem[0] ? problem : NULL; }

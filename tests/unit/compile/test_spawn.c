@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A compiler that is missing, fails, dies, says nonsense, says nothing or hangs: kernels are interpreted, and nothing waits for ever.
+ * Each case in a process of its own, as the compiler is looked for once. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "compile/private.h"
+#include "exec/exec.h"
+
+static char folder[4000];
+
+/* out[i] = 3 i, for 64 threads; long enough to be more than a socket holds at once, if `large`. */
+static ff_text kernel_text(bool large) {
+  ff_text text = {0};
+  ff_text_add(&text, ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 o)\n{\n.reg .b64 %%d<2>; .reg .b32 %%r<4>;\n"
+                     "ld.param.u64 %%d0, [o];\nmov.u32 %%r0, %%tid.x;\nmul.lo.u32 %%r1, %%r0, 3;\n");
+  for (int n = 0; n < (large ? 20000 : 1); n++) ff_text_add(&text, "xor.b32 %%r1, %%r1, 1;\nxor.b32 %%r1, %%r1, 1;\n");
+  ff_text_add(&text, "mad.wide.u32 %%d0, %%r0, 4, %%d0;\nst.global.u32 [%%d0], %%r1;\nret;\n}\n");
+  return text;
+}
+
+/* 0: the kernel ran and what it gave is right. */
+static int run_kernel(bool large) {
+  ff_text text = kernel_text(large);
+  ff_error error = {0};
+  exec_memory *memory;
+  ptx_module *module;
+  exec_program *program;
+  exec_kernel *kernel;
+  const exec_allocation *out;
+  if (exec_memory_create(&memory, &error) || ptx_module_parse("k", text.chars, text.length, &module, &error) || exec_program_create(module, memory, &program, &error) ||
+      exec_program_kernel(program, "k", &kernel, &error) || exec_memory_allocate(memory, 256, 0, EXEC_MEMORY_DEVICE, "out", &out, &error)) {
+    printf("%s\n", error.message);
+    return 10;
+  }
+  exec_config config = {.memory = memory, .threads = 1, .sm_count = 1};
+  exec_launch_request request = {.kernel = kernel, .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = &out->address};
+  int bad = exec_launch(&config, &request, NULL, NULL, &error) != FF_OK;
+  for (uint32_t n = 0; n < 64; n++) bad |= ((const uint32_t *)(uintptr_t)out->address)[n] != 3 * n;
+  if (bad) printf("the kernel failed, or gave something else: %s\n", error.message);
+  exec_program_free(program);
+  ptx_module_free(module);
+  exec_memory_free(memory);
+  free(text.chars);
+  return bad ? 11 : 0;
+}
+
+/* The child: compiling is asked for, and cannot be; the program goes on. */
+static int without_compiler(const char *path, bool large) {
+  ff_error error;
+  compile_stats stats;
+  setenv("FARFAULT_COMPILER", path, 1);
+  setenv("XDG_CACHE_HOME", folder, 1);
+  compile_patience(1500);
+  if (compile_use(COMPILE_ALWAYS, &error)) return 1;
+  if (run_kernel(large) || run_kernel(large)) return 2;
+  compile_get_stats(&stats);
+  if (stats.failed != 1 || stats.compiled || stats.loaded) return 3;
+  if (waitpid(-1, NULL, WNOHANG) >= 0) return 4; /* a child of ours was left */
+  return 0;
+}
+
+static void expect(const char *script, bool large) {
+  char path[4096];
+  ff_error error;
+  static int number;
+  snprintf(path, sizeof path, "%s/compiler%d", folder, number++);
+  assert_int_equal(ff_file_write(path, script, strlen(script), &error), FF_OK);
+  assert_int_equal(chmod(path, 0700), 0);
+  pid_t child = fork();
+  if (!child) {
+    alarm(60);
+    int failed = without_compiler(path, large);
+    fflush(stdout);
+    _exit(failed);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (status) fail_msg("%s: exit %d, signal %d", script, WEXITSTATUS(status), WTERMSIG(status));
+}
+
+static void bad_ones(void **unused) {
+  expect("#!/bin/sh\nexit 1\n", false);
+  expect("#!/bin/sh\nkill -9 $$\n", false);
+  expect("#!/bin/sh\ncat >/dev/null\necho this is not an image\n", false);
+  expect("#!/bin/sh\ncat\n", false);
+  expect("#!/bin/sh\ncat\n", true);
+  expect("#!/bin/sh\nexec head -c 70000000 /dev/zero\n", false);
+  expect("#!/bin/sh\nhead -c 100 >/dev/null\nexit 0\n", true);
+  expect("not a program\n", false);
+}
+
+/* They hang before they read, in the middle, behind what they have written; detached and not. */
+static void hanging_ones(void **unused) {
+  expect("#!/bin/sh\nexec sleep 40\n", false);
+  expect("#!/bin/sh\nexec sleep 40\n", true);
+  expect("#!/bin/sh\nhead -c 1000 >/dev/null\nexec sleep 40\n", true);
+  expect("#!/bin/sh\nsleep 40 &\nexit 0\n", true);
+  expect("#!/bin/sh\ncat >/dev/null\nwhile :; do echo x; sleep 1; done\n", false);
+}
+
+static void missing(void **unused) {
+  pid_t child = fork();
+  if (!child) {
+    ff_error error;
+    setenv("FARFAULT_COMPILER", "/nowhere/farfault-compile", 1);
+    if (compile_available() || compile_use(COMPILE_ALWAYS, &error) != FF_NOT_FOUND || !strstr(error.message, "can only be interpreted")) _exit(1);
+    if (compile_use(COMPILE_AUTO, &error) || run_kernel(false)) _exit(2);
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+/* A program that does not want to hear of its children, and one that forks while a kernel is made. */
+static void signals_ignored(void **unused) {
+  pid_t child = fork();
+  if (!child) {
+    char path[4096];
+    ff_error error;
+    const char *script = "#!/bin/sh\nexit 1\n";
+    snprintf(path, sizeof path, "%s/ignored", folder);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    if (ff_file_write(path, script, strlen(script), &error) || chmod(path, 0700)) _exit(9);
+    _exit(without_compiler(path, true));
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+static int make_folder(void **unused) {
+  snprintf(folder, sizeof folder, "%s/farfault-spawn-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+  return !mkdtemp(folder);
+}
+static int drop_folder(void **unused) {
+  char command[4096];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored)};
+  return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
