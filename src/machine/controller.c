@@ -7,12 +7,13 @@
  *   2. channels    the one to (from) the destination is busy, and the block does not save there: it stays
  *   3. pace        no channel is above the threshold, instances of the block that went lately took longer, access by access, than those that stayed, and one is pending there: it stays
  *   4. room        as many instances are pending at the destination as its SMs hold warps: it stays
- * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each further trip of its loop, where trips begin
- * as the block does: its trips are those that are left then, and it does not go while its thread block's writes are on the way.
+ * The destination is the stack of that access. `always` looks at the condition only. Who stays asks again at each further trip of its loop, where all trips begin
+ * with the same access (sim_candidate): its trips are those that are left then, the registers those that are live there, and it does not go while its thread
+ * block's writes are on the way. With fewer trips left than its threshold it goes if that relieves the one channel that is busy and the stack has places free.
  *
  * Past the paper, whose kernels fill the GPU: asking again; a channel is also busy if it carries for more than half of the time and more than the other one; who
  * waits for a warp that is away keeps its block's place on the GPU, so that pace matters where no link holds up all (one at a time shows when it pays again); what an
- * SM in a stack holds is bounded by its registers, too, and while no channel is busy it is not crowded: as many are pending for each as warps reside on the
+ * SM in a stack holds is bounded by its registers, too (of each warp those that its block of code takes), and while no channel is busy it is not crowded: as many are pending for each as warps reside on the
  * instance's own SM.
  *
  * Sending it (section 4.4.2): its block's writes are in memory first; then packet_head_bytes and the live-in registers go over the link, stack_pack_cycles after
@@ -57,7 +58,8 @@ void controller_enter(sim *s, warp *w, uint64_t word) {
   i->trips = sim_trips_of(candidate, trips);
   i->learns = k->learner && sim_condition(candidate, i->trips);
   i->first_seen = i->apart = i->away = false;
-  i->accesses = i->accesses_before = 0;
+  i->accesses = i->accesses_before = i->rounds = 0;
+  i->asks = true;
   i->ask = 1;
   i->stayed = NULL;
   i->drained = 0;
@@ -88,6 +90,10 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   }
   if (i->away) note_written(i, record);
   i->accesses++;
+  if (i->candidate->again && trace_access_pc(*record) == i->candidate->again_pc) {
+    i->rounds++;
+    if (i->asks) i->ask = i->accesses;
+  }
   if (learns && i->accesses == LEARN_ACCESSES) {
     i->learns = false;
     learner_instance(s, i, time);
@@ -101,21 +107,38 @@ static bool saves(double fixed, double trip, uint32_t trips) { return fixed + tr
 /* Above the threshold; or the busier one of the two, and more than half of the time: what saves on one channel at the cost of the other is no use then. */
 static bool is_busy(const sim *s, double load, double other) { return load >= s->spec->stack_busy || (load > other && load > 0.5); }
 
-static uint64_t registers_of(const warp *w) { return w->block->kernel->block_registers / w->block->kernel->warps_per_block; }
+/* Of a warp in a stack: what its block of code takes, no more than its kernel does. */
+static uint64_t registers_of(const warp *w, const sim_candidate *c) {
+  uint64_t kernel = w->block->kernel->block_registers / w->block->kernel->warps_per_block, own = UINT64_C(32) * c->registers;
+  return own && own < kernel ? own : kernel;
+}
 
 /* Would the stack's SMs hold one more such warp, and would it not be one of too many? relieves: a channel that it saves on is busy. */
-static bool has_room(const sim *s, const memory_stack *to, const warp *w, bool relieves) {
+static bool has_room(const sim *s, const memory_stack *to, const warp *w, const sim_candidate *c, bool relieves) {
   const stacks *k = s->stacks;
   uint32_t resident = w->sm->threads / 32;
   if (to->pending >= k->warps || (!relieves && to->pending >= resident * k->near_each)) return false;
-  return !to->pending || to->registers + registers_of(w) <= s->spec->registers * k->near_each;
+  return !to->pending || to->registers + registers_of(w, c) <= s->spec->registers * k->near_each;
 }
 
 /* Trips that are left, as far as they are known. */
 static uint32_t trips_left(const stack_instance *i) {
-  const sim_candidate *c = i->candidate;
-  uint32_t done = c->trip_accesses ? (i->accesses - 1) / c->trip_accesses : 0;
+  uint32_t done = i->rounds ? i->rounds - 1 : 0;
   return !done ? i->trips : i->trips > done ? i->trips - done : 1;
+}
+
+/* What sending it takes now: all of the block at its first access, later what is left of it. */
+static sim_sending sending_of(const stack_instance *i) {
+  const sim_candidate *c = i->candidate;
+  return i->accesses > 1 ? c->left : (sim_sending){c->in_bytes, c->out_bytes, c->tx_fixed, c->rx_fixed, c->threshold};
+}
+
+/* With fewer trips left than its threshold: one channel alone is busy, it saves on that one, and a tenth of the stack's places are free. */
+static bool relieves_one(const sim *s, const stack_instance *i, const sim_sending *sent, uint32_t trips, bool tx, bool rx) {
+  const stacks *k = s->stacks;
+  const sim_candidate *c = i->candidate;
+  if (!i->stayed || k->offload == SIM_OFFLOAD_ALWAYS || tx == rx || k->items[i->to].pending * 10 >= k->warps * 9) return false;
+  return tx ? saves(sent->tx_fixed, c->tx_trip, trips) : saves(sent->rx_fixed, c->rx_trip, trips);
 }
 
 /* NULL: it goes; else the counter of why it stays. */
@@ -124,18 +147,19 @@ static uint64_t *reason_to_stay(sim *s, const warp *w, const stack_instance *i, 
   const sim_candidate *c = i->candidate;
   const memory_stack *to = &k->items[i->to];
   sim_stacks *r = &k->result;
+  sim_sending sent = sending_of(i);
   uint32_t trips = trips_left(i);
-  if (!sim_condition(c, trips)) return &r->refused_condition;
+  double tx_load = stacks_load(&to->tx, time), rx_load = stacks_load(&to->rx, time);
+  bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
+  if (trips < sent.threshold && !relieves_one(s, i, &sent, trips, tx, rx)) return &r->refused_condition;
   if (k->learner) return &r->refused_learning;
   if (i->stayed && w->block->written > time) return i->stayed;
   if (k->offload == SIM_OFFLOAD_ALWAYS) return NULL;
-  double tx_load = stacks_load(&to->tx, time), rx_load = stacks_load(&to->rx, time);
-  bool tx = is_busy(s, tx_load, rx_load), rx = is_busy(s, rx_load, tx_load);
-  if (tx && !saves(c->tx_fixed, c->tx_trip, trips)) return &r->refused_tx;
-  if (rx && !saves(c->rx_fixed, c->rx_trip, trips)) return &r->refused_rx;
+  if (tx && !saves(sent.tx_fixed, c->tx_trip, trips)) return &r->refused_tx;
+  if (rx && !saves(sent.rx_fixed, c->rx_trip, trips)) return &r->refused_rx;
   const stack_pace *pace = &k->paces.items[i->pace];
   if (pace->home && pace->away > pace->home && to->pending && tx_load < s->spec->stack_busy && rx_load < s->spec->stack_busy) return &r->refused_slow;
-  return has_room(s, to, w, tx || rx) ? NULL : &r->refused_full;
+  return has_room(s, to, w, c, tx || rx) ? NULL : &r->refused_full;
 }
 
 /* ---- there ---- */
@@ -168,9 +192,9 @@ static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
 
 /* Counts an instance that stays once, for its first reason; one that goes later is not one that stayed. */
 static bool goes(sim *s, warp *w, stack_instance *i, ps time) {
-  const sim_candidate *c = i->candidate;
   uint64_t *reason = reason_to_stay(s, w, i, time);
-  i->ask = reason && c->trip_accesses ? i->ask + c->trip_accesses : 0;
+  i->ask = 0;
+  i->asks = reason && (i->stayed || reason != &s->stacks->result.refused_condition); /* too few trips from the start: it stays for good */
   if (!i->stayed) i->left = time;
   if (reason) {
     if (!i->stayed) ++*(i->stayed = reason);
@@ -190,11 +214,12 @@ bool controller_decide(sim *s, warp *w, ps time) {
   i->to = stacks_find(s, trace_line_address(w->record[2]));
   if (!goes(s, w, i, time)) return false;
   memory_stack *to = &k->items[i->to];
-  const sim_candidate *c = i->candidate;
+  sim_sending sent = sending_of(i);
   to->pending++;
-  to->registers += registers_of(w);
+  to->registers += registers_of(w, i->candidate);
   k->result.offloaded++;
   i->away = true;
+  i->out_bytes = sent.out_bytes;
   i->began_version = versions_now(k);
   i->own = w->sm;
   i->own_scheduler = w->scheduler;
@@ -203,7 +228,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   note_written(i, w->record); /* the access at hand is made there */
   ps there = time;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
-    uint64_t bytes = s->spec->packet_head_bytes + c->in_bytes;
+    uint64_t bytes = s->spec->packet_head_bytes + sent.in_bytes;
     bool pushes = !(k->left_out & COHERENCE_PUSH);
     ps packed = (pushes && w->block->written > time ? w->block->written : time) + k->pack;
     k->result.request_bytes += bytes;
@@ -284,14 +309,14 @@ bool controller_leave(sim *s, warp *w, ps time, ps *back_at) {
   ps over = i->drained > time ? i->drained : time, back = over;
   if (k->offload != SIM_OFFLOAD_IDEAL) {
     drop_written(s, i);
-    uint64_t bytes = i->candidate->out_bytes + i->lines.count * s->spec->packet_address_bytes + s->spec->packet_ack_bytes;
+    uint64_t bytes = i->out_bytes + i->lines.count * s->spec->packet_address_bytes + s->spec->packet_ack_bytes;
     k->result.answer_bytes += bytes;
     back = stacks_send_first(&from->rx, bytes, over) + k->link_latency;
   }
   w->sm->threads--;
   from->running--;
   from->pending--;
-  from->registers -= registers_of(w);
+  from->registers -= registers_of(w, i->candidate);
   i->away = false;
   w->sm = i->own;
   w->scheduler = i->own_scheduler;

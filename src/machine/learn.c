@@ -153,7 +153,9 @@ static bool is_reached(const stacks *k, const colocate_range *r) {
 
 static void install(sim *s, struct learner *l) {
   stacks *k = s->stacks;
-  colocate_bound(l->stats, sim_highest_pair(s->spec->sm_count, s->spec->max_threads, k->count));
+  uint32_t highest = sim_highest_pair(s->spec->sm_count, s->spec->max_threads, k->count);
+  colocate_bound(l->stats, highest);
+  if (k->offloading->follows) colocate_lean(l->stats, highest - 1);
   uint32_t lowest = colocate_best_pair(l->stats);
   stack_map pair = colocate_worth(l->stats, lowest) ? stack_map_pair(lowest, k->bits) : stack_map_baseline(k->bits), *maps = ff_alloc((l->ranges.count + 1) * sizeof *maps);
   if (k->choice.linear) colocate_linear(l->stats, maps);

@@ -21,6 +21,13 @@ typedef enum sim_offload {
   SIM_OFFLOAD_IDEAL,      /* controlled, but sending costs nothing, and all that an instance accesses lies in its stack */
 } sim_offload;
 
+/* What it takes to send a warp. */
+typedef struct sim_sending {
+  uint32_t in_bytes, out_bytes;    /* of a whole warp's live-in and live-out registers */
+  double tx_fixed, rx_fixed;       /* equations (3) and (4) */
+  uint32_t threshold;              /* trips from which TX + RX is negative; UINT32_MAX: never */
+} sim_sending;
+
 /* What the compiler says of a candidate (sections 3.1, 4.2). Saved words of 4 bytes on a channel are -(fixed + trips * trip). */
 typedef struct sim_candidate {
   uint32_t pc;                     /* of the instruction where it is entered: what ENTER and LEAVE carry */
@@ -29,7 +36,11 @@ typedef struct sim_candidate {
   uint32_t threshold;              /* trips from which the sum is negative; UINT32_MAX: never */
   bool conditional;                /* the trips are known at ENTER; else it counts as unconditional with `trips` */
   uint32_t trips;
-  uint32_t trip_accesses;          /* of each trip, where all make the same and begin where the block does: a warp may go at any of them; 0: at ENTER only */
+  bool again;                      /* each trip begins with the access `again_pc`, before all others of it: a warp may go there, too, */
+  uint32_t again_pc;
+  sim_sending left;                /* with the registers that are live there */
+  uint32_t registers;              /* of a thread, that it takes where it runs; 0: not known, all of its kernel's */
+  bool follows;                    /* it has addresses that it loads itself */
 } sim_candidate;
 
 /* The trips of an instance: what ENTER says (0: nothing), else the code, else one. */
@@ -45,6 +56,7 @@ typedef struct sim_offloading {
   const sim_candidate *(*find)(void *context, const trace_launch *launch, uint32_t pc); /* NULL: the code has no such candidate */
   bool (*any)(void *context, const trace_launch *launch); /* has its kernel candidates? NULL: it may */
   void *context;
+  bool follows;                    /* instances that may go follow indices that they load: where the first ones lead says nothing of the others */
   uint64_t instances;              /* of the whole program: what shares to be learned are of; 0: not known */
   const sim_range_map *oracle; /* by address: what all instances would choose, as neighbouring bits; NULL: not made */
   const sim_range_map *oracle_linear; /* the same with any linear maps */

@@ -49,12 +49,14 @@ typedef struct stack_pace {      /* of a candidate: picoseconds per access that 
 
 typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
   const sim_candidate *candidate; /* NULL: the warp is in none */
-  uint32_t trips, accesses;
+  uint32_t trips, accesses, rounds; /* rounds: trips that it has begun, where these can be told */
   bool learns;                  /* it will be learned from */
   bool first_seen, apart; /* apart: it has touched more than one stack */
   bool away;
   uint32_t home, to;            /* stack of its first line; of the line at which it was sent away */
-  uint32_t ask;                 /* at the access with that number (from 1) it is decided, again if it stayed before; 0: no more */
+  bool asks;                    /* it may go still */
+  uint32_t ask;                 /* at the access with that number (from 1) it is decided, again if it stayed before; 0: at none yet */
+  uint32_t out_bytes;           /* away: registers that come back */
   uint64_t *stayed;             /* counter of the reason why it stayed; NULL: it was not decided yet */
   uint32_t accesses_before;     /* the decision */
   sm *own;                      /* away: the SM that it comes back to, and its scheduler there */

@@ -5,6 +5,7 @@
  *   trips.c      how often a loop goes round
  *   span.c       what a stretch of whole blocks does to registers, seen as one instruction; live-in and live-out while a region grows
  *   choose.c     all regions, and the best set of them that do not overlap
+ *   needs.c      registers that a region takes; whether it follows indices
  *   candidates.c the list that a user sees
  *
  * What always holds: `live_in`, `uses`, `kills` and `defines` are sets of the registers that are live into some block (only these
@@ -121,6 +122,11 @@ double times_of(const analysis *a, uint32_t first, uint32_t end);
 /* The region's trips are the loop's; its counter's bounds may have been overwritten before. */
 offload_trips region_trips(const analysis *a, uint32_t loop, bool bounds_written);
 bool bounds_written(const region_state *r, const span *s);
+
+/* ---- needs.c ---- */
+
+uint32_t region_registers(const analysis *a, const offload_region *r); /* 0: not known, the function is too large */
+bool region_follows(const analysis *a, const offload_region *r);       /* does an access of it have an address that another one loaded? */
 
 /* Describes any stretch of instructions as a region, with what bars it. `all` is scratch; what the region points to comes from the arena. */
 void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *region);

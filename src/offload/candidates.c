@@ -41,6 +41,8 @@ static void add_chosen(lister *l) {
     offload_region *r = add(l, l->chosen.items[i].begin, l->chosen.items[i].end);
     FF_ASSERT(r->candidate); /* choose.c saw the same */
     r->chosen = true;
+    r->registers = region_registers(l->a, r);
+    r->follows = region_follows(l->a, r);
   }
 }
 
@@ -167,8 +169,25 @@ static uint32_t first_saving(double fixed, double trip) {
 }
 
 /* What is sent counts in full here: a register of 64 bits is two words, where the equations count one. */
+static double in_full(double fixed, uint32_t words, uint32_t bytes) { return fixed + bytes / 4.0 - words; }
+
+static sim_sending left_of(const offload_region *r) {
+  const offload_again *a = &r->again;
+  offload_region left = {.in_words = a->in_words, .out_words = a->out_words, .once_loads = a->once_loads, .once_stores = a->once_stores, .loads = r->loads, .stores = r->stores};
+  region_cost(&left);
+  double tx = in_full(left.tx_fixed, a->in_words, a->in_bytes), rx = in_full(left.rx_fixed, a->out_words, a->out_bytes);
+  return (sim_sending){a->in_bytes, a->out_bytes, tx, rx, first_saving(tx + rx, left.tx_trip + left.rx_trip)};
+}
+
+/* As ptx_register_estimate for a kernel: what the assembler takes beside, and the fewest that there are. */
+static uint32_t registers_of(const offload_region *r) {
+  enum { BESIDE = 4, FEWEST = 8 };
+  return !r->registers ? 0 : r->registers + BESIDE < FEWEST ? FEWEST : r->registers + BESIDE;
+}
+
 sim_candidate offload_candidate(const offload_region *r) {
-  double tx_fixed = r->tx_fixed + r->in_bytes / 4.0 - r->in_words, rx_fixed = r->rx_fixed + r->out_bytes / 4.0 - r->out_words;
-  return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = tx_fixed, .tx_trip = r->tx_trip, .rx_fixed = rx_fixed,
-                         .rx_trip = r->rx_trip, .threshold = first_saving(tx_fixed + rx_fixed, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r), .trip_accesses = r->again ? r->loads + r->stores : 0};
+  double tx = in_full(r->tx_fixed, r->in_words, r->in_bytes), rx = in_full(r->rx_fixed, r->out_words, r->out_bytes);
+  return (sim_candidate){.pc = r->entry, .in_bytes = r->in_bytes, .out_bytes = r->out_bytes, .tx_fixed = tx, .tx_trip = r->tx_trip, .rx_fixed = rx, .rx_trip = r->rx_trip,
+                         .threshold = first_saving(tx + rx, r->tx_trip + r->rx_trip), .conditional = r->trips.kind == OFFLOAD_TRIPS_KNOWN, .trips = trips_of(r), .again = r->again.any,
+                         .again_pc = r->again.pc, .left = left_of(r), .registers = registers_of(r), .follows = r->follows};
 }

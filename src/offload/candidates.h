@@ -50,6 +50,10 @@ typedef struct offload_trips {
   uint32_t bits;           /* of the counter: 32 or 64 */
 } offload_trips;
 
+/* Each trip of a region's loop begins with the access `pc`, all others come behind it: a warp may go there, too. Then what is left of the region has to be
+ * sent: from the loop's first instruction on to the region's end. Words and bytes as for the region. */
+typedef struct offload_again { bool any; uint32_t pc, in_bytes, out_bytes, in_words, out_words, once_loads, once_stores; } offload_again;
+
 typedef struct offload_region {
   uint32_t begin, end;               /* instructions of the function, in its layout */
   uint32_t entry, exit;              /* where it is entered (in [begin, end): the pc of its marks) and where it goes on (outside) */
@@ -65,7 +69,9 @@ typedef struct offload_region {
   uint32_t loads, stores;            /* of global and generic memory in one trip; each in a nested loop that often as the code says, else once */
   uint32_t once_loads, once_stores;  /* in the region, but not in its loop */
   offload_trips trips;
-  bool again;                        /* each trip of its loop begins where the region does, and makes the same accesses */
+  offload_again again;
+  uint32_t registers;                /* of a chosen one: the most of 32 bits that are live at once in it, of those that it reads or writes; 0: not known */
+  bool follows;                      /* of a chosen one: it has addresses that it loads itself, or computes from what it loads */
   double tx_fixed, tx_trip, rx_fixed, rx_trip;
   uint32_t threshold;                /* trips from which TX + RX < 0 on; OFFLOAD_NEVER */
   uint32_t tx_from, rx_from;         /* from which TX < 0, RX < 0: the two bits; OFFLOAD_NEVER */

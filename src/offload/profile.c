@@ -109,6 +109,7 @@ static void leave(pass *p) {
   if (trips > m->trips_most) m->trips_most = trips;
   if (m->candidate && !sim_condition(m->candidate, sim_trips_of(m->candidate, p->trips))) return;
   m->may_go++;
+  p->out->follows |= m->candidate && m->candidate->follows;
   colocate_instance(p->colocate, p->lines, p->line_count);
 }
 
@@ -274,7 +275,11 @@ static void finish(pass *p) {
     out->pairs[i] = colocate_pair_share(p->colocate, i);
     out->uneven[i] = colocate_pair_uneven(p->colocate, i);
   }
-  if (p->options->spec) colocate_bound(p->colocate, sim_highest_pair(p->options->spec->sm_count, p->options->spec->max_threads, UINT64_C(1) << out->bits));
+  if (p->options->spec) {
+    uint32_t highest = sim_highest_pair(p->options->spec->sm_count, p->options->spec->max_threads, UINT64_C(1) << out->bits);
+    colocate_bound(p->colocate, highest);
+    if (out->follows) colocate_lean(p->colocate, highest - 1);
+  }
   out->best_lowest = colocate_best_pair(p->colocate);
   out->best_worth = colocate_worth(p->colocate, out->best_lowest);
   out->best = out->pairs[out->best_lowest - STACK_MAP_LOWEST];
@@ -358,7 +363,7 @@ void offload_profile_free(offload_profile *profile) {
 }
 
 void offload_profile_offloading(const offload_profile *profile, const offload_profile_options *options, sim_offloading *out) {
-  *out = (sim_offloading){.find = options->find, .context = options->context, .instances = profile->instances, .oracle = profile->oracle, .oracle_count = profile->oracle_count,
+  *out = (sim_offloading){.find = options->find, .context = options->context, .follows = profile->follows, .instances = profile->instances, .oracle = profile->oracle, .oracle_count = profile->oracle_count,
                           .oracle_linear = profile->oracle_linear, .oracle_linear_count = profile->oracle_count};
 }
 

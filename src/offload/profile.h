@@ -67,6 +67,7 @@ typedef struct offload_profile {
   uint32_t range_count;
   double baseline, pairs[STACK_MAP_PAIRS], uneven[STACK_MAP_PAIRS], best, linear; /* shares of instances; uneven: lines of the busiest stack over its fair share */
   uint32_t best_lowest;
+  bool follows;                      /* instances that may go follow indices that they load: sim_offloading */
   bool best_worth;                   /* else the baseline's map is kept: colocate_worth */
   offload_early early[OFFLOAD_PROFILE_EARLY];
   sim_range_map *oracle, *oracle_linear; /* of the touched ranges */

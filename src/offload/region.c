@@ -217,27 +217,45 @@ static span run_through(const analysis *a, const offload_region *r, region_state
   return s;
 }
 
+/* ---- where trips begin ---- */
+
 static bool dominates(const analysis *a, uint32_t block, uint32_t other) {
   while (other != block && a->idom[other] != UINT32_MAX && a->cfg->blocks[other].order > a->cfg->blocks[block].order) other = a->idom[other];
   return other == block;
 }
 
-/* Does each trip of the loop make the same accesses? They lie on all ways round it, in no loop within it, and for all lanes that are there. */
-static bool trips_are_alike(const analysis *a, uint32_t index) {
-  const loop *l = &a->loops[index];
+/* Do all accesses of the loop, and all ways round it, come behind this block of it? */
+static bool comes_first(const analysis *a, const loop *l, uint32_t block) {
   const ptx_block *blocks = a->cfg->blocks, *header = &blocks[l->header];
-  for (uint32_t b = l->first_block; b <= l->last_block; b++) {
-    for (uint32_t i = blocks[b].first; in_loop(a, l, b) && i < blocks[b].end; i++) {
-      if (!a->accesses[i]) continue;
-      if (a->loop_of[b] != index || a->func->instrs[i].guard != PTX_NO_REG) return false;
-      for (uint32_t k = 0; k < header->predecessor_count; k++)
-        if (in_loop(a, l, header->predecessors[k]) && !dominates(a, b, header->predecessors[k])) return false;
-    }
-  }
+  for (uint32_t k = 0; k < header->predecessor_count; k++)
+    if (in_loop(a, l, header->predecessors[k]) && !dominates(a, block, header->predecessors[k])) return false;
+  for (uint32_t b = l->first_block; b <= l->last_block; b++)
+    for (uint32_t i = blocks[b].first; in_loop(a, l, b) && i < blocks[b].end; i++)
+      if (a->accesses[i] && !dominates(a, block, b)) return false;
   return true;
 }
 
-void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+static uint32_t first_access(const analysis *a, uint32_t block) {
+  for (uint32_t i = a->cfg->blocks[block].first; i < a->cfg->blocks[block].end; i++)
+    if (a->accesses[i]) return i;
+  return OFFLOAD_NONE_INDEX;
+}
+
+/* The access with which each trip of the loop begins: once in each, for all lanes that are there, and before all others. */
+static uint32_t trip_begins(const analysis *a, uint32_t index) {
+  const loop *l = &a->loops[index];
+  for (uint32_t b = l->first_block; b <= l->last_block; b++) {
+    uint32_t access = a->loop_of[b] == index ? first_access(a, b) : OFFLOAD_NONE_INDEX;
+    if (access == OFFLOAD_NONE_INDEX || a->func->instrs[access].guard != PTX_NO_REG || !comes_first(a, l, b)) continue;
+    return access;
+  }
+  return OFFLOAD_NONE_INDEX;
+}
+
+/* ---- the whole ---- */
+
+/* All but `again`; returns the loop whose trips count. */
+static uint32_t describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
   borders found = find_borders(a, begin, end);
   bool written;
   *r = (offload_region){.begin = begin, .end = end, .entry = found.entries ? found.entry : begin, .exit = found.exits ? found.exit : end};
@@ -254,7 +272,6 @@ void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_sta
     r->stores = a->loops[s.loop].stores;
     r->once_loads = once_loads;
     r->once_stores = once_stores;
-    r->again = r->entry == a->cfg->blocks[a->loops[s.loop].header].first && trips_are_alike(a, s.loop);
   }
   uint32_t first = a->cfg->block_of[begin];
   bool tail = begin > a->cfg->blocks[first].first;
@@ -266,4 +283,25 @@ void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_sta
   if (r->bar && !r->bar_line) r->bar_line = r->first_line;
   r->candidate = !r->bar;
   find_condition(r);
+  return s.loop;
+}
+
+/* What is left of the region where its loop begins is a region itself, which the loop's first instruction enters; else it cannot be sent alone. */
+static void find_again(const analysis *a, uint32_t index, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+  if (index == OFFLOAD_NONE_INDEX || !r->candidate) return;
+  uint32_t header = a->cfg->blocks[a->loops[index].header].first, access = trip_begins(a, index);
+  offload_region left = *r;
+  if (access == OFFLOAD_NONE_INDEX) return;
+  if (r->entry != header) {
+    uint32_t begin = a->cfg->blocks[a->loops[index].first_block].first;
+    borders found = find_borders(a, begin, r->end);
+    if (found.entries != 1 || found.entry != header || found.exits != 1 || found.exit != r->exit) return;
+    if (describe(a, begin, r->end, state, all, arena, &left) != index) return;
+  }
+  r->again = (offload_again){true, access, left.in_bytes, left.out_bytes, left.in_words, left.out_words, left.once_loads, left.once_stores};
+}
+
+void region_describe(const analysis *a, uint32_t begin, uint32_t end, region_state *state, effects *all, ff_arena *arena, offload_region *r) {
+  uint32_t index = describe(a, begin, end, state, all, arena, r);
+  find_again(a, index, state, all, arena, r);
 }

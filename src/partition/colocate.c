@@ -196,15 +196,17 @@ void colocate_complete(colocate *c) { c->complete = true; }
 
 void colocate_bound(colocate *c, uint32_t highest) { c->pairs = highest < STACK_MAP_LOWEST ? 1 : highest >= STACK_MAP_LOWEST + STACK_MAP_PAIRS ? STACK_MAP_PAIRS : highest - STACK_MAP_LOWEST + 1; }
 
+void colocate_lean(colocate *c, uint32_t to) { c->lean = to < STACK_MAP_LOWEST ? 0 : to - STACK_MAP_LOWEST + 1; }
+
 bool colocate_worth(const colocate *c, uint32_t lowest) { return colocate_pair_share(c, lowest - STACK_MAP_LOWEST) >= colocate_baseline_share(c) + COLOCATE_WORTH; }
 
-static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint32_t pairs) {
+static uint32_t best_pair(const uint64_t *colocated, const double *unevens, uint32_t pairs, uint32_t lean) {
   double least = unevens[0];
   uint32_t best = STACK_MAP_PAIRS;
   for (uint32_t i = 1; i < pairs; i++)
     if (unevens[i] < least) least = unevens[i];
   for (uint32_t i = 0; i < pairs; i++)
-    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || colocated[i] > colocated[best])) best = i;
+    if (unevens[i] <= least * COLOCATE_UNEVEN && (best == STACK_MAP_PAIRS || colocated[i] > colocated[best] || (i < lean && colocated[i] == colocated[best]))) best = i;
   return STACK_MAP_LOWEST + best;
 }
 
@@ -213,7 +215,7 @@ uint32_t colocate_best_pair(const colocate *c) {
   bool any = false;
   for (uint32_t r = 0; r < c->range_count; r++) any |= c->touched[r] != 0;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = c->complete || !any ? colocate_pair_uneven(c, i) : colocate_pair_uneven_bytes(c, i);
-  return best_pair(c->pair_colocated, unevens, c->pairs);
+  return best_pair(c->pair_colocated, unevens, c->pairs, c->complete ? 0 : c->lean);
 }
 
 static bool is_worth(uint64_t pair, uint64_t baseline, uint64_t instances) { return (double)pair >= (double)baseline + COLOCATE_WORTH * (double)instances; }
@@ -228,7 +230,7 @@ uint32_t colocate_early_pair(const colocate *c, double share, uint64_t *instance
   if (!early) return STACK_MAP_LOWEST;
   *instances = early->instances;
   for (uint32_t i = 0; i < STACK_MAP_PAIRS; i++) unevens[i] = uneven_bytes(c, i, early->instances);
-  uint32_t lowest = best_pair(early->pair_colocated, unevens, c->pairs);
+  uint32_t lowest = best_pair(early->pair_colocated, unevens, c->pairs, c->lean);
   *worth = is_worth(early->pair_colocated[lowest - STACK_MAP_LOWEST], early->baseline_colocated, early->instances);
   return lowest;
 }

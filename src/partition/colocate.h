@@ -45,9 +45,12 @@ double colocate_pair_uneven(const colocate *c, uint32_t i);
 double colocate_pair_uneven_bytes(const colocate *c, uint32_t i);
 /* No pair with a lowest bit beyond `highest` is taken from now on: what runs at one time would lie in few stacks. */
 void colocate_bound(colocate *c, uint32_t highest);
+/* The instances so far are the first of many and may not tell pairs apart. From now on the highest of equals is taken, up to the lowest bit `to`: what later
+ * instances touch together may not lie at the distances that these had, and is rather near than far. (Else the lowest, which spreads best.) */
+void colocate_lean(colocate *c, uint32_t to);
 /* Does that pair colocate enough more than the baseline's map? */
 bool colocate_worth(const colocate *c, uint32_t lowest);
-/* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals. */
+/* The lowest bit of the pair that colocates most instances, of those that spread (see above); the lower of equals, but for colocate_lean. */
 uint32_t colocate_best_pair(const colocate *c);
 /* What the first instances would have chosen, as many as make that share of all so far (rounded up, and then by up to 1 % of them): figure 6. Gets
  * how many these were. */

@@ -25,6 +25,7 @@ struct colocate {
   uint64_t *touched;                    /* the first instance that touched the range, counted from 1; 0: none */
   bool complete;
   uint32_t pairs;               /* that may be taken: the lowest ones */
+  uint32_t lean;                /* of equals the last of the first so many is taken; 0: the first */
   uint32_t last;                        /* the range found last */
   uint64_t instances;
   uint64_t pair_colocated[STACK_MAP_PAIRS], baseline_colocated;

@@ -39,13 +39,18 @@ static inline void four_stacks(machine_spec *s) {
   s->read_pj_per_bit = 4;
 }
 
-/* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on, 40 as well, at each trip ---- */
+/* ---- candidates: pc 10 saves on both channels, 20 on the one from the stack only, 30 from four trips on, 40 as well, at each trip, 50 with other registers there, 60 from eight trips on; 70 as 10, with registers of its own ---- */
+
+enum { TRIP_PC = 41 }; /* of the access that begins a trip of 40 and 50 */
 
 static const sim_candidate candidates[] = {
     {.pc = 10, .in_bytes = 256, .out_bytes = 128, .tx_fixed = -1, .rx_fixed = -1, .threshold = 1, .trips = 1},
     {.pc = 20, .in_bytes = 256, .out_bytes = 128, .tx_fixed = 1, .rx_fixed = -9, .threshold = 1, .trips = 1},
     {.pc = 30, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true},
-    {.pc = 40, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true, .trip_accesses = 2},
+    {.pc = 40, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true, .again = true, .again_pc = TRIP_PC, .left = {640, 0, 160, 0, 4}},
+    {.pc = 50, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 4, .conditional = true, .again = true, .again_pc = TRIP_PC, .left = {896, 256, 224, 64, 6}},
+    {.pc = 60, .in_bytes = 640, .out_bytes = 0, .tx_fixed = 160, .tx_trip = -33.5, .rx_trip = -16.25, .threshold = 8, .conditional = true, .again = true, .again_pc = TRIP_PC, .left = {640, 0, 160, 0, 8}},
+    {.pc = 70, .in_bytes = 256, .out_bytes = 128, .tx_fixed = -1, .rx_fixed = -1, .threshold = 1, .trips = 1, .registers = 100},
 };
 
 static inline const sim_candidate *find(void *context, const trace_launch *launch, uint32_t pc) {

@@ -25,6 +25,14 @@ static void long_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c
   trace_put_leave(w, 10);
 }
 
+static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  warm(w);
+  trace_put_enter(w, 70, 0);
+  rig_load_wait(w, OF_STACK(1));
+  rig_issue(w, 1000);
+  trace_put_leave(w, 70);
+}
+
 static void test_room_by_registers(void **state) {
   sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance), most = run_warps(1, 8, 1100, NULL, long_instance);
   assert_int_equal(few.offloaded, 8);
@@ -32,6 +40,8 @@ static void test_room_by_registers(void **state) {
   assert_int_equal(many.refused_full, 4);
   assert_int_equal(most.offloaded, 1);      /* more than an SM has: alone */
   assert_int_equal(most.refused_full, 7);
+  assert_int_equal(run_warps(1, 16, 255, NULL, long_instance_of_few_registers).offloaded, 10); /* 10 x 100 x 32: what the block takes, not its kernel */
+  assert_int_equal(run_warps(1, 16, 60, NULL, long_instance_of_few_registers).offloaded, 16);  /* nor more than its kernel has */
 }
 
 static void two_sms(machine_spec *s) { s->stack_sms = 2; }
@@ -102,8 +112,14 @@ static void test_pace_matters_if_nothing_is_busy(void **state) {
 
 /* ---- asking again ---- */
 
-/* Warp 0 fills the stack for a while; warp 1 comes meanwhile, with a loop of `trips` trips of two accesses; `store`: each stores first. */
-typedef struct again { uint32_t pc, trips, filled; bool stores; } again;
+/* Block 0 fills the stack for a while (1 + `more` warps of it for `filled` instructions, others of its 1 + `beside` for `longer` loads); block 1's first warp comes meanwhile, with a loop of `trips` trips of two accesses, and
+ * `lead` accesses before it; `stores`: each trip does. */
+typedef struct again { uint32_t pc, trips, filled; bool stores; uint32_t lead, beside, longer, more; } again;
+
+static void trip_begins(trace_writer *w, uint64_t address) {
+  *trace_put_access(w, TRACE_LOAD, 2, 0, TRIP_PC, ~0u, 1) = trace_line(address, 32, 15);
+  trace_put_wait(w, 0);
+}
 
 static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
   const again *a = c;
@@ -112,14 +128,17 @@ static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
     load_in_block(w, 10, 0, OF_STACK(1), 0);
     trace_put_enter(w, 10, 0);
     rig_load_wait(w, OF_STACK(1));
-    if (a->filled) rig_issue(w, a->filled);
+    for (uint32_t n = 0; i > a->more && n < a->longer; n++) rig_load_wait(w, OF_STACK(1)); /* without holding up the others */
+    if (i <= a->more && a->filled) rig_issue(w, a->filled);
     trace_put_leave(w, 10);
     return;
   }
-  rig_issue(w, 1000);
+  if (i) return;
+  rig_issue(w, a->beside ? 8000 : 1000); /* all are there then */
   trace_put_enter(w, a->pc, a->trips);
+  for (uint32_t n = 0; n < a->lead; n++) rig_load_wait(w, OF_STACK(1) + 65536 + n * 128);
   for (uint32_t n = 0; n < a->trips; n++) {
-    rig_load_wait(w, OF_STACK(1) + n * 256);
+    trip_begins(w, OF_STACK(1) + n * 256);
     if (a->stores) rig_store(w, OF_STACK(1) + n * 256 + 128);
     else rig_load_wait(w, OF_STACK(1) + n * 256 + 128);
     rig_issue(w, 500);
@@ -130,15 +149,19 @@ static void loop_of_trips(trace_writer *w, uint64_t b, uint32_t i, const void *c
 static void one_warp(machine_spec *s) { s->stack_warps = 1; }
 static void one_warp_slow_link(machine_spec *s) { s->stack_warps = 1, s->stack_tx_gbs = 0.05; }
 
+static void slow_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5; }
+static void busy_link_back(machine_spec *s) { s->stack_warps = 1, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; } /* with what the loop loads itself */
+static void ten_warps_busy_link_back(machine_spec *s) { s->stack_warps = 10, s->stack_rx_gbs = 0.5, s->stack_busy = 0.05; }
+
 static sim_stacks run_again(again a, rig_tweak tweak) {
   rig r;
   sim_counters c;
-  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 2, .warps = 1, .warp = loop_of_trips, .context = &a}, &c);
+  return run_stacks(&r, "ideal", SIM_OFFLOAD_CONTROLLED, "12:13", tweak, (rig_kernel){.blocks = 2, .warps = 1 + a.beside, .warp = loop_of_trips, .context = &a}, &c);
 }
 
 static void test_asks_again(void **state) {
-  sim_stacks at_first = run_again((again){40, 10, 100, false}, one_warp), late = run_again((again){40, 10, 2500, false}, one_warp);
-  sim_stacks too_late = run_again((again){40, 10, 5000, false}, one_warp), never = run_again((again){30, 10, 2500, false}, one_warp);
+  sim_stacks at_first = run_again((again){40, 10, 100, false, 0, 0, 0, 0}, one_warp), late = run_again((again){40, 10, 2500, false, 0, 0, 0, 0}, one_warp);
+  sim_stacks too_late = run_again((again){40, 10, 5000, false, 0, 0, 0, 0}, one_warp), never = run_again((again){30, 10, 2500, false, 0, 0, 0, 0}, one_warp);
   assert_int_equal(at_first.offloaded, 3);
   assert_int_equal(late.offloaded, 3);        /* the stack has room while it has trips enough, */
   assert_int_equal(late.refused_full, 0);     /* and it is not one that stayed */
@@ -146,11 +169,44 @@ static void test_asks_again(void **state) {
   assert_int_equal(late.instances, 3);
   assert_int_equal(too_late.offloaded, 2);    /* fewer than 4 trips are left then */
   assert_int_equal(too_late.refused_full, 1);
-  assert_int_equal(never.offloaded, 2);       /* trips of that block do not begin where it does */
+  assert_int_equal(never.offloaded, 2);       /* where trips of that block begin is not known */
   assert_int_equal(never.refused_full, 1);
-  sim_stacks stores = run_again((again){40, 10, 2500, true}, one_warp), held = run_again((again){40, 10, 0, true}, one_warp_slow_link);
+  sim_stacks stores = run_again((again){40, 10, 2500, true, 0, 0, 0, 0}, one_warp), held = run_again((again){40, 10, 0, true, 0, 0, 0, 0}, one_warp_slow_link);
   assert_int_equal(stores.offloaded, 3);
   assert_int_equal(held.offloaded, 2);        /* it would have to wait for what it has written */
+}
+
+/* At its first access the block's registers are sent, at a later trip those that are live there: byte for byte. Trips are counted by the access with which they begin. */
+static void test_what_is_sent_at_a_later_trip(void **state) {
+  enum { FIRST_TWO = 2 * (12 + 256), ANSWERS = 2 * (128 + 1) };
+  sim_stacks at_first = run_again((again){50, 10, 100, false, 0, 0, 0, 0}, one_warp), with_lead = run_again((again){50, 10, 100, false, 3, 0, 0, 0}, one_warp);
+  sim_stacks late = run_again((again){50, 10, 2500, false, 0, 0, 0, 0}, one_warp), late_with_lead = run_again((again){50, 10, 2500, false, 3, 0, 0, 0}, one_warp);
+  assert_int_equal(at_first.request_bytes, FIRST_TWO + 12 + 640);
+  assert_int_equal(at_first.answer_bytes, ANSWERS + 1);
+  assert_int_equal(with_lead.request_bytes, FIRST_TWO + 12 + 640);
+  assert_int_equal(late.request_bytes, FIRST_TWO + 12 + 896);
+  assert_int_equal(late.answer_bytes, ANSWERS + 256 + 1);
+  assert_int_equal(late_with_lead.request_bytes, FIRST_TWO + 12 + 896);
+  assert_int_equal(late_with_lead.answer_bytes, ANSWERS + 256 + 1);
+  /* from the trip on that finds room: six are left of 11, of 10 five */
+  sim_stacks enough = run_again((again){50, 11, 3600, false, 3, 0, 0, 0}, one_warp), too_few = run_again((again){50, 10, 3600, false, 3, 0, 0, 0}, one_warp);
+  assert_int_equal(enough.offloaded, 3);
+  assert_int_equal(too_few.offloaded, 2);
+  assert_int_equal(too_few.refused_full, 1);
+}
+
+/* With fewer than its eight trips left, but where the one busy channel is relieved and the stack has places. */
+static void test_relieves_the_busy_channel(void **state) {
+  again nine = {60, 9, 2500, false, 0, 0, 0, 0}, seven = {60, 7, 2500, false, 0, 0, 0, 0};
+  assert_int_equal(run_again(nine, slow_link_back).offloaded, 2);
+  assert_int_equal(run_again(nine, busy_link_back).offloaded, 3);
+  sim_stacks stays = run_again(seven, busy_link_back);
+  assert_int_equal(stays.offloaded, 2);         /* too few from the start: it does not ask again */
+  assert_int_equal(stays.refused_condition, 1);
+  again filled = {60, 9, 9000, false, 0, 9, 9000, 0}, free = {60, 9, 9000, false, 0, 9, 9000, 1}, enough = {60, 10, 9000, false, 0, 9, 9000, 0};
+  assert_int_equal(run_again(filled, ten_warps_busy_link_back).offloaded, 20); /* nine of ten places are taken, */
+  assert_int_equal(run_again(free, ten_warps_busy_link_back).offloaded, 21);   /* or eight */
+  assert_int_equal(run_again(enough, ten_warps_busy_link_back).offloaded, 21); /* nine leave room for who has eight trips left */
 }
 
 /* ---- the busier of two channels ---- */
@@ -360,11 +416,33 @@ static void test_highest_pair(void **state) {
   offloading.instances = 8;
 }
 
+/* Lines that all pairs keep together and the baseline's map does not: where instances follow indices, the highest pair is taken with which what runs at one time
+ * reaches each stack four times. */
+static void far_apart(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+  for (uint64_t n = 0; n < 16; n++) {
+    trace_put_enter(w, 10, 0);
+    for (uint64_t far = 0; far < 8; far++) rig_load_wait(w, RIG_BASE + n * 128 + (far << 18));
+    trace_put_leave(w, 10);
+  }
+}
+
+static void test_follows_indices(void **state) {
+  rig r;
+  sim_counters c;
+  offloading.instances = 16;
+  rig_kernel k = {.blocks = 1, .warps = 1, .warp = far_apart};
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", sixty_sms, k, &c).found, "7:8");
+  offloading.follows = true;
+  assert_string_equal(run_stacks(&r, "copy", SIM_OFFLOAD_CONTROLLED, "learned:100%", sixty_sms, k, &c).found, "14:15");
+  offloading.instances = 8;
+  offloading.follows = false;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_pace_matters_if_nothing_is_busy), cmocka_unit_test(test_asks_again), cmocka_unit_test(test_the_busier_channel),
+      cmocka_unit_test(test_room_by_registers), cmocka_unit_test(test_crowding), cmocka_unit_test(test_pace), cmocka_unit_test(test_pace_matters_if_nothing_is_busy), cmocka_unit_test(test_asks_again), cmocka_unit_test(test_what_is_sent_at_a_later_trip), cmocka_unit_test(test_relieves_the_busy_channel), cmocka_unit_test(test_the_busier_channel),
       cmocka_unit_test(test_first_packets), cmocka_unit_test(test_requests_go_first), cmocka_unit_test(test_blocks_are_told_apart),
-      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_learns_from_those_that_may_go), cmocka_unit_test(test_highest_pair),
+      cmocka_unit_test(test_kernels_without_candidates), cmocka_unit_test(test_patience), cmocka_unit_test(test_learns_from_those_that_may_go), cmocka_unit_test(test_highest_pair), cmocka_unit_test(test_follows_indices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

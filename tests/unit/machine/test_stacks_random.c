@@ -72,7 +72,8 @@ static void random_candidates(void) {
   for (uint32_t i = 0; i < CANDIDATES; i++) {
     bool conditional = below(2);
     candidates[i] = (sim_candidate){.pc = i, .in_bytes = 128 * below(12), .out_bytes = 128 * below(6), .tx_fixed = below(200), .tx_trip = -(double)below(80), .rx_fixed = below(50),
-                                    .rx_trip = -(double)below(40), .threshold = conditional ? 1 + below(6) : 1, .conditional = conditional, .trips = 1};
+                                    .rx_trip = -(double)below(40), .threshold = conditional ? 1 + below(6) : 1, .conditional = conditional, .trips = 1,
+                                    .again = below(2), .left = {128 * below(12), 128 * below(6), below(200), below(50), 1 + below(6)}};
   }
 }
 

@@ -32,7 +32,14 @@ static void libor_loop(void **state) {
   assert_int_equal(c.in_bytes, r->in_bytes);
   assert_true(c.tx_trip == -33.5 && c.rx_trip == -16.25 && c.tx_fixed == 160 + 2 * 32 && c.rx_fixed == 0); /* two registers of 64 bits: 224 - 4 * 49.75 > 0 */
   assert_int_equal(c.threshold, 5);
-  assert_int_equal(c.trip_accesses, 2); /* a warp may go at any trip */
+  assert_true(c.again); /* a warp may go at any trip, with the same registers */
+  assert_int_equal(c.again_pc, 6);
+  assert_int_equal(r->registers, 2 + 2 + 3 + 1); /* two pointers, %f1, %f2, %r1, and what is loaded */
+  assert_int_equal(c.registers, r->registers + 4);
+  assert_false(r->follows);
+  assert_int_equal(c.left.in_bytes, c.in_bytes);
+  assert_int_equal(c.left.out_bytes, c.out_bytes);
+  assert_true(c.left.tx_fixed == c.tx_fixed && c.left.rx_fixed == c.rx_fixed && c.left.threshold == c.threshold);
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -130,7 +137,9 @@ static void rotated_loop(void **state) {
   assert_int_equal(r->trips.kind, OFFLOAD_TRIPS_KNOWN);
   assert_int_equal(offload_trips_of(&r->trips, 2, 9), 7);
   assert_int_equal(offload_candidate(r).pc, 8);
-  assert_int_equal(offload_candidate(r).trip_accesses, 0); /* not every trip makes the third access */
+  assert_true(r->again.any); /* each trip makes the first access, and the others behind it */
+  assert_int_equal(r->again.pc, 8);
+  assert_int_equal(r->again.in_bytes, r->in_bytes);
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -150,7 +159,12 @@ static void static_trips(void **state) {
   assert_int_equal(r->threshold, 6);
   assert_false(offload_candidate(r).conditional);
   assert_int_equal(offload_candidate(r).trips, 10);
-  assert_int_equal(offload_candidate(r).trip_accesses, 0); /* only the first trip begins where it is entered */
+  assert_int_equal(r->again.pc, 5);
+  assert_int_equal(r->in_bytes, 256 + 128);
+  assert_int_equal(r->again.in_bytes, 256 + 128 + 128); /* and the counter */
+  assert_int_equal(r->again.out_bytes, 128);
+  sim_candidate c = offload_candidate(r);
+  assert_true(c.again && c.left.tx_fixed == 128 && c.left.rx_fixed == 32 && c.left.threshold == 10); /* 160 - 9 * 16.5 > 0 */
   offload_kernel_free(kernel);
   ptx_module_free(module);
 }
@@ -168,13 +182,77 @@ static void nested_loops(void **state) {
     assert_int_equal(outer->bar, barrier ? OFFLOAD_BARRIER : OFFLOAD_NONE);
     assert_int_equal(outer->loads, 1);
     assert_int_equal(outer->stores, 2);
-    assert_int_equal(offload_candidate(outer).trip_accesses, 0); /* how often the inner loop goes round, nobody knows */
-    assert_int_equal(offload_candidate(region_at(kernel, 6, 10)).trip_accesses, 1);
+    assert_int_equal(outer->again.any, !barrier); /* with the first store, how often the inner loop goes round or not */
+    if (!barrier) assert_int_equal(outer->again.pc, 4);
     assert_true(outer->times == 1 && region_at(kernel, 6, 10)->times == 16);
     assert_int_equal(region_at(kernel, 6, 10)->trips.kind, OFFLOAD_TRIPS_UNKNOWN);
     offload_kernel_free(kernel);
     ptx_module_free(module);
     free(text.chars);
+  }
+}
+
+/* Which access begins a trip, and what is left of the region there. */
+static void expect_again(const char *body, uint32_t begin, uint32_t end, uint32_t pc, uint32_t in_bytes, uint32_t out_bytes, uint32_t once_stores) {
+  ff_text text = {0};
+  ff_text_add(&text, "%s%s", LOOP_HEAD, body);
+  ptx_module *module = parse_body(text.chars);
+  offload_kernel *kernel = offload_analyze(only_kernel(module));
+  const offload_region *r = region_at(kernel, begin, end);
+  assert_true(r->candidate);
+  assert_int_equal(r->again.any, pc != UINT32_MAX);
+  assert_int_equal(offload_candidate(r).again, r->again.any);
+  if (r->again.any) {
+    assert_int_equal(r->again.pc, pc);
+    assert_int_equal(r->again.in_bytes, in_bytes);
+    assert_int_equal(r->again.out_bytes, out_bytes);
+    assert_int_equal(r->again.once_stores, once_stores);
+  }
+  offload_kernel_free(kernel);
+  ptx_module_free(module);
+  free(text.chars);
+}
+
+#define TRIP_END "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r2;\n@%p1 bra L;\n"
+#define LAST "bar.sync 0;\nret;"
+
+static void where_trips_begin(void **state) {
+  enum { D = 256, W = 128, P = 4 };
+  /* stores before, in and behind the loop; %r3 is what it adds up */
+  expect_again("st.global.u32 [%rd1], %r2;\nmov.u32 %r3, 0;\nL:\nst.global.u32 [%rd1+4], %r3;\nadd.u32 %r3, %r3, %r1;\n" TRIP_END "st.global.u32 [%rd1+8], %r3;\n" LAST, 4, 12, 6, D + 3 * W, 0, 1);
+  /* the first access is not every lane's; nor is it in every trip */
+  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 st.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+4], %r1;\nst.global.u32 [%rd1+8], %r1;\n" TRIP_END LAST, 4, 11, UINT32_MAX, 0, 0, 0);
+  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\nst.global.u32 [%rd1+4], %r1;\n" TRIP_END LAST, 4, 12, UINT32_MAX, 0, 0, 0);
+  /* other accesses may be some trips' alone */
+  expect_again("setp.eq.s32 %p2, %r2, 9;\nL:\nst.global.u32 [%rd1+4], %r1;\n@%p2 bra N;\nst.global.u32 [%rd1], %r2;\nst.global.u32 [%rd1+8], %r2;\nN:\n" TRIP_END LAST, 4, 12, 5, D + 2 * W + P, 0, 0);
+}
+
+/* Addresses that the block loads itself, or computes from integers that it loads. */
+static void follows_indices(void **state) {
+  static const struct { const char *middle; bool follows; } cases[] = {
+      {"", false},
+      {"add.s64 %rd2, %rd1, 8;", false},
+      {"ld.global.u64 %rd2, [%rd1];", true},
+      {"ld.global.u32 %r3, [%rd1];\nmul.wide.u32 %rd2, %r3, 4;", true},
+      {"ld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\nmul.wide.u32 %rd2, %r4, 4;\nadd.s64 %rd2, %rd2, %rd1;", true},
+      {"ld.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p1, %r3, 0;\nselp.b64 %rd2, %rd1, %rd3, %p1;", false}, /* chosen, not computed */
+      {"ld.global.f32 %f1, [%rd1];\ncvt.rzi.u32.f32 %r3, %f1;\nmul.wide.u32 %rd2, %r3, 4;", false},       /* of a table, not of a structure */
+      {"ld.global.b32 %r3, [%rd1];\nadd.f32 %r4, %r3, %r3;\nmul.wide.u32 %rd2, %r4, 4;", false},
+      {"ld.const.u32 %r3, [c];\nmul.wide.u32 %rd2, %r3, 4;", false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ff_text body = {0};
+    ff_text_add(&body, ".reg .b64 %%rd<4>; .reg .b32 %%r<8>; .reg .f32 %%f<4>; .reg .pred %%p<2>; .const .u32 c;\nbar.sync 0;\n%s\nst.global.u32 [%%rd2], 1;\nst.global.u32 [%%rd2+4], 1;\n"
+                       "st.global.u32 [%%rd2+8], 1;\nst.global.u32 [%%rd2+12], 1;\nst.global.u32 [%%rd2+16], 1;\nbar.sync 0;\nret;", cases[i].middle);
+    ptx_module *module = parse_body(body.chars);
+    offload_kernel *kernel = offload_analyze(only_kernel(module));
+    const offload_region *r = sole_chosen(kernel);
+    assert_non_null(r);
+    if (r->follows != cases[i].follows) fail_msg("%s: %s", cases[i].middle, r->follows ? "follows" : "does not follow");
+    assert_int_equal(offload_candidate(r).follows, r->follows);
+    offload_kernel_free(kernel);
+    ptx_module_free(module);
+    free(body.chars);
   }
 }
 
@@ -193,6 +271,6 @@ static void measured_costs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(libor_loop),   cmocka_unit_test(what_bars),    cmocka_unit_test(generic_shared), cmocka_unit_test(rotated_loop),
-                                     cmocka_unit_test(static_trips), cmocka_unit_test(nested_loops), cmocka_unit_test(measured_costs)};
+                                     cmocka_unit_test(static_trips), cmocka_unit_test(nested_loops), cmocka_unit_test(where_trips_begin), cmocka_unit_test(follows_indices), cmocka_unit_test(measured_costs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,37 @@ static void test_colocation(void **state) {
   }
 }
 
+/* Whether instances that may go follow indices is told of the whole program; those whose condition does not hold do not count. */
+static const sim_candidate *one_follows(void *context, const trace_launch *launch, uint32_t pc) {
+  static const sim_candidate all[] = {{.pc = 1, .threshold = 1, .trips = 1}, {.pc = 2, .threshold = 3, .conditional = true, .follows = true}};
+  return pc == 1 ? &all[0] : &all[1];
+}
+
+static void test_follows(void **state) {
+  for (uint32_t trips = 2; trips <= 3; trips++) {
+    begin();
+    alloc(A, 4096 * LINE, "a");
+    launch(0, 4, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+      mark(TRACE_ENTER, i < 3 ? 1 : 2, i < 3 ? 0 : trips);
+      touch(TRACE_LOAD, 2, A + i * LINE);
+      mark(TRACE_LEAVE, i < 3 ? 1 : 2, 0);
+      leave_warp();
+    }
+    trace_file *file = end();
+    machine_spec machine = spec();
+    machine.sm_count = 64, machine.max_threads = 1536;
+    offload_profile_options options = {.spec = &machine, .find = one_follows};
+    offload_profile *p = offload_profile_run(file, &options);
+    sim_offloading told;
+    offload_profile_offloading(p, &options, &told);
+    assert_int_equal(told.follows, trips == 3);
+    assert_int_equal(p->early[0].lowest, trips == 3 ? 14 : 7); /* its one line says nothing of pairs */
+    offload_profile_free(p);
+    trace_file_close(file);
+  }
+}
+
 /* No marks: no profile. A candidate that never ends, ENTER behind ENTER, LEAVE of nothing, lines in no allocation: no harm. */
 static void test_odd_files(void **state) {
   begin();
@@ -240,7 +271,7 @@ static void test_odd_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_misses), cmocka_unit_test(test_offsets), cmocka_unit_test(test_colocation), cmocka_unit_test(test_odd_files),
+    cmocka_unit_test(test_counts), cmocka_unit_test(test_misses), cmocka_unit_test(test_offsets), cmocka_unit_test(test_colocation), cmocka_unit_test(test_follows), cmocka_unit_test(test_odd_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

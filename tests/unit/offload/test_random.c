@@ -177,7 +177,70 @@ static void check_region(const naive *n, const offload_kernel *k, const offload_
   assert_int_equal(r->candidate, s->saved > 0);
 }
 
-static void check_kernel(const ptx_func *func, uint32_t *chosen_ones, uint32_t *long_ones) {
+/* ---- registers ---- */
+
+static uint32_t width_of(const naive *n, uint64_t set) {
+  uint32_t width = 0;
+  for (uint32_t r = 0; r < REGS; r++)
+    if (set >> r & 1) width += r >= n->func->reg_count ? 1 : n->func->regs[r].type == PTX_PRED ? 0 : ptx_type_bits(n->func->regs[r].type) / 32;
+  return width;
+}
+
+/* The most at once, before an instruction or behind it with what it writes, of those that the region touches. */
+static void check_registers(const naive *n, const offload_region *r) {
+  uint64_t touched = 0;
+  uint32_t most = 0;
+  for (uint32_t i = r->begin; i < r->end; i++) touched |= n->reads[i] | n->writes[i];
+  for (uint32_t i = r->begin; i < r->end; i++) {
+    uint32_t front = width_of(n, n->live[i] & touched), back = width_of(n, (behind(n, i, n->live) | n->writes[i]) & touched);
+    most = most > front ? most : front;
+    most = most > back ? most : back;
+  }
+  assert_int_equal(r->registers, most);
+}
+
+/* ---- where trips begin ---- */
+
+/* What is reached from `from` in [begin, end), itself only if it comes round; not through `around`. */
+static uint32_t reach(const naive *n, uint32_t begin, uint32_t end, uint32_t from, uint32_t around) {
+  uint32_t set = 0, before = 1;
+  for (uint32_t k = 0; k < n->next_count[from]; k++) set |= n->next[from][k] >= begin && n->next[from][k] < end ? 1u << n->next[from][k] : 0;
+  while (set != before) {
+    before = set;
+    for (uint32_t i = begin; i < end; i++)
+      for (uint32_t k = 0; (set >> i & 1) && i != around && k < n->next_count[i]; k++)
+        if (n->next[i][k] >= begin && n->next[i][k] < end) set |= 1u << n->next[i][k];
+  }
+  return set;
+}
+
+/* The cycle that the access is in is entered at one instruction, h; from there on no access and no way round comes before it; and what is live at h is what has to be sent. */
+static void check_again(const naive *n, const offload_region *r, const stretch *s) {
+  uint32_t pc = r->again.pc, cycle = 0, header = MOST, headers = 0, left, behind_pc = reach(n, r->begin, r->end, pc, MOST);
+  assert_true(n->loads[pc] + n->stores[pc] == 1 && n->func->instrs[pc].guard == PTX_NO_REG && behind_pc >> pc & 1);
+  for (uint32_t i = r->begin; i < r->end; i++)
+    if (behind_pc >> i & 1 && reach(n, r->begin, r->end, i, MOST) >> pc & 1) cycle |= 1u << i;
+  for (uint32_t i = r->begin; i < r->end; i++)
+    for (uint32_t k = 0; !(cycle >> i & 1) && k < n->next_count[i]; k++)
+      if (n->next[i][k] < r->end && cycle >> n->next[i][k] & 1 && !(headers && header == n->next[i][k])) headers++, header = n->next[i][k];
+  if (!headers) header = s->entry, headers = 1;
+  assert_int_equal(headers, 1);
+  uint32_t first = header == pc ? 0 : reach(n, r->begin, r->end, header, pc) & cycle;
+  for (uint32_t i = r->begin; i < r->end; i++)
+    if (first >> i & 1 && i != pc) assert_true(!n->loads[i] && !n->stores[i] && i != header);
+  left = reach(n, r->begin, r->end, header, MOST) | 1u << header;
+  uint64_t live[MOST + 1] = {0}, out = 0;
+  for (uint32_t i = r->begin; i < r->end; i++)
+    if (left >> i & 1) out |= n->writes[i] & n->live[s->exit];
+  live[s->exit] = out;
+  for (uint32_t round = 0; round <= r->end - r->begin; round++)
+    for (uint32_t i = r->begin; i < r->end; i++)
+      if (left >> i & 1) live[i] = before(n, i, behind(n, i, live));
+  assert_int_equal(r->again.in_words, words_of(n, live[header]));
+  assert_int_equal(r->again.out_words, words_of(n, out));
+}
+
+static void check_kernel(const ptx_func *func, uint32_t *chosen_ones, uint32_t *long_ones, uint32_t *again_ones) {
   static stretch s[MOST + 1][MOST + 1];
   naive n;
   read_kernel(&n, func);
@@ -199,6 +262,8 @@ static void check_kernel(const ptx_func *func, uint32_t *chosen_ones, uint32_t *
     got.saved += s[r->begin][r->end].saved;
     got.covered += r->end - r->begin;
     ++*chosen_ones;
+    check_registers(&n, r);
+    if (r->again.any) check_again(&n, r, &s[r->begin][r->end]), ++*again_ones;
     for (uint32_t j = r->begin; j < r->end; j++)
       if (func->instrs[j].opcode == PTX_OP_BRA) { ++*long_ones; break; }
   }
@@ -208,14 +273,14 @@ static void check_kernel(const ptx_func *func, uint32_t *chosen_ones, uint32_t *
 }
 
 static void random_kernels(void **state) {
-  uint32_t chosen = 0, with_branches = 0;
+  uint32_t chosen = 0, with_branches = 0, again = 0;
   for (uint32_t i = 0; i < KERNELS; i++) {
     seed = i + 1;
     ptx_module *module = make_kernel();
-    check_kernel(module->funcs[0], &chosen, &with_branches);
+    check_kernel(module->funcs[0], &chosen, &with_branches, &again);
     ptx_module_free(module);
   }
-  assert_true(chosen > KERNELS / 4 && with_branches > KERNELS / 40); /* something was tested */
+  assert_true(chosen > KERNELS / 4 && with_branches > KERNELS / 40 && again > KERNELS / 400); /* something was tested */
 }
 
 /* ---- counters ---- */

@@ -198,6 +198,29 @@ static void test_early(void **state) {
   colocate_free(c);
 }
 
+/* The first instances tell no pairs apart but those from 13:14 on: the lowest is taken, or the highest of equals up to some bit. When all are known, the lowest. */
+static void test_lean(void **state) {
+  colocate_range ranges[] = {{1 << 24, 1 << 22}};
+  colocate *c = colocate_create(2, ranges, 1);
+  bool worth;
+  uint64_t seen;
+  for (uint64_t i = 0; i < 1000; i++) colocate_instance(c, (uint64_t[]){(1 << 24) + i * 128, (1 << 24) + (1 << 14) + i * 128}, i % 3 ? 2 : 1);
+  assert_int_equal(colocate_best_pair(c), 7);
+  colocate_lean(c, 10);
+  assert_int_equal(colocate_best_pair(c), 10);
+  assert_int_equal(colocate_early_pair(c, 0.01, &seen, &worth), 10);
+  colocate_lean(c, 14);
+  assert_int_equal(colocate_best_pair(c), 12); /* 13:14 and 14:15 keep fewer together */
+  colocate_bound(c, 9);
+  assert_int_equal(colocate_best_pair(c), 9);
+  colocate_lean(c, 3);
+  assert_int_equal(colocate_best_pair(c), 7);
+  colocate_lean(c, 14);
+  colocate_complete(c);
+  assert_int_equal(colocate_best_pair(c), 7);
+  colocate_free(c);
+}
+
 /* More instances than are kept: the sample is of all of them, and always the same. */
 static double sampled(void) {
   colocate *c = colocate_create(2, NULL, 0);
@@ -220,7 +243,7 @@ static void test_sample(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
+    cmocka_unit_test(test_lean), cmocka_unit_test(test_against_definition), cmocka_unit_test(test_fixed_offset), cmocka_unit_test(test_uneven_is_no_choice),
     cmocka_unit_test(test_first_of_many), cmocka_unit_test(test_ranges_are_lines), cmocka_unit_test(test_ranges_come), cmocka_unit_test(test_early), cmocka_unit_test(test_sample),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
