@@ -102,11 +102,11 @@ static cudaError_t fault_error(exec_fault_kind kind) {
 
 #define WAITING_MS 10000u
 
-/* A kernel that can give way has done so. Where none can, the host thread that launched waits here, too. */
+static bool waits_in_call; /* the kernel that runs cannot give way: the host thread that launched it waits, too */
+
 static void say_waiting(const char *text) {
-  engine_say("%s\n  %s", text, engine_behind_can() || ff_engine.given
-                                   ? "the program goes on beside it; calls that come after the kernel wait for it"
-                                   : "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later");
+  engine_say("%s\n  %s", text, waits_in_call ? "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later"
+                                             : "the program goes on beside it; calls that come after the kernel wait for it");
 }
 
 static exec_config configuration(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
@@ -214,11 +214,14 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
   trace_launch *outer = ff_engine.running; /* of a kernel that has given way */
+  bool outer_waits = waits_in_call;
   ff_engine.running = request.trace;
+  waits_in_call = !config.give_way;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
   ff_engine.running = outer;
+  waits_in_call = outer_waits;
   engine_touch_settle_all();
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;

@@ -128,6 +128,9 @@ static void other_streams_go_on(void **state) {
   start_waiting(blocking, latch, 1, 0);
   start_put(apart, words, 5);
   succeed(cudaMemcpyAsync(device, (void *)words, 4, cudaMemcpyHostToDevice, apart));
+  cudaError_t error;
+  while ((error = cudaStreamQuery(apart)) == cudaErrorNotReady) continue;
+  succeed(error);
   succeed(cudaStreamSynchronize(apart));
   assert_int_equal(words[0], 5);
   assert_int_equal(*answer, 0);
