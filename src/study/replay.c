@@ -59,9 +59,9 @@ static ff_status feed_one(session *session, trace_file *file, const trace_file_w
 static ff_status feed(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
   trace_program *program = session_program(session);
   if (!program) return FF_OK;
-  if (session->manager_count == 1 && !session->recorder && !session->recording) return feed_one(session, file, watch, error);
+  if (session->manager_count == 1 && !session_has_recorder(session) && !session->recording) return feed_one(session, file, watch, error);
   /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
-  if (!session->recorder) trace_program_limit(program, TRACE_FEED_BYTES);
+  if (!session_has_recorder(session)) trace_program_limit(program, TRACE_FEED_BYTES);
   return trace_file_feed(file, program, watch, error);
 }
 
