@@ -30,6 +30,8 @@ struct session {
   } managers[SESSION_MANAGER_LIMIT]; /* each manager on each device, devices last */
   uint32_t manager_count;
   uint32_t device_first, device_count; /* that are simulated */
+  sim_peers *peers[SESSION_MANAGER_LIMIT]; /* of several: where each manager's simulations meet */
+  uint32_t peers_count;
   struct recording *recording;   /* to a trace file; NULL: none is wanted */
   pthread_t recording_thread;
   struct {                       /* of each device: */

@@ -10,6 +10,7 @@
 
 #include "study/near_data.h"
 #include "study/private.h"
+#include "trace/origin.h"
 
 static void show(void *context, const trace_file_step *step) {
   session_progress *progress = context;
@@ -93,6 +94,14 @@ static ff_status simulate(trace_file *file, const session_options *options, cons
   if (status || !info->about.complete) session_break_off(session);
   session_free(session);
   return status;
+}
+
+uint32_t replay_devices(trace_file *file) {
+  trace_item item;
+  uint32_t devices = 1;
+  if (!trace_file_next(file, &item, NULL) && item.kind == TRACE_ITEM_OPERATION) devices = trace_devices_named(item.op);
+  trace_file_rewind(file);
+  return devices;
 }
 
 ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {

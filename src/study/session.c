@@ -118,6 +118,13 @@ bool session_has_recorder(const session *session) {
   return false;
 }
 
+/* "copy@1": in results that are told apart by their names. */
+static ff_status name_device(sim_choice *choice, uint32_t device, ff_error *error) {
+  size_t length = strlen(choice->label);
+  int more = snprintf(choice->label + length, sizeof choice->label - length, "@%u", device);
+  return more < (int)(sizeof choice->label - length) ? FF_OK : ff_fail(error, FF_LIMIT, "the name is too long");
+}
+
 static ff_status add_manager(session *session, const char *text, uint32_t device, ff_error *error) {
   if (session->manager_count == SESSION_MANAGER_LIMIT)
     return ff_fail(error, FF_LIMIT, session->device_count > 1 ? "more than %d memory managers and devices at once" : "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
@@ -125,6 +132,8 @@ static ff_status add_manager(session *session, const char *text, uint32_t device
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
   if (!session->recorders[device].future) session->recorders[device].future = trace_future_create();
   choice->options.ordinal = device;
+  choice->options.peers = session->device_count > 1 ? session->peers[session->peers_count - 1] : NULL;
+  if (!status && session->options.devices > 1) status = name_device(choice, device, error);
   choice->options.future = session->recorders[device].future;
   choice->options.history = session->options.history;
   choice->options.offloading = session->options.offloading;
@@ -143,6 +152,8 @@ static ff_status add_managers(session *session, ff_error *error) {
       session->program = trace_program_create(0);
       trace_program_mark(session->program, session->options.marks);
     }
+    if (session->device_count > 1 && session->peers_count < SESSION_MANAGER_LIMIT)
+      session->peers[session->peers_count++] = sim_peers_create(session->device_first, session->device_count);
     for (uint32_t d = 0; d < session->device_count; d++) {
       ff_status status = add_manager(session, name, session->device_first + d, error);
       if (status) return status;
@@ -226,6 +237,7 @@ static ff_status start_threads(session *session, ff_error *error) {
 static void release(session *session) {
   for (uint32_t i = 0; i < session->manager_count; i++) sim_free(session->managers[i].sim);
   for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++) sim_free(session->recorders[d].sim);
+  for (uint32_t i = 0; i < session->peers_count; i++) sim_peers_free(session->peers[i]);
   recording_free(session->recording);
   for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++) trace_future_free(session->recorders[d].future);
   if (session->program) trace_program_free(session->program);
@@ -268,6 +280,10 @@ static ff_status add_recording(session *session, ff_error *error) {
 static ff_status set_up(session *session, ff_error *error) {
   if (session->options.problem[0]) return ff_fail(error, FF_INVALID, "%s", session->options.problem);
   session->device_count = session->options.devices ? session->options.devices : 1;
+  if (session->options.device) {
+    session->device_first = session->options.device - 1;
+    session->device_count = 1;
+  }
   map_progress(session);
   ff_status status = load_machine(session, error);
   if (!status) status = add_managers(session, error);

@@ -22,7 +22,8 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;            /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
-  uint32_t devices;        /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16 */
+  uint32_t devices;        /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
+  uint32_t device;         /* of a recorded program only this one is simulated, its number from 1; 0: all */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
   char execute[16];        /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
