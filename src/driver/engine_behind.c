@@ -13,7 +13,7 @@
  * While a kernel has given way
  *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its work at once;
  *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are `behind`;
- *   - operations of other streams are carried out at once, as is what only asks; every other call waits until it is over;
+ *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call waits until it is over;
  *   - the first simulation cannot get past it: queries ask the local clock (engine_happened). */
 #include <stdlib.h>
 #include <string.h>
