@@ -5,6 +5,8 @@
  *        |                   ^
  *        +--> IDLE --> RUNNING (a thread waits for the compiler) --> FAILED
  *
+ * A kernel has an entry for full warps, and one for any lanes, asked for when such lanes run.
+ *
  * What always holds: an entry is made once per request and lives as long as the process; its code is set before its state says
  * READY. Results do not depend on any of this. */
 #include "compile/compile.h"
@@ -17,6 +19,7 @@
 #include "compile/private.h"
 
 #define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
+#define WISHES 100000u               /* blocks of instructions for some lanes only, after which code for these does */
 
 typedef enum state { IDLE, RUNNING, READY, FAILED } state;
 
@@ -26,8 +29,10 @@ typedef struct entry {
   void *request;
   uint32_t request_bytes, function_count;
   state state;
-  const exec_native_code *code;
+  struct entry *full;   /* of an entry for any lanes: whose code it completes; else NULL */
+  exec_native_code *code;
   uint64_t executed;    /* warp instructions of finished launches */
+  uint32_t wishes;
 } entry;
 
 static struct {
@@ -53,33 +58,42 @@ void compile_get_stats(compile_stats *stats) {
 
 /* ---- making code ---- */
 
-static void settle(entry *e, const exec_native_code *code, uint64_t *counter) {
+static void put_code(entry *e, const exec_native_function *bodies) {
+  if (!e->full) e->code = ff_alloc((e->function_count + (size_t)1) * sizeof *e->code);
+  for (uint32_t f = 0; f < e->function_count; f++) {
+    if (e->full) __atomic_store_n(&e->full->code[f].any, bodies[f], __ATOMIC_RELEASE);
+    else e->code[f].full = bodies[f];
+  }
+}
+
+/* bodies: of each function, given away; NULL: there are none. */
+static void settle(entry *e, exec_native_function *bodies, uint64_t *counter) {
   pthread_mutex_lock(&all.lock);
-  e->code = code;
-  if (code) ++*counter;
+  if (bodies) put_code(e, bodies), ++*counter;
   else all.stats.failed++;
   free(e->request);
   e->request = NULL;
-  __atomic_store_n(&e->state, code ? READY : FAILED, __ATOMIC_RELEASE);
+  __atomic_store_n(&e->state, bodies ? READY : FAILED, __ATOMIC_RELEASE);
   pthread_cond_broadcast(&all.done);
   pthread_mutex_unlock(&all.lock);
+  free(bodies);
 }
 
 static void make(entry *e) {
   uint32_t bytes = 0;
   uint64_t took = 0;
   unsigned char *image = compile_ask(e->request, e->request_bytes, &bytes, &took);
-  const exec_native_code *code = NULL;
+  exec_native_function *bodies = NULL;
   if (image && compile_seal(image, bytes, &e->key) && compile_is_whole(image, bytes, &e->key, e->function_count)) {
-    code = compile_map(image);
+    bodies = compile_map(image);
     compile_keep(&e->key, image, bytes);
   }
   pthread_mutex_lock(&all.lock);
   all.stats.microseconds += took;
-  all.stats.code_bytes += code ? bytes : 0;
+  all.stats.code_bytes += bodies ? bytes : 0;
   pthread_mutex_unlock(&all.lock);
   free(image);
-  settle(e, code, &all.stats.compiled);
+  settle(e, bodies, &all.stats.compiled);
 }
 
 static void *maker(void *context) {
@@ -116,19 +130,25 @@ static void wait_for(entry *e) {
 
 /* ---- entries ---- */
 
+static uint32_t watch_of(const core_launch *launch) {
+  return (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0);
+}
+
 static entry *find_entry(const compile_key *key) {
   entry *e = all.entries;
   while (e && memcmp(&e->key, key, sizeof *key)) e = e->next;
   return e;
 }
 
-/* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. One launch asks at a time. */
-static entry *entry_of(const core_launch *launch, const exec_code *code) {
-  uint32_t watch = (launch->trace ? NATIVE_TRACED : 0) | (launch->request->uses ? NATIVE_USES : 0), bytes;
-  void **known = &((exec_code *)(uintptr_t)code)->native[watch];
-  if (*known) return *known;
+/* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. full: what it completes, if
+ * it is for any lanes. Called with nothing locked, by one thread at a time. */
+static entry *entry_of(const core_launch *launch, const exec_code *code, entry *full) {
+  uint32_t watch = watch_of(launch), bytes;
+  void **known = &((exec_code *)(uintptr_t)code)->native[watch + (full ? 4 : 0)];
+  entry *made = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+  if (made) return made;
   compile_key key;
-  void *request = native_describe(launch->kernel, code, launch->isa, watch, &bytes);
+  void *request = native_describe(launch->kernel, code, launch->isa, watch, full != NULL, &bytes);
   if (!request || !compile_make_key(request, bytes, &key)) {
     free(request);
     return NULL;
@@ -137,13 +157,13 @@ static entry *entry_of(const core_launch *launch, const exec_code *code) {
   entry *e = find_entry(&key);
   if (!e) {
     e = ff_alloc(sizeof *e);
-    *e = (entry){.next = all.entries, .key = key, .request = request, .request_bytes = bytes, .function_count = launch->function_count, .state = RUNNING};
+    *e = (entry){.next = all.entries, .key = key, .request = request, .request_bytes = bytes, .function_count = launch->function_count, .state = RUNNING, .full = full};
     all.entries = e;
     request = NULL;
     pthread_mutex_unlock(&all.lock);
     uint32_t image_bytes;
     unsigned char *image = compile_load(&key, e->function_count, &image_bytes);
-    const exec_native_code *mapped = image ? compile_map(image) : NULL;
+    exec_native_function *mapped = image ? compile_map(image) : NULL;
     free(image);
     if (mapped) settle(e, mapped, &all.stats.loaded);
     else __atomic_store_n(&e->state, IDLE, __ATOMIC_RELEASE);
@@ -151,7 +171,8 @@ static entry *entry_of(const core_launch *launch, const exec_code *code) {
     pthread_mutex_unlock(&all.lock);
   }
   free(request);
-  return *known = e;
+  __atomic_store_n(known, e, __ATOMIC_RELEASE);
+  return e;
 }
 
 /* ---- the provider ---- */
@@ -159,7 +180,7 @@ static entry *entry_of(const core_launch *launch, const exec_code *code) {
 static const exec_native_code *begin(core_launch *launch, const exec_code *code, void **job) {
   *job = NULL;
   if (launch->checker || exec_isa_index(launch->isa) == EXEC_ISAS - 1) return NULL;
-  entry *e = entry_of(launch, code);
+  entry *e = entry_of(launch, code, NULL);
   if (!e) return NULL;
   if (all.mode == COMPILE_ALWAYS) {
     if (claim(e)) make(e);
@@ -185,7 +206,28 @@ static void end(core_launch *launch, void *job) {
   __atomic_add_fetch(&e->executed, launch->executed, __ATOMIC_RELAXED);
 }
 
-static const exec_native_provider provider = {begin, ask, end};
+/* Workers may come here at once: one of them looks for the entry, the others go on without it. */
+static void wish(core_launch *launch) {
+  static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+  const exec_code *code = &launch->kernel->code[exec_isa_index(launch->isa)];
+  uint32_t watch = watch_of(launch);
+  entry *e = __atomic_load_n((entry *const *)&code->native[watch + 4], __ATOMIC_ACQUIRE);
+  if (!e) {
+    if (pthread_mutex_trylock(&asking)) return;
+    e = entry_of(launch, code, code->native[watch]);
+    pthread_mutex_unlock(&asking);
+    if (!e) return;
+  }
+  if (state_of(e) == READY || state_of(e) == FAILED) return;
+  if (all.mode == COMPILE_ALWAYS) {
+    if (claim(e)) make(e);
+    else wait_for(e);
+  } else if (state_of(e) == IDLE && __atomic_add_fetch(&e->wishes, 1, __ATOMIC_RELAXED) > WISHES && claim(e)) {
+    make_beside(e);
+  }
+}
+
+static const exec_native_provider provider = {begin, ask, end, wish};
 
 bool compile_mode_parse(const char *text, compile_mode *mode) {
   static const char *const names[] = {[COMPILE_NEVER] = "interpret", [COMPILE_AUTO] = "auto", [COMPILE_ALWAYS] = "compile"};

@@ -384,7 +384,7 @@ static const native_layout layout = {
     AT(record_address, exec_record, info.address), AT(record_readable, exec_record, readable), AT(record_writable, exec_record, writable),
     AT(launch_grid, core_launch, grid), AT(launch_block, core_launch, block), AT(block_ctaid, core_block, ctaid),
     AT(writer_issue, core_warp, writer.issue), AT(writer_sfu, core_warp, writer.sfu),
-    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_count, exec_native_api, count),
+    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_uniform, exec_native_api, uniform), AT(api_count, exec_native_api, count),
     AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
     AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes), .instr_bytes = sizeof(exec_instr),
 };
@@ -400,14 +400,14 @@ static native_function describe_function(describer *d, const exec_function *f) {
   return made;
 }
 
-void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, uint32_t *bytes) {
+void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, bool any, uint32_t *bytes) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) total += code->functions[f]->count;
   if (total > MAX_INSTRUCTIONS) return NULL;
   describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);
   for (uint32_t f = 0; f < kernel->reach_count; f++) functions[f] = describe_function(&d, code->functions[f]);
-  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch,
+  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch, .any = any,
                          .function_count = kernel->reach_count, .instr_count = (uint32_t)d.instrs.count, .operand_count = (uint32_t)d.operands.count,
                          .wait_count = (uint32_t)d.waits.count};
   const struct { const void *items; size_t bytes; } parts[] = {

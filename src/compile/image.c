@@ -32,12 +32,12 @@ bool compile_is_whole(const unsigned char *image, uint32_t bytes, const compile_
   for (uint32_t n = 0; n < function_count; n++) {
     image_entry entry;
     memcpy(&entry, image + sizeof head + n * sizeof entry, sizeof entry);
-    if (entry.full >= head.code_bytes || entry.any >= head.code_bytes) return false;
+    if (entry >= head.code_bytes) return false;
   }
   return true;
 }
 
-exec_native_code *compile_map(const unsigned char *image) {
+exec_native_function *compile_map(const unsigned char *image) {
   image_head head;
   memcpy(&head, image, sizeof head);
   unsigned char *code = mmap(NULL, head.code_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,12 +47,11 @@ exec_native_code *compile_map(const unsigned char *image) {
     munmap(code, head.code_bytes);
     return NULL;
   }
-  exec_native_code *made = ff_alloc((head.function_count + (size_t)1) * sizeof *made);
+  exec_native_function *made = ff_alloc((head.function_count + (size_t)1) * sizeof *made);
   for (uint32_t n = 0; n < head.function_count; n++) {
     image_entry entry;
     memcpy(&entry, image + sizeof head + n * sizeof entry, sizeof entry);
-    made[n].full = (exec_native_function)(uintptr_t)(code + entry.full);
-    made[n].any = (exec_native_function)(uintptr_t)(code + entry.any);
+    made[n] = (exec_native_function)(uintptr_t)(code + entry);
   }
   return made;
 }

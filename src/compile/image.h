@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define IMAGE_MAGIC UINT64_C(0x31656d6954614666)
+#define IMAGE_MAGIC UINT64_C(0x32656d6954614666)
 
 typedef struct image_head {
   uint64_t magic;
@@ -16,6 +16,6 @@ typedef struct image_head {
   uint32_t function_count, code_offset, code_bytes, unused;
 } image_head;
 
-typedef struct image_entry { uint32_t full, any; } image_entry; /* bytes from the code's start; UINT32_MAX: none */
+typedef uint32_t image_entry; /* bytes from the code's start to a function's one body */
 
 #endif

@@ -24,8 +24,8 @@ void compile_patience(uint32_t milliseconds);
 /* image.c: seals what the compiler made (key, checksum); is it whole, and for this key? */
 bool compile_seal(unsigned char *image, uint32_t bytes, const compile_key *key);
 bool compile_is_whole(const unsigned char *image, uint32_t bytes, const compile_key *key, uint32_t function_count);
-/* Maps it for execution, for as long as the process lives. NULL: the host does not let us. */
-exec_native_code *compile_map(const unsigned char *image);
+/* Maps it for execution, for as long as the process lives: a body of each function. NULL: the host does not let us. */
+exec_native_function *compile_map(const unsigned char *image);
 
 /* store.c: the cache on disk. NULL: not there, or broken. */
 unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes);

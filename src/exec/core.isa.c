@@ -33,7 +33,7 @@ INLINE void enter(core_warp *w, step *at) {
   at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
                   (w->starting ? EXEC_ATTEND_START : 0);
   const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
-  if (native && native[w->function->number].any && !w->rotated) at->attention |= EXEC_ATTEND_NATIVE;
+  if (native && native[w->function->number].full && !w->rotated) at->attention |= EXEC_ATTEND_NATIVE;
   if (w->active == frame->lanes) {
     at->form = 0;
     w->x.mask = UINT32_MAX;
@@ -141,8 +141,12 @@ static bool run_native(core_warp *w, step *at) {
   const exec_native_code *code = &w->launch->native[w->function->number];
   uint32_t number = (uint32_t)(at->i - at->code), how = EXEC_NATIVE_DECLINE;
   w->pc = at->i;
-  if (code->full && w->active == UINT32_MAX && !w->ready_count) how = code->full(w, number, &exec_native_calls);
-  if (how == EXEC_NATIVE_DECLINE) how = code->any(w, number, &exec_native_calls);
+  if (w->active == UINT32_MAX && !w->ready_count) how = code->full(w, number, &exec_native_calls);
+  if (how == EXEC_NATIVE_DECLINE) {
+    exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
+    if (any) how = any(w, number, &exec_native_calls);
+    else exec_native_wish(w->launch);
+  }
   at->i = at->skip = w->pc;
   return how == EXEC_NATIVE_YIELD;
 }

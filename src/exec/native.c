@@ -26,6 +26,11 @@ void exec_native_ask(core_launch *launch) {
   if (code) __atomic_store_n(&launch->native, code, __ATOMIC_RELEASE);
 }
 
+void exec_native_wish(core_launch *launch) {
+  const exec_native_provider *asked = __atomic_load_n(&provider, __ATOMIC_ACQUIRE);
+  if (asked && asked->wish) asked->wish(launch);
+}
+
 void exec_native_end(core_launch *launch) {
   const exec_native_provider *asked = __atomic_load_n(&provider, __ATOMIC_ACQUIRE);
   if (asked && launch->native_job) asked->end(launch, launch->native_job);
@@ -45,6 +50,24 @@ static void run_guarded(core_warp *w, const exec_instr *i) {
   w->active = active;
   w->x.mask = mask;
   for (uint32_t l = 0; l < EXEC_LANES; l++) w->x.lanes[l] = -(int32_t)(mask >> l & 1);
+}
+
+static bool is_uniform(const core_warp *w, const uint32_t *places) {
+  uint64_t apart = 0;
+  for (; *places != UINT32_MAX; places++) {
+    const unsigned char *cells = w->x.base[0] + (*places & ~3u);
+    if (*places & 2) {
+      uint32_t lanes = *(const uint32_t *)(const void *)cells;
+      apart |= lanes + 1 > 1; /* neither none nor all */
+    } else if (*places & 1) {
+      const uint64_t *value = (const uint64_t *)(const void *)cells;
+      for (uint32_t l = 0; l < EXEC_LANES; l++) apart |= value[l] ^ value[0];
+    } else {
+      const uint32_t *value = (const uint32_t *)(const void *)cells;
+      for (uint32_t l = 0; l < EXEC_LANES; l++) apart |= value[l] ^ value[0];
+    }
+  }
+  return !apart;
 }
 
 static void count(core_warp *w, uint32_t end) { core_count(w, end); }
@@ -86,6 +109,6 @@ static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
 static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return trace_shared_passes(offset, 4, w->active) - 1; }
 
 const exec_native_api exec_native_calls = {
-    .guarded = run_guarded, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
+    .guarded = run_guarded, .uniform = is_uniform, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
     .conflicts = conflicts, .passes = core_trace_passes,
 };

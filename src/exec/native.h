@@ -12,10 +12,13 @@
 
 #include "exec/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first only where the access
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first two only where the access
  * stream is wanted or uses are declared: then the warp's counters are right before the call, and the code reads them again after it. */
 typedef struct exec_native_api {
   void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
+  /* Has each of these registers one value in all lanes? places: offsets in the frame, bit 0 set: of 64 bits, bit 1: a predicate; behind
+   * the last one UINT32_MAX. */
+  bool (*uniform)(const core_warp *w, const uint32_t *places);
   void (*count)(core_warp *w, uint32_t end);          /* core_count */
   void (*waits)(core_warp *w, const exec_instr *i);   /* core_trace_waits */
   void (*mark)(core_warp *w, const exec_instr *i);    /* core_mark; what the bounds of i's region are is in the frame */
@@ -40,8 +43,8 @@ enum {
 typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
 
 typedef struct exec_native_code { /* of one function */
-  exec_native_function full;     /* all 32 lanes are active and no other split is runnable; may decline; may be NULL */
-  exec_native_function any;      /* any lanes; NULL: this function is not compiled */
+  exec_native_function full;     /* all 32 lanes are active and no other split is runnable; may decline */
+  exec_native_function any;      /* any lanes; NULL: nobody has wanted it yet, or it is being made. Set once, atomically */
 } exec_native_code;
 
 /* Who compiles. `begin` returns code at once (it was in the cache, or it waited), or NULL and a job in *job, or NULL and no
@@ -50,6 +53,7 @@ typedef struct exec_native_provider {
   const exec_native_code *(*begin)(core_launch *launch, const exec_code *code, void **job);
   const exec_native_code *(*ask)(core_launch *launch, void *job);
   void (*end)(core_launch *launch, void *job); /* of a launch that began with a job */
+  void (*wish)(core_launch *launch);           /* code for any lanes is wanted, of the launch's functions that have code */
 } exec_native_provider;
 
 /* For all launches from now on. NULL: everything is interpreted. */
@@ -57,6 +61,8 @@ void exec_native_use(const exec_native_provider *provider);
 /* Launches that began with compiled code or got it on the way, and all launches, since the process started. */
 void exec_native_count(uint64_t *compiled, uint64_t *launches);
 
+/* core.isa.c: the launch's code is to get bodies for any lanes. Perhaps they are there when it returns. */
+void exec_native_wish(core_launch *launch);
 /* launch.c */
 void exec_native_begin(core_launch *launch, const exec_code *code);
 void exec_native_ask(core_launch *launch);

@@ -14,7 +14,7 @@ typedef struct exec_shared_var { const ptx_var *var; uint32_t offset; } exec_sha
 typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
   exec_function **functions;
   ff_arena arena;
-  void *native[4];              /* what native.h's provider knows it by, with and without stream and uses; NULL: it was not asked yet */
+  void *native[8];              /* what native.h's provider knows it by: with and without stream and uses, two bodies; NULL: it was not asked yet */
 } exec_code;
 
 struct exec_kernel {
@@ -43,8 +43,6 @@ struct exec_program {
   const ptx_module *module;
   exec_memory *memory;
   const exec_allocation **vars; /* per module variable; NULL: not in global or constant memory */
-  exec_program *beside;         /* while it is made: whose managed variables it takes; NULL: it makes its own */
-  bool owns_managed;            /* frees them */
   exec_kernel *kernels;
   const ptx_func **taken;       /* functions whose address is taken somewhere in the module */
   uint32_t taken_count;

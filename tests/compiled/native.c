@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "compile/describe.h"
 #include "compile/generator/check.h"
 #include "compile/generator/emit.h"
@@ -13,19 +14,28 @@
 
 static char problem[256];
 
-static const exec_native_code *make(const core_launch *launch, const exec_code *code, uint32_t watch) {
+static exec_native_function *bodies(const core_launch *launch, const exec_code *code, uint32_t watch, bool any) {
   uint32_t bytes, image_bytes;
   unsigned char *image = NULL;
   const char *message = "";
-  const exec_native_code *made = NULL;
+  exec_native_function *made = NULL;
   const compile_key key = {{1, 2}};
-  void *request = native_describe(launch->kernel, code, launch->isa, watch, &bytes);
+  void *request = native_describe(launch->kernel, code, launch->isa, watch, any, &bytes);
   if (!request) snprintf(problem, sizeof problem, "it is too large");
   else if (!check_request(request, bytes, &message) || !emit_image(request, &image, &image_bytes, &message)) snprintf(problem, sizeof problem, "%s", message);
   else if (!compile_seal(image, image_bytes, &key) || !compile_is_whole(image, image_bytes, &key, launch->function_count)) snprintf(problem, sizeof problem, "the image is not whole");
   else made = compile_map(image);
   free(image);
   free(request);
+  return made;
+}
+
+static const exec_native_code *make(const core_launch *launch, const exec_code *code, uint32_t watch) {
+  exec_native_function *full = bodies(launch, code, watch, false), *any = bodies(launch, code, watch, true);
+  exec_native_code *made = full && any ? ff_alloc((launch->function_count + (size_t)1) * sizeof *made) : NULL;
+  for (uint32_t f = 0; made && f < launch->function_count; f++) made[f] = (exec_native_code){full[f], any[f]};
+  free(full);
+  free(any);
   return made;
 }
 

@@ -118,7 +118,9 @@ int main(int argc, char **argv) {
   size_t inputs = (size_t)gpu_divide_up((uint64_t)arguments[0].value, UNITS) * UNITS;
   layer expected = random_layer(inputs), got = random_layer(inputs);
   float *partial = workload_memory(inputs, sizeof *partial);
+  workload_cpu_begins();
   train_on_cpu(&expected, partial, arguments[1].value);
+  workload_cpu_ends();
   float result = train_on_gpu(&got, partial, arguments[1].value);
   printf("backprop: %zu inputs, output %.6f before the last change\n", inputs, (double)result);
 

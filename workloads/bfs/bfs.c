@@ -103,7 +103,9 @@ int main(int argc, char **argv) {
   workload_arguments(argc, argv, "bfs", "breadth-first search of a random graph, level by level", arguments, 3);
   graph graph = random_graph((unsigned)arguments[0].value, (unsigned)arguments[1].value);
   int *expected = workload_memory(graph.nodes, sizeof *expected), *depth = workload_memory(graph.nodes, sizeof *depth);
+  workload_cpu_begins();
   search_on_cpu(&graph, expected);
+  workload_cpu_ends();
   int levels = search_on_gpu(&graph, arguments[2].value != 0, depth);
 
   size_t wrong = 0;

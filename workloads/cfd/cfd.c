@@ -140,7 +140,9 @@ int main(int argc, char **argv) {
   float *got = workload_memory(words, sizeof *got), *old = workload_memory(words, sizeof *old),
         *fluxes = workload_memory(words, sizeof *fluxes), *factor = workload_memory(m.cells, sizeof *factor);
   steps_on_gpu(&m, got, arguments[2].value);
+  workload_cpu_begins();
   for (long step = 0; step < arguments[2].value; step++) step_on_cpu(&m, old, fluxes, factor);
+  workload_cpu_ends();
 
   size_t wrong = workload_floats_differ(got, m.states, words);
   for (size_t i = 0; i < words; i++) wrong += isnan(m.states[i]) != 0;

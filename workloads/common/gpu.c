@@ -2,6 +2,7 @@
 /* See gpu.h. The driver API's types are what its manual says they are: CUresult, CUdevice int; CUdeviceptr 64 bits;
  * handles pointers to incomplete structures. The table below lists every driver function that the workloads call. */
 #include "gpu.h"
+#include "workload.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -151,12 +152,18 @@ gpu_pointer gpu_upload(const void *from, size_t bytes) {
 }
 
 void gpu_launch(gpu_kernel kernel, gpu_shape shape, void **arguments) {
+  workload_kernels_begin();
   check(driver.LaunchKernel(kernel, shape.grid_x, shape.grid_y, 1, shape.block_x, shape.block_y, 1, 0, NULL, arguments,
                             NULL),
         "cuLaunchKernel", "kernel");
+  workload_kernels_end();
 }
 
-void gpu_wait(void) { check(driver.CtxSynchronize(), "cuCtxSynchronize", ""); }
+void gpu_wait(void) {
+  workload_kernels_begin();
+  check(driver.CtxSynchronize(), "cuCtxSynchronize", "");
+  workload_kernels_end();
+}
 
 gpu_time gpu_record(void) {
   gpu_time event;

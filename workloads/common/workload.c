@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void print_usage(FILE *to, const char *name, const char *summary, const workload_argument *arguments,
                         size_t count) {
@@ -68,6 +69,28 @@ float *workload_random_floats(workload_random *random, size_t count, float least
   return numbers;
 }
 
+/* ---- processor time ---- */
+
+static struct {
+  double cpu, kernels, begun;
+} times;
+
+static double processor_time(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void workload_cpu_begins(void) { times.begun = processor_time(); }
+void workload_cpu_ends(void) { times.cpu += processor_time() - times.begun; }
+void workload_kernels_begin(void) { times.begun = processor_time(); }
+void workload_kernels_end(void) { times.kernels += processor_time() - times.begun; }
+
+static void print_times(const char *name) {
+  if (!getenv("WORKLOAD_TIMES")) return;
+  fprintf(stderr, "%s: kernels %.3f ms, the same on the CPU %.3f ms\n", name, 1e3 * times.kernels, 1e3 * times.cpu);
+}
+
 size_t workload_floats_differ(const float *got, const float *expected, size_t count) {
   size_t wrong = 0;
   for (size_t i = 0; i < count; i++) wrong += memcmp(&got[i], &expected[i], sizeof *got) != 0;
@@ -80,11 +103,13 @@ double workload_error(double got, double expected, double scale) {
 }
 
 int workload_verdict_exact(const char *name, size_t checked, size_t wrong) {
+  print_times(name);
   printf("%s: %s (%zu of %zu values differ from the CPU's)\n", name, wrong ? "FAILED" : "PASSED", wrong, checked);
   return wrong != 0;
 }
 
 int workload_verdict_error(const char *name, size_t checked, double worst, double allowed) {
+  print_times(name);
   int failed = !(worst <= allowed);
   printf("%s: %s (%zu values, largest error %.3g, allowed %.3g)\n", name, failed ? "FAILED" : "PASSED", checked, worst,
          allowed);

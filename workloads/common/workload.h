@@ -35,6 +35,13 @@ float *workload_random_floats(workload_random *random, size_t count, float least
 /* How many of the numbers are not the same bits. */
 size_t workload_floats_differ(const float *got, const float *expected, size_t count);
 
+/* Around what the CPU computes as the kernels do. With the environment variable WORKLOAD_TIMES the verdict's function says on standard
+ * error how much processor time that took, and how much the calls that run kernels. */
+void workload_cpu_begins(void);
+void workload_cpu_ends(void);
+void workload_kernels_begin(void);
+void workload_kernels_end(void);
+
 static inline void workload_swap(float **a, float **b) {
   float *kept = *a;
   *a = *b;

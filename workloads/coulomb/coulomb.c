@@ -76,7 +76,9 @@ int main(int argc, char **argv) {
   atom *atoms = workload_memory((size_t)count * portions, sizeof *atoms);
   for (size_t i = 0; i < (size_t)count * portions; i++)
     atoms[i] = random_atom(&random, got.spacing * (float)got.width, got.spacing * (float)got.height);
+  workload_cpu_begins();
   for (unsigned i = 0; i < portions; i++) portion_on_cpu(expected, atoms + (size_t)i * count, count);
+  workload_cpu_ends();
   portions_on_gpu(got, atoms, count, portions);
 
   size_t wrong = workload_floats_differ(got.potential, expected.potential, cells);

@@ -67,7 +67,9 @@ int main(int argc, char **argv) {
   workload_arguments(argc, argv, "fdtd", "an electromagnetic field by finite differences in time", arguments, 3);
   unsigned width = (unsigned)arguments[0].value, height = (unsigned)arguments[1].value;
   problem expected = random_problem(width, height), got = random_problem(width, height);
+  workload_cpu_begins();
   for (long step = 0; step < arguments[2].value; step++) step_on_cpu(&expected, step);
+  workload_cpu_ends();
   steps_on_gpu(&got, arguments[2].value);
 
   size_t wrong = 0;

@@ -134,7 +134,9 @@ int main(int argc, char **argv) {
   float *normals = workload_random_floats(&random, count, -1.5f, 3); /* flat, about as wide as a normal one */
   p.normals = normals;
   results expected = allocate_results(&p), got = allocate_results(&p);
+  workload_cpu_begins();
   paths_on_cpu(&p, expected);
+  workload_cpu_ends();
   paths_on_gpu(&p, got);
 
   double sum = 0;

@@ -147,8 +147,10 @@ int main(int argc, char **argv) {
   for (int i = 0; i < expected.frames; i++) {
     frames[i] = workload_memory((size_t)expected.width * (size_t)expected.height, sizeof *frames[i]);
     draw_frame(&expected, &random, i, frames[i]);
+    workload_cpu_begins();
     if (!i) start_on_cpu(&expected, frames[i]);
     for (int point = 0; i && point < expected.points; point++) track_on_cpu(&expected, frames[i], point);
+    workload_cpu_ends();
   }
   frames_on_gpu(&got, frames);
 

@@ -74,7 +74,9 @@ int main(int argc, char **argv) {
   float *start = workload_random_floats(&random, cells, 320, 20), *power = workload_random_floats(&random, cells, 0, 8);
   float *result = workload_memory(cells, sizeof *result);
   steps_on_gpu(power, start, result, width, height, steps);
+  workload_cpu_begins();
   double *expected = steps_on_cpu(power, start, width, height, steps);
+  workload_cpu_ends();
 
   double worst = 0;
   for (size_t i = 0; i < cells; i++) {

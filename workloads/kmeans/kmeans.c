@@ -134,7 +134,9 @@ int main(int argc, char **argv) {
   float *expected_centres = workload_memory(coordinates, sizeof *expected_centres);
   int *expected_labels = workload_memory(p.count, sizeof *expected_labels);
   memcpy(expected_centres, p.centres, coordinates * sizeof *expected_centres);
+  workload_cpu_begins();
   cluster_on_cpu(&p, expected_centres, expected_labels);
+  workload_cpu_ends();
   if (arguments[4].value) cluster_by_both(&p);
   else cluster_on_gpu(&p);
 

@@ -56,7 +56,9 @@ int main(int argc, char **argv) {
   memcpy(expected, cells, count * sizeof *cells);
   memcpy(next, cells, count * sizeof *cells);
   for (long step = 0; step < arguments[3].value; step++) {
+    workload_cpu_begins();
     step_on_cpu(expected, next, box);
+    workload_cpu_ends();
     workload_swap(&expected, &next);
   }
   steps_on_gpu(cells, count * sizeof *cells, box, arguments[3].value);

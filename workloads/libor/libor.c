@@ -83,7 +83,9 @@ int main(int argc, char **argv) {
     for (int more = 0; more < 4; more++)
       normals[i] = more < 3 ? normals[i] + workload_random_float(&random) : 1.7320508f * (normals[i] - 2);
   results expected = allocate_results(paths * m.rates, paths), got = allocate_results(paths * m.rates, paths);
+  workload_cpu_begins();
   paths_on_cpu(&m, normals, paths, expected);
+  workload_cpu_ends();
   paths_on_gpu(&m, normals, (unsigned)paths, got);
 
   double sum = 0;

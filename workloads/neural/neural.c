@@ -87,8 +87,10 @@ int main(int argc, char **argv) {
     weights[i] = workload_random_floats(&random, weights_of(i), -most, 2 * most);
     got[i + 1] = workload_memory(images * cells_made(i), sizeof(float));
     expected[i + 1] = workload_memory(images * cells_made(i), sizeof(float));
+    workload_cpu_begins();
     for (size_t image = 0; image < images; image++)
       layer_on_cpu(i, expected[i] + image * cells_read(i), expected[i + 1] + image * cells_made(i), weights[i]);
+    workload_cpu_ends();
   }
   network_on_gpu(got, weights, (unsigned)images);
 

@@ -63,7 +63,9 @@ int main(int argc, char **argv) {
   workload_random random = {4};
   unsigned char *down = random_sequence(&random, length), *across = random_sequence(&random, length);
   int *expected = workload_memory(cells, sizeof *expected), *score = workload_memory(cells, sizeof *score);
+  workload_cpu_begins();
   align_on_cpu(down, across, expected, length + 1);
+  workload_cpu_ends();
   align_on_gpu(down, across, score, tiles);
 
   size_t wrong = 0;

@@ -54,7 +54,9 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < cells; i++) wall[i] = (int)workload_random_below(&random, 10);
   int *expected = workload_memory((size_t)columns, sizeof *expected),
       *cost = workload_memory((size_t)columns, sizeof *cost);
+  workload_cpu_begins();
   rows_on_cpu(wall, expected, columns, rows);
+  workload_cpu_ends();
   rows_on_gpu(wall, cost, columns, rows, (int)arguments[2].value);
 
   size_t wrong = 0;

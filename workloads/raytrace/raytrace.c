@@ -93,7 +93,9 @@ int main(int argc, char **argv) {
   scene s = random_scene(arguments);
   size_t pixels = (size_t)s.width * s.height;
   float *expected = workload_memory(pixels, sizeof *expected), *got = workload_memory(pixels, sizeof *got);
+  workload_cpu_begins();
   trace_on_cpu(&s, expected);
+  workload_cpu_ends();
   trace_on_gpu(&s, got);
 
   double sum = 0;

@@ -40,7 +40,9 @@ int main(int argc, char **argv) {
   float *a = workload_random_floats(&random, (size_t)pairs * elements, -1, 2), *b = workload_random_floats(&random, (size_t)pairs * elements, -1, 2),
         *got = workload_memory(pairs, sizeof *got), *expected = workload_memory(pairs, sizeof *expected);
   products_on_gpu(a, b, got, pairs, elements, arguments[2].value);
+  workload_cpu_begins();
   for (size_t pair = 0; pair < pairs; pair++) expected[pair] = product_on_cpu(a + pair * elements, b + pair * elements, elements);
+  workload_cpu_ends();
 
   size_t wrong = workload_floats_differ(got, expected, pairs);
   free(a), free(b), free(got), free(expected);

@@ -32,7 +32,9 @@ int main(int argc, char **argv) {
   gpu_close();
 
   size_t wrong = 0;
+  workload_cpu_begins();
   for (unsigned i = 0, sum = 0; i < count; i++) wrong += sums[i] != (sum += values[i]);
+  workload_cpu_ends();
   free(values), free(sums);
   return workload_verdict_exact("scan", count, wrong);
 }

@@ -53,7 +53,9 @@ int main(int argc, char **argv) {
         *b = workload_random_floats(&random, (size_t)depth * columns, -0.5f, 1),
         *c = workload_random_floats(&random, cells, -0.5f, 1), *expected = workload_memory(cells, sizeof *expected);
   memcpy(expected, c, cells * sizeof *c);
+  workload_cpu_begins();
   multiply_on_cpu(a, b, expected, rows, columns, depth);
+  workload_cpu_ends();
   multiply_on_gpu(a, b, c, rows, columns, depth);
 
   size_t wrong = workload_floats_differ(c, expected, cells);

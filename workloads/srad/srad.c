@@ -112,7 +112,9 @@ int main(int argc, char **argv) {
   workload_random random = {14};
   float *image = workload_random_floats(&random, p.cells, 1, 1), *expected = workload_memory(p.cells, sizeof *expected);
   memcpy(expected, image, p.cells * sizeof *image);
+  workload_cpu_begins();
   for (long i = 0; i < arguments[2].value; i++) iterate_on_cpu(&p, expected);
+  workload_cpu_ends();
   iterate_on_gpu(&p, image, arguments[2].value);
 
   size_t wrong = workload_floats_differ(image, expected, p.cells);

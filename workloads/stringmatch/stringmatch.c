@@ -159,7 +159,9 @@ int main(int argc, char **argv) {
   tree t = suffix_tree(text, text_length);
   unsigned char *letters = random_queries(&random, &t, queries, length);
   matches expected = allocate_matches(count), got = allocate_matches(count);
+  workload_cpu_begins();
   match_on_cpu(&t, letters, queries, length, expected);
+  workload_cpu_ends();
   match_on_gpu(&t, letters, queries, length, got);
 
   size_t wrong = wrong_places(&t, letters, queries, length, got), total = 0;

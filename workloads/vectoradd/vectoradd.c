@@ -31,7 +31,9 @@ int main(int argc, char **argv) {
   gpu_close();
 
   size_t wrong = 0;
+  workload_cpu_begins();
   for (unsigned i = 0; i < count; i++) wrong += sum[i] != a[i] + b[i];
+  workload_cpu_ends();
   free(a), free(b), free(sum);
   return workload_verdict_exact("vectoradd", count, wrong);
 }

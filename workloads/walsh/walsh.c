@@ -77,7 +77,9 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < filter_count; i++) filter[i] = (workload_random_float(&random) - 0.5f) * (2.0f / FILTER);
   for (size_t i = 0; i < count; i++) got[i] = expected[i];
   convolve_on_gpu(got, filter, log2_count, arguments[1].value);
+  workload_cpu_begins();
   convolve_on_cpu(expected, filter, count, arguments[1].value);
+  workload_cpu_ends();
 
   size_t wrong = workload_floats_differ(got, expected, count);
   free(got), free(expected), free(filter);

@@ -125,8 +125,10 @@ int main(int argc, char **argv) {
   workload_arguments(argc, argv, "weather", "warm rain in columns of air", arguments, 3);
   unsigned columns = (unsigned)arguments[0].value, levels = (unsigned)arguments[1].value;
   air expected = random_air(columns, levels), got = random_air(columns, levels);
+  workload_cpu_begins();
   for (long step = 0; step < arguments[2].value; step++)
     for (unsigned column = 0; column < columns; column++) column_on_cpu(&expected, column);
+  workload_cpu_ends();
   steps_on_gpu(&got, arguments[2].value);
 
   double fallen = 0;

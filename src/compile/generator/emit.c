@@ -140,10 +140,8 @@ static void put_together(const native_request *request, const flat *f, unsigned 
   image_entry *entries = (image_entry *)(void *)(*image + sizeof head);
   for (uint32_t n = 0; n < request->function_count; n++) {
     char name[64];
-    snprintf(name, sizeof name, "native_%u_full", n);
-    entries[n].full = find_function(f, name);
-    snprintf(name, sizeof name, "native_%u_any", n);
-    entries[n].any = find_function(f, name);
+    snprintf(name, sizeof name, "native_%u", n);
+    entries[n] = find_function(f, name);
   }
   memcpy(*image + start, f->code, f->bytes);
 }

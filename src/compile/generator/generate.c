@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "exec/native.h"
-#include "trace/stream.h"
 
 /* ---- building ---- */
 
@@ -70,7 +69,7 @@ value gen_variable(generator *g, LLVMTypeRef type) {
   return made;
 }
 
-static value read_variable(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(g->b, type, v, ""); }
+value gen_read(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(g->b, type, v, ""); }
 
 /* ---- slots ---- */
 
@@ -95,6 +94,8 @@ static void frame_store(generator *g, uint32_t slot, value v) {
   } else if (!s->bytes) {
     value kept = LLVMBuildAnd(g->b, gen_load(g, g->i32, at, 4), LLVMBuildNot(g->b, g->active, ""), "");
     gen_store(g, LLVMBuildOr(g->b, kept, LLVMBuildAnd(g->b, v, g->active, ""), ""), at, 4);
+  } else if (!g->wide_vectors) { /* masked stores are slow there, and nobody else writes the frame */
+    gen_store(g, LLVMBuildSelect(g->b, g->mask, v, gen_load(g, LLVMTypeOf(v), at, 64), ""), at, 64);
   } else {
     LLVMTypeRef type = LLVMTypeOf(v), pointer = LLVMPointerType(type, 0), types[2] = {type, pointer};
     value arguments[4] = {v, LLVMBuildBitCast(g->b, at, pointer, ""), gen_i32(g, 64), g->mask};
@@ -148,20 +149,39 @@ void gen_put(generator *g, uint32_t k, value scalar, value vector) {
 
 /* ---- counters ---- */
 
-static void add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
+void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
   value at = gen_at(g, g->warp, offset);
   uint32_t align = type == g->i32 ? 4 : 8;
   gen_store(g, LLVMBuildAdd(g->b, gen_load(g, type, at, align), v, ""), at, align);
 }
 
-void gen_flush_counters(generator *g) {
+/* flush(warp, count, lanes, segment, accesses): one function for all, for there are many places that need it, few of them often. */
+static value flush_function(generator *g) {
+  if (g->flush) return g->flush;
   const native_layout *at = g->at;
-  value count = read_variable(g, g->i32, g->count), wide = LLVMBuildZExt(g->b, count, g->i64, "");
-  add_to(g, at->warp_executed, g->i64, wide);
-  add_to(g, at->warp_thread_executed, g->i64, LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, g->active_count, g->i64, ""), ""));
-  add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
-  add_to(g, at->warp_accesses, g->i64, read_variable(g, g->i64, g->accesses));
-  gen_store(g, read_variable(g, g->i32, g->segment), gen_at(g, g->warp, at->warp_segment), 4);
+  LLVMTypeRef types[5] = {g->pointer, g->i32, g->i32, g->i32, g->i64};
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+  value made = LLVMAddFunction(g->module, "native_flush", LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 5, false)), warp = g->warp;
+  LLVMSetLinkage(made, LLVMInternalLinkage);
+  LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->context, made, "all"));
+  value count = LLVMGetParam(made, 1), wide = LLVMBuildZExt(g->b, count, g->i64, "");
+  g->warp = LLVMGetParam(made, 0);
+  gen_add_to(g, at->warp_executed, g->i64, wide);
+  gen_add_to(g, at->warp_thread_executed, g->i64, LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, LLVMGetParam(made, 2), g->i64, ""), ""));
+  gen_add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
+  gen_add_to(g, at->warp_accesses, g->i64, LLVMGetParam(made, 4));
+  gen_store(g, LLVMGetParam(made, 3), gen_at(g, g->warp, at->warp_segment), 4);
+  LLVMBuildRetVoid(g->b);
+  g->warp = warp;
+  LLVMPositionBuilderAtEnd(g->b, here);
+  return g->flush = made;
+}
+
+void gen_flush_counters(generator *g) {
+  value flush = flush_function(g);
+  value arguments[5] = {g->warp, gen_read(g, g->i32, g->count), g->active_count, gen_read(g, g->i32, g->segment), gen_read(g, g->i64, g->accesses)};
+  LLVMTypeRef types[5] = {g->pointer, g->i32, g->i32, g->i32, g->i64};
+  LLVMBuildCall2(g->b, LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 5, false), flush, arguments, 5, "");
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
 }
@@ -179,69 +199,22 @@ value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *mor
   return called;
 }
 
-/* What the access stream's pending ISSUE gets of the instructions from segment to end (trace_put_issue), if they fit; else
- * core_trace_issue does it. Returns how many are then still to be counted in the warp. */
-static value issue(generator *g, uint32_t end) {
-  const native_layout *at = g->at;
-  value segment = read_variable(g, g->i32, g->segment), passed = LLVMBuildSub(g->b, gen_i32(g, end), segment, "");
-  if (!g->traced) return passed;
-  LLVMBasicBlockRef fits = gen_block(g, "fits"), full = gen_block(g, "cut"), on = gen_block(g, "issued");
-  value pending = LLVMBuildAdd(g->b, gen_field(g, g->i32, g->warp, at->writer_issue), passed, "");
-  LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULE, pending, gen_i32(g, TRACE_ISSUE_MAX), ""), fits, full);
-  LLVMPositionBuilderAtEnd(g->b, fits);
-  gen_store(g, pending, gen_at(g, g->warp, at->writer_issue), 4);
-  const struct { bool some; uint32_t table, counter; } units[2] = {{g->has_sfu, at->function_sfu, at->writer_sfu}, {g->has_fp64, at->function_fp64, at->writer_fp64}};
-  for (int u = 0; u < 2; u++) {
-    if (!units[u].some) continue;
-    value table = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), units[u].table);
-    value first = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, segment, g->i64, ""), gen_i64(g, 2), "");
-    value before = gen_load(g, g->i32, LLVMBuildGEP2(g->b, g->i8, table, &first, 1, ""), 4);
-    add_to(g, units[u].counter, g->i32, LLVMBuildSub(g->b, gen_load(g, g->i32, gen_at(g, table, 4 * (uint64_t)end), 4), before, ""));
-  }
-  LLVMBuildBr(g->b, on);
-  LLVMPositionBuilderAtEnd(g->b, full);
-  value last = gen_i32(g, end);
-  gen_call_api(g, at->api_count, NULL, &last, 1);
-  LLVMBuildBr(g->b, on);
-  LLVMPositionBuilderAtEnd(g->b, on);
-  value phi = LLVMBuildPhi(g->b, g->i32, ""), from[2] = {passed, gen_i32(g, 0)};
-  LLVMBasicBlockRef blocks[2] = {fits, full};
-  LLVMAddIncoming(phi, from, blocks, 2);
-  return phi;
-}
-
-/* Before an instruction where a marked region begins or ends. */
-static void mark(generator *g, const native_instr *n) {
-  if (!g->traced || !(n->attention & EXEC_ATTEND_MARK) || n->op == NATIVE_EXIT) return;
-  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
-  value instr = gen_instr_address(g);
-  gen_call_api(g, g->at->api_mark, NULL, &instr, 1);
-}
-
-/* Before an instruction that may need a value that is on its way. */
-static void wait_for_loads(generator *g, const native_instr *n) {
-  if (!n->wait_count || n->op == NATIVE_EXIT) return;
-  value outstanding = NULL;
-  for (uint32_t l = 0; l < n->wait_count; l++) {
-    value newest = gen_load(g, g->i32, gen_at(g, g->frame, g->waits[n->wait + l]), 4);
-    outstanding = outstanding ? LLVMBuildOr(g->b, outstanding, newest, "") : newest;
-  }
-  LLVMBasicBlockRef some = gen_block(g, "wait"), on = gen_block(g, "waited");
-  LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, outstanding, gen_i32(g, 0), ""), on, some);
-  LLVMPositionBuilderAtEnd(g->b, some);
-  value instr = gen_instr_address(g);
-  gen_call_api(g, g->at->api_waits, NULL, &instr, 1);
-  LLVMBuildBr(g->b, on);
-  LLVMPositionBuilderAtEnd(g->b, on);
-}
-
 /* ---- leaving ---- */
 
 /* Back to the interpreter, which goes on at instruction pc. */
 static void leave(generator *g, uint32_t pc, uint32_t how) {
+  LLVMBuildStore(g->b, gen_i32(g, pc), g->leave_pc);
+  LLVMBuildStore(g->b, gen_i32(g, how), g->leave_how);
+  LLVMBuildBr(g->b, g->leaving);
+}
+
+static void end_leaving(generator *g) {
+  LLVMPositionBuilderAtEnd(g->b, g->leaving);
   gen_flush_counters(g);
-  gen_store(g, gen_at(g, g->code, (uint64_t)pc * g->at->instr_bytes), gen_at(g, g->warp, g->at->warp_pc), 8);
-  LLVMBuildRet(g->b, gen_i32(g, how));
+  value number = LLVMBuildZExt(g->b, gen_read(g, g->i32, g->leave_pc), g->i64, "");
+  value offset = LLVMBuildMul(g->b, number, gen_i64(g, g->at->instr_bytes), "");
+  gen_store(g, LLVMBuildGEP2(g->b, g->i8, g->code, &offset, 1, ""), gen_at(g, g->warp, g->at->warp_pc), 8);
+  LLVMBuildRet(g->b, gen_read(g, g->i32, g->leave_how));
 }
 
 static void write_scalars(generator *g, const uint64_t *live) {
@@ -330,7 +303,7 @@ static void go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->
 /* A branch that is taken by all lanes: counts, and gives way if the turn is over. */
 static void take(generator *g, const native_instr *n) {
   const plan *p = g->plan;
-  value passed = issue(g, n->index + 1), count = LLVMBuildAdd(g->b, read_variable(g, g->i32, g->count), passed, "");
+  value passed = gen_issue(g, n->index + 1), count = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, "");
   LLVMBuildStore(g->b, count, g->count);
   LLVMBuildStore(g->b, gen_i32(g, p->code[n->target].index), g->segment);
   if (n->target <= g->now) {
@@ -387,7 +360,7 @@ static void begin_block(generator *g, uint32_t b) {
     if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
     LLVMTypeRef type = scalar_type(g, g->plan->slots[s].bytes);
     if (!g->uniform[s]) g->uniform[s] = gen_variable(g, type);
-    g->slots[s] = (gen_slot){.scalar = read_variable(g, type, g->uniform[s]), .stale = true};
+    g->slots[s] = (gen_slot){.scalar = gen_read(g, type, g->uniform[s]), .stale = true};
   }
 }
 
@@ -456,8 +429,8 @@ static void body(generator *g, uint32_t b) {
     g->now = n;
     if (g->plan->code[n].attention & EXEC_ATTEND_START) end_first_turn(g);
     if (g->full || g->plan->code[n].op != NATIVE_SYNC) {
-      mark(g, &g->plan->code[n]);
-      wait_for_loads(g, &g->plan->code[n]);
+      gen_mark(g, &g->plan->code[n]);
+      gen_wait(g, &g->plan->code[n]);
     }
     if (!plan_ends_block(&g->plan->code[n])) compute(g, &g->plan->code[n]);
   }
@@ -467,36 +440,39 @@ static void body(generator *g, uint32_t b) {
 
 /* ---- entries ---- */
 
+static value places_of(generator *g, const uint32_t *places, uint32_t count) {
+  value *items = ff_alloc(count * sizeof *items);
+  for (uint32_t n = 0; n < count; n++) items[n] = gen_i32(g, places[n]);
+  value all = LLVMConstArray(g->i32, items, count), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
+  LLVMSetInitializer(made, all);
+  LLVMSetGlobalConstant(made, true);
+  LLVMSetLinkage(made, LLVMPrivateLinkage);
+  free(items);
+  return LLVMConstBitCast(made, g->pointer);
+}
+
 /* From the interpreter into block b: uniform values come out of the frame, if they are that. */
 static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
-  const plan_block *block = &g->plan->blocks[b];
-  value different = NULL, wide = NULL, predicates = NULL;
-  for (uint32_t s = 0; s < g->plan->slot_count && g->full; s++) {
+  const plan *p = g->plan;
+  const plan_block *block = &p->blocks[b];
+  uint32_t *places = ff_alloc((p->slot_count + 1) * sizeof *places), count = 0;
+  for (uint32_t s = 0; s < p->slot_count && g->full; s++) {
     if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
-    uint32_t bytes = g->plan->slots[s].bytes;
-    value v = gen_frame_vector(g, s), one;
-    if (bytes) {
-      one = gen_load(g, scalar_type(g, bytes), gen_at(g, g->frame, g->plan->slots[s].offset), 64);
-      value apart = LLVMBuildXor(g->b, v, gen_splat(g, one), "");
-      value *all = bytes == 4 ? &different : &wide;
-      *all = *all ? LLVMBuildOr(g->b, *all, apart, "") : apart;
-    } else {
-      one = LLVMBuildTrunc(g->b, v, g->i1, "");
-      value apart = LLVMBuildXor(g->b, v, LLVMBuildSExt(g->b, one, g->i32, ""), "");
-      predicates = predicates ? LLVMBuildOr(g->b, predicates, apart, "") : apart;
-    }
-    LLVMBuildStore(g->b, one, g->uniform[s]);
+    uint32_t bytes = p->slots[s].bytes;
+    places[count++] = p->slots[s].offset | (bytes == 8 ? 1 : bytes ? 0 : 2);
+    value at = gen_at(g, g->frame, p->slots[s].offset), one = gen_load(g, bytes ? scalar_type(g, bytes) : g->i32, at, bytes ? bytes : 4);
+    LLVMBuildStore(g->b, bytes ? one : LLVMBuildTrunc(g->b, one, g->i1, ""), g->uniform[s]);
   }
-  value bad = NULL;
-  value *found[2] = {&different, &wide};
-  for (int f = 0; f < 2; f++) {
-    if (!*found[f]) continue;
-    value bits = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntNE, *found[f], LLVMConstNull(LLVMTypeOf(*found[f])), ""));
-    bad = bad ? LLVMBuildOr(g->b, bad, bits, "") : bits;
+  places[count] = UINT32_MAX;
+  if (count) {
+    LLVMTypeRef types[2] = {g->pointer, g->pointer}, type = LLVMFunctionType(g->i8, types, 2, false);
+    value arguments[2] = {g->warp, places_of(g, places, count + 1)};
+    value good = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_uniform), arguments, 2, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), ""), g->bodies[b], decline);
+  } else {
+    LLVMBuildBr(g->b, g->bodies[b]);
   }
-  if (predicates) bad = bad ? LLVMBuildOr(g->b, bad, predicates, "") : predicates;
-  if (bad) LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, bad, gen_i32(g, 0), ""), g->bodies[b], decline);
-  else LLVMBuildBr(g->b, g->bodies[b]);
+  free(places);
 }
 
 /* Below which rank the running split may go on: that of the next runnable one, if that is in this frame. */
@@ -524,6 +500,8 @@ static void prologue(generator *g) {
   g->count = gen_variable(g, g->i32);
   g->segment = gen_variable(g, g->i32);
   g->accesses = gen_variable(g, g->i64);
+  g->leave_pc = gen_variable(g, g->i32);
+  g->leave_how = gen_variable(g, g->i32);
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
   LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
@@ -543,12 +521,14 @@ static void prologue(generator *g) {
   }
 }
 
-static void one_body(generator *g, const plan *p, uint32_t number, bool full) {
+void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number) {
   char name[64];
-  snprintf(name, sizeof name, "native_%u_%s", number, full ? "full" : "any");
+  snprintf(name, sizeof name, "native_%u", number);
   LLVMTypeRef parameters[3] = {g->pointer, g->i32, g->pointer};
   g->plan = p;
-  g->full = full;
+  g->full = !g->request->any;
+  g->has_sfu = function->has_sfu;
+  g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));
   const char *const attributes[][2] = {{"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
   for (int a = 0; a < 3; a++)
@@ -561,8 +541,10 @@ static void one_body(generator *g, const plan *p, uint32_t number, bool full) {
   g->entry = gen_block(g, "entry");
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   prologue(g);
+  g->leaving = gen_block(g, "leaving");
   for (uint32_t b = 0; b < p->block_count; b++) g->edges[b] = gen_block(g, "edge"), g->bodies[b] = gen_block(g, "body");
   for (uint32_t b = 0; b < p->block_count; b++) body(g, b);
+  end_leaving(g);
   LLVMBasicBlockRef none = gen_block(g, "no_entry"), decline = gen_block(g, "decline");
   LLVMPositionBuilderAtEnd(g->b, none);
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_EXIT));
@@ -581,11 +563,4 @@ static void one_body(generator *g, const plan *p, uint32_t number, bool full) {
   free(g->slots);
   free(g->edges);
   free(g->bodies);
-}
-
-void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number) {
-  g->has_sfu = function->has_sfu;
-  g->has_fp64 = function->has_fp64;
-  one_body(g, p, number, true);
-  one_body(g, p, number, false);
 }

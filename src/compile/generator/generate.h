@@ -5,7 +5,7 @@
  * of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a scalar (i32, i64,
  * i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are made where they are used.
  *
- * Two bodies are made of each function (exec/native.h): `full` and `any`. In `full`, slots that the plan calls uniform pass
+ * There are two bodies of each function (exec/native.h), `full` and `any`; a request is for one of them. In `full`, slots that the plan calls uniform pass
  * from block to block as scalars; all other values pass through the frame. In `any` everything does, under the mask of the
  * active lanes. */
 #ifndef FF_COMPILE_GENERATE_H
@@ -39,14 +39,16 @@ typedef struct generator {
   value function, warp, api, frame, pool, code, active, mask, active_count, starting, limit;
   value count, segment, accesses; /* variables: what is not yet counted in the warp */
   value *uniform;         /* per slot: the variable of a uniform one; NULL: none yet */
-  LLVMBasicBlockRef entry, *edges, *bodies;
+  value flush;            /* a function of the module that adds to the warp's counters */
+  value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
+  LLVMBasicBlockRef entry, *edges, *bodies, leaving;
   gen_slot *slots;        /* at this point of the block */
   uint32_t now;           /* the instruction */
-  struct gen_shape { value address, base[2], index[2], largest, good, passes; } shapes[8]; /* of shared addresses (memory.c) */
+  struct gen_shape { value address, base[4], index[4], largest, good, passes; } shapes[8]; /* of shared addresses (memory.c) */
   uint32_t shape_count;
 } generator;
 
-/* Adds the functions native_<number>_full and native_<number>_any to the module. */
+/* Adds the function native_<number>, the body that the request asks for, to the module. */
 void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number);
 
 /* ---- building (generate.c) ---- */
@@ -73,6 +75,13 @@ void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of th
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
 
+/* ---- the access stream (stream.c) ---- */
+/* Instructions up to PTX instruction `end` are done. Returns how many of them are still to be counted in the warp. */
+value gen_issue(generator *g, uint32_t end);
+/* Before an instruction. */
+void gen_mark(generator *g, const native_instr *n);
+void gen_wait(generator *g, const native_instr *n);
+
 /* ---- instructions ---- */
 void gen_handler(generator *g, const native_instr *n);
 void gen_flush_counters(generator *g);
@@ -80,6 +89,8 @@ void gen_flush_counters(generator *g);
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
+value gen_read(generator *g, LLVMTypeRef type, value variable);
+void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
 bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
 /* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */

@@ -4,7 +4,8 @@
  *   parameters           one value for all lanes
  *   one address          global and shared loads: one cell, checked like every lane's
  *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
- *   windows (full warps) shared: each half of the warp inside 64 bytes: one load and one permutation for each half
+ *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
+ *   gathers (some lanes) global and shared loads of words: each lane's by itself
  *
  * What always holds: a check here is never weaker than the handler's (exec/access.isa.c); where it fails, the handler does
  * the whole access, and counts it. */
@@ -119,12 +120,17 @@ static void tell_passes(const access *a, value more) {
 
 /* ---- global memory ---- */
 
+/* The allocation that this instruction met last. */
+static value record_of(const access *a) {
+  value side = gen_field(a->g, a->g->pointer, gen_instr_address(a->g), a->g->at->instr_side);
+  return gen_field(a->g, a->g->pointer, side, a->g->at->access_hint);
+}
+
 /* Is [address, address + bytes) inside the allocation that this instruction met last, and the address aligned? */
 static value inside(const access *a, value address, uint64_t bytes) {
   generator *g = a->g;
   const native_layout *at = g->at;
-  value side = gen_field(g, g->pointer, gen_instr_address(g), at->instr_side);
-  value record = gen_field(g, g->pointer, side, at->access_hint);
+  value record = record_of(a);
   value room = gen_field(g, g->i64, record, a->n->store ? at->record_writable : at->record_readable);
   value offset = LLVMBuildSub(a->b, address, gen_field(g, g->i64, record, at->record_address), "");
   value good = LLVMBuildICmp(a->b, LLVMIntULT, offset, room, "");
@@ -249,38 +255,69 @@ static bool one_shared(const access *a, value base) {
   return true;
 }
 
-#define HALF 16u
-#define WINDOW 64u
+/* A piece of the warp is what one register holds: 16 lanes, without AVX-512 8. */
+static uint32_t piece_lanes(const access *a) { return a->g->wide_vectors ? 16 : 8; }
+static uint32_t window_bytes(const access *a) { return 4 * piece_lanes(a); }
 
-static value half_of(const access *a, value lanes, uint32_t half) {
-  value pick[HALF];
-  for (uint32_t l = 0; l < HALF; l++) pick[l] = gen_i32(a->g, half * HALF + l);
-  return LLVMBuildShuffleVector(a->b, lanes, LLVMGetUndef(LLVMTypeOf(lanes)), LLVMConstVector(pick, HALF), "");
+static value piece_of(const access *a, value lanes, uint32_t piece) {
+  value pick[EXEC_LANES];
+  uint32_t count = piece_lanes(a);
+  for (uint32_t l = 0; l < count; l++) pick[l] = gen_i32(a->g, piece * count + l);
+  return LLVMBuildShuffleVector(a->b, lanes, LLVMGetUndef(LLVMTypeOf(lanes)), LLVMConstVector(pick, count), "");
 }
 
-static value splat_half(const access *a, value scalar) {
-  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), HALF);
+static value splat_piece(const access *a, value scalar) {
+  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), piece_lanes(a));
   value one = LLVMBuildInsertElement(a->b, LLVMGetUndef(type), scalar, gen_i32(a->g, 0), "");
-  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, HALF)), "");
+  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, piece_lanes(a))), "");
 }
 
-static value all_half(const access *a, uint32_t v) {
-  value lanes[HALF];
-  for (uint32_t l = 0; l < HALF; l++) lanes[l] = gen_i32(a->g, v);
-  return LLVMConstVector(lanes, HALF);
+static value all_piece(const access *a, uint32_t v) {
+  value lanes[EXEC_LANES];
+  for (uint32_t l = 0; l < piece_lanes(a); l++) lanes[l] = gen_i32(a->g, v);
+  return LLVMConstVector(lanes, piece_lanes(a));
 }
 
-/* Cycles beyond the first of one access at these addresses: none if both windows are the same, or lie in different banks. */
+/* Two pieces one behind the other, until it is the whole warp. */
+static value join(const access *a, value *parts, uint32_t count, uint32_t lanes) {
+  for (; count > 1; count /= 2, lanes *= 2) {
+    value pick[EXEC_LANES];
+    for (uint32_t l = 0; l < 2 * lanes; l++) pick[l] = gen_i32(a->g, l);
+    for (uint32_t p = 0; p < count / 2; p++)
+      parts[p] = LLVMBuildShuffleVector(a->b, parts[2 * p], parts[2 * p + 1], LLVMConstVector(pick, 2 * lanes), "");
+  }
+  return parts[0];
+}
+
+/* What `conflicts` of exec_native_api says of these lanes' words. */
+static value ask_conflicts(const access *a, value lanes) {
+  generator *g = a->g;
+  value row = gen_variable(g, LLVMTypeOf(lanes));
+  gen_store(g, lanes, row, 64);
+  value argument = LLVMBuildBitCast(a->b, row, g->pointer, "");
+  return gen_call_api(g, g->at->api_conflicts, g->i32, &argument, 1);
+}
+
+/* Are two windows the same, or in different banks? */
+static value without_conflict(const access *a, value x, value y) {
+  generator *g = a->g;
+  value apart = LLVMBuildSub(a->b, y, x, ""), banks = LLVMBuildAnd(a->b, apart, gen_i32(g, 4 * EXEC_LANES - 1), "");
+  value from_first = LLVMBuildSub(a->b, banks, gen_i32(g, window_bytes(a)), "");
+  value different = LLVMBuildICmp(a->b, LLVMIntULE, from_first, gen_i32(g, 4 * EXEC_LANES - 2 * window_bytes(a)), "");
+  return LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), different, "");
+}
+
+/* Cycles beyond the first of one access at these addresses. */
 static value window_passes(const access *a, value lanes, const struct gen_shape *shape) {
   generator *g = a->g;
-  value apart = LLVMBuildSub(a->b, shape->base[1], shape->base[0], ""), banks = LLVMBuildAnd(a->b, apart, gen_i32(g, 4 * EXEC_LANES - 1), "");
-  value none = LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), LLVMBuildICmp(a->b, LLVMIntEQ, banks, gen_i32(g, WINDOW), ""), "");
+  uint32_t pieces = EXEC_LANES / piece_lanes(a);
+  value none = NULL;
+  for (uint32_t p = 0; p < pieces; p++)
+    for (uint32_t q = p + 1; q < pieces; q++) none = both(a, none, without_conflict(a, shape->base[p], shape->base[q]));
   LLVMBasicBlockRef before = LLVMGetInsertBlock(a->b), ask = gen_block(g, "conflicts"), on = gen_block(g, "counted");
-  value row = gen_variable(g, LLVMTypeOf(lanes));
   LLVMBuildCondBr(a->b, none, on, ask);
   LLVMPositionBuilderAtEnd(a->b, ask);
-  gen_store(g, lanes, row, 64);
-  value argument = LLVMBuildBitCast(a->b, row, g->pointer, ""), counted = gen_call_api(g, g->at->api_conflicts, g->i32, &argument, 1);
+  value counted = ask_conflicts(a, lanes);
   LLVMBuildBr(a->b, on);
   LLVMPositionBuilderAtEnd(a->b, on);
   value phi = LLVMBuildPhi(a->b, g->i32, ""), from[2] = {gen_i32(g, 0), counted};
@@ -289,7 +326,16 @@ static value window_passes(const access *a, value lanes, const struct gen_shape 
   return phi;
 }
 
-/* What the addresses of a warp look like, found once per block: where each half's window begins, and which of its words each
+/* Shared addresses as 32 bits; *beyond: what does not fit, NULL: nothing can. */
+static value narrow(const access *a, value lanes, value *beyond) {
+  LLVMTypeRef type = gen_vector_type(a->g->i32);
+  *beyond = NULL;
+  if (!a->n->wide) return lanes;
+  *beyond = LLVMBuildTrunc(a->b, LLVMBuildLShr(a->b, lanes, gen_splat(a->g, gen_i64(a->g, 32)), ""), type, "");
+  return LLVMBuildTrunc(a->b, lanes, type, "");
+}
+
+/* What the addresses of a warp look like, found once per block: where each piece's window begins, and which of its words each
  * lane takes. */
 static const struct gen_shape *shape_of(const access *a, value lanes) {
   generator *g = a->g;
@@ -297,22 +343,24 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
     if (g->shapes[s].address == lanes) return &g->shapes[s];
   if (g->shape_count == sizeof g->shapes / sizeof *g->shapes) g->shape_count = 0;
   struct gen_shape *shape = &g->shapes[g->shape_count++];
-  value bad = NULL;
+  value bad = NULL, low = NULL, beyond;
   shape->address = lanes;
-  for (uint32_t h = 0; h < 2; h++) {
-    value half = half_of(a, lanes, h), first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, h * HALF), "");
-    value apart = LLVMBuildSub(a->b, half, splat_half(a, first), "");
-    /* a multiple of 4, at most WINDOW - 4: no bit but those of WINDOW - 4 is set */
-    value odd = LLVMBuildAnd(a->b, apart, all_half(a, ~(WINDOW - 4)), "");
+  lanes = narrow(a, lanes, &beyond);
+  for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
+    value piece = piece_of(a, lanes, p), first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, p * piece_lanes(a)), "");
+    value apart = LLVMBuildSub(a->b, piece, splat_piece(a, first), "");
+    /* a multiple of 4 inside the window: no bit but those of its last word's place is set */
+    value odd = LLVMBuildAnd(a->b, apart, all_piece(a, ~(window_bytes(a) - 4)), "");
+    if (beyond) odd = LLVMBuildOr(a->b, odd, piece_of(a, beyond, p), "");
     bad = bad ? LLVMBuildOr(a->b, bad, odd, "") : odd;
-    shape->base[h] = first;
-    shape->index[h] = LLVMBuildLShr(a->b, apart, all_half(a, 2), "");
+    low = low ? LLVMBuildOr(a->b, low, first, "") : first;
+    shape->base[p] = first;
+    shape->index[p] = LLVMBuildLShr(a->b, apart, all_piece(a, 2), "");
   }
-  LLVMTypeRef sixteen = LLVMIntTypeInContext(g->context, HALF);
-  value bits = LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), sixteen, "");
-  value low = LLVMBuildAnd(a->b, LLVMBuildOr(a->b, shape->base[0], shape->base[1], ""), gen_i32(g, 3), "");
-  shape->good = both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(sixteen, 0, false), ""), LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i32(g, 0), ""));
-  LLVMTypeRef type = gen_vector_type(g->i32);
+  LLVMTypeRef together = LLVMIntTypeInContext(g->context, piece_lanes(a)), type = gen_vector_type(g->i32);
+  value bits = LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
+  value aligned4 = LLVMBuildICmp(a->b, LLVMIntEQ, LLVMBuildAnd(a->b, low, gen_i32(g, 3), ""), gen_i32(g, 0), "");
+  shape->good = both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), aligned4);
   shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
   shape->passes = g->traced ? window_passes(a, lanes, shape) : NULL;
   return shape;
@@ -321,17 +369,84 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
 static bool windows_of_shared(const access *a, value lanes) {
   generator *g = a->g;
   const struct gen_shape *shape = shape_of(a, lanes);
-  value last = LLVMBuildAdd(a->b, shape->largest, gen_i64(g, (uint64_t)a->n->immediate), ""), parts[2], pick[EXEC_LANES];
+  uint32_t pieces = EXEC_LANES / piece_lanes(a);
+  value last = LLVMBuildAdd(a->b, shape->largest, gen_i64(g, (uint64_t)a->n->immediate), ""), parts[4];
   fork f = begin_fast(a, both(a, shape->good, in_shared(a, last, 4)));
   if (g->traced) tell_passes(a, shape->passes);
-  for (uint32_t h = 0; h < 2; h++) {
-    value offset = LLVMBuildZExt(a->b, shape->base[h], g->i64, "");
+  for (uint32_t piece = 0; piece < pieces; piece++) {
+    value offset = LLVMBuildZExt(a->b, shape->base[piece], g->i64, "");
     value p = gen_at(g, LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, ""), (uint64_t)a->n->immediate);
-    value arguments[2] = {gen_load(g, LLVMVectorType(g->i32, HALF), p, 4), shape->index[h]};
-    parts[h] = gen_intrinsic(g, "llvm.x86.avx512.permvar.si.512", NULL, 0, arguments, 2);
+    value arguments[2] = {gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), p, 4), shape->index[piece]};
+    parts[piece] = gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
   }
-  for (uint32_t l = 0; l < EXEC_LANES; l++) pick[l] = gen_i32(g, l);
-  value result = LLVMBuildShuffleVector(a->b, parts[0], parts[1], LLVMConstVector(pick, EXEC_LANES), "");
+  value result = join(a, parts, pieces, piece_lanes(a));
+  end_fast(a, f, &result, false);
+  return true;
+}
+
+/* ---- some lanes only: each lane's cell by itself ---- */
+
+/* Is no lane of `bad` active? */
+static value none_of(const access *a, value bad) {
+  value bits = LLVMBuildAnd(a->b, gen_bits(a->g, bad), a->g->active, "");
+  return LLVMBuildICmp(a->b, LLVMIntEQ, bits, gen_i32(a->g, 0), "");
+}
+
+static value any_of(const access *a, value x, value y) { return LLVMBuildOr(a->b, x, y, ""); }
+
+static value misaligned(const access *a, value lanes, LLVMTypeRef type) {
+  value low = LLVMBuildAnd(a->b, lanes, gen_splat(a->g, LLVMConstInt(type, a->total - 1, false)), "");
+  return LLVMBuildICmp(a->b, LLVMIntNE, low, LLVMConstNull(gen_vector_type(type)), "");
+}
+
+/* base: of the pointers; offset: bytes from it, of each lane, not negative. */
+static value gather(const access *a, value base, value offset) {
+  generator *g = a->g;
+  LLVMTypeRef type = gen_vector_type(a->cell), pointers = gen_vector_type(LLVMPointerType(a->cell, 0)), types[2] = {type, pointers};
+  value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), pointers, "");
+  value arguments[4] = {at, gen_i32(g, a->n->bytes), g->mask, LLVMConstNull(type)};
+  return gen_intrinsic(g, "llvm.masked.gather", types, 2, arguments, 4);
+}
+
+static bool is_simple_load(const access *a) {
+  const native_instr *n = a->n;
+  return !n->store && n->elements == 1 && n->bytes == n->slot_bytes && (n->bytes == 4 || n->bytes == 8);
+}
+
+static bool gather_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  if (!is_simple_load(a) || a->n->immediate < 0 || a->n->immediate > INT32_MAX || (g->traced && a->total != 4)) return false;
+  value beyond, high = NULL;
+  lanes = narrow(a, lanes, &beyond);
+  if (beyond) high = LLVMBuildICmp(a->b, LLVMIntNE, beyond, LLVMConstNull(LLVMTypeOf(beyond)), "");
+  value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i32(g, (uint32_t)a->n->immediate)), "");
+  value bytes = gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes), room = LLVMBuildSub(a->b, bytes, gen_i32(g, a->total), "");
+  value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, room), "");
+  if (high) outside = any_of(a, outside, any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, ""))); /* the sum may not fit either */
+  value good = both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, any_of(a, outside, misaligned(a, offset, g->i32))));
+  fork f = begin_fast(a, good);
+  if (g->traced) tell_passes(a, ask_conflicts(a, offset));
+  value result = gather(a, shared_base(a), LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), ""));
+  end_fast(a, f, &result, false);
+  return true;
+}
+
+static bool gather_global(const access *a, value lanes) {
+  generator *g = a->g;
+  if (!is_simple_load(a)) return false;
+  value record = record_of(a), room = gen_field(g, g->i64, record, g->at->record_readable), start = gen_field(g, g->i64, record, g->at->record_address);
+  value add = LLVMBuildSub(a->b, gen_i64(g, (uint64_t)a->n->immediate), start, "");
+  value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, add), ""), last = LLVMBuildSub(a->b, room, gen_i64(g, a->total), "");
+  value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
+  value address = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i64(g, (uint64_t)a->n->immediate)), "");
+  value good = both(a, at_least(a, room, gen_i64(g, a->total)), none_of(a, any_of(a, outside, misaligned(a, address, g->i64))));
+  fork f = begin_fast(a, good);
+  if (g->watched) {
+    value row = gen_variable(g, LLVMTypeOf(lanes));
+    gen_store(g, lanes, row, 64);
+    tell(a, g->at->api_scattered, LLVMBuildBitCast(a->b, row, g->pointer, ""));
+  }
+  value result = gather(a, pointer_to(a, start), offset);
   end_fast(a, f, &result, false);
   return true;
 }
@@ -363,13 +478,13 @@ bool gen_access(generator *g, const native_instr *n) {
   value one = gen_scalar(g, n->operands);
   if ((n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide) {
     if (one) return one_global(&a, one);
-    return g->full && row_of_global(&a, gen_vector(g, n->operands));
+    return g->full ? row_of_global(&a, gen_vector(g, n->operands)) : gather_global(&a, gen_vector(g, n->operands));
   }
   if (n->space == NATIVE_SHARED) {
     if (one) return one_shared(&a, one);
-    if (!g->full) return false;
-    bool words = !n->wide && a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
-    if (words && !n->store && g->wide_vectors) return windows_of_shared(&a, gen_vector(g, n->operands));
+    if (!g->full) return gather_shared(&a, gen_vector(g, n->operands));
+    bool words = a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+    if (words && !n->store) return windows_of_shared(&a, gen_vector(g, n->operands));
     return row_of_shared(&a, gen_vector(g, n->operands));
   }
   return false;

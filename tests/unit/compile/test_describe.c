@@ -36,7 +36,7 @@ static described describe(const char *text, const char *isa) {
   if (ptx_module_parse("test.ptx", text, strlen(text), &d.module, &error) || ptx_link(&d.module, 1, &d.linked, &error) || exec_program_create(d.linked, memory, &d.program, &error) ||
       exec_program_kernel(d.program, "k", &d.kernel, &error) || exec_kernel_code(d.kernel, exec_isa_find(isa), &d.code, &error))
     fail_msg("%s\n%s", error.message, text);
-  d.request = native_describe(d.kernel, d.code, exec_isa_find(isa), 0, &bytes);
+  d.request = native_describe(d.kernel, d.code, exec_isa_find(isa), 0, false, &bytes);
   assert_non_null(d.request);
   assert_int_equal(d.request->bytes, bytes);
   d.functions = (const native_function *)(const void *)(d.request + 1);
