@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check/private.h"
+#include "exec/visibility.h"
 
 /* ---- hooks that do nothing ---- */
 
@@ -207,7 +208,10 @@ void check_add_neighbour(check *c, uint64_t address, uint32_t bytes, ff_text *ou
     return;
   }
   uint64_t offset = address - holder->address;
-  if (holder->freed) {
+  const char *closed = !holder->freed && !holder->read_only && !exec_memory_may(holder, true) ? exec_memory_why_closed(holder) : NULL;
+  if (closed) {
+    ff_text_add(out, "and is %" PRIu64 " byte%s inside %s,", offset, plural(offset), closed);
+  } else if (holder->freed) {
     ff_text_add(out, "and is %" PRIu64 " byte%s inside an allocation that was freed,", offset, plural(offset));
   } else if (holder->range != EXEC_ALLOCATED) {
     ff_text_add(out, "and is %" PRIu64 " byte%s inside a range that is %s,", offset, plural(offset), holder->range == EXEC_RESERVED ? "reserved but not mapped" : "mapped without that access");

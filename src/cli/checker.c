@@ -222,9 +222,7 @@ static void set_environment(const checker_arguments *a, const char *folder) {
 }
 
 static int run_in(const checker_arguments *a, const run_program *program, const char *libraries, const char *folder) {
-  run_child child = {.argv = a->program, .program = program, .libraries = libraries, .folder = folder, .setup = &a->setup,
-                     .max_instructions = a->executed.max_instructions[0] ? a->executed.max_instructions : NULL,
-                     .threads = a->executed.threads[0] ? a->executed.threads : NULL};
+  run_child child = {.argv = a->program, .program = program, .libraries = libraries, .folder = folder, .setup = &a->setup, .executed = &a->executed};
   run_end end;
   ff_error error;
   set_environment(a, folder);

@@ -54,9 +54,11 @@ static void set_environment(const run_child *child) {
   set_variable("FARFAULT_MACHINE", setup->machine);
   set_variable("FARFAULT_SET", setup->choices.set[0] ? setup->choices.set : NULL);
   for (int i = 0; i < SIM_CHOICE_COUNT; i++) set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
-  if (child->max_instructions) set_variable("FARFAULT_MAX_INSTRUCTIONS", child->max_instructions);
-  if (child->threads) set_variable("FARFAULT_THREADS", child->threads);
-  if (child->execute) set_variable("FARFAULT_EXECUTE", child->execute);
+  const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
+  if (executed->max_instructions[0]) set_variable("FARFAULT_MAX_INSTRUCTIONS", executed->max_instructions);
+  if (executed->threads[0]) set_variable("FARFAULT_THREADS", executed->threads);
+  if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);
+  if (executed->devices[0]) set_variable("FARFAULT_DEVICES", executed->devices);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
   char *record = child->record ? run_record_pattern(child->record) : NULL;
   set_variable("FARFAULT_RECORD", record);

@@ -210,6 +210,7 @@ static int print_command(const cli_command *command) {
 static const struct { const char *name, *meaning; } variables[] = {
     {"FARFAULT_MACHINES", "folders with more machine files, separated by colons"},
     {"FARFAULT_THREADS", "threads of the host that execute kernels, where --threads is not given"},
+    {"FARFAULT_DEVICES", "how many GPUs the program finds, where --devices is not given"},
     {"FARFAULT_MAX_INSTRUCTIONS", "as --max-instructions, where it is not given"},
     {"FARFAULT_EXECUTE", "interpret, compile or auto, where --execute is not given"},
     {"FARFAULT_COMPILER", "the program farfault-compile to take instead of the installed one"},

@@ -75,11 +75,12 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384, KEY_EXECUTE };
+enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
     {"threads", 't', "N", 0, "threads of the host that execute kernels (default: all cores; 1: floating-point atomics, too, come in a fixed order)", 2},
+    {"devices", KEY_DEVICES, "N", 0, "how many GPUs the program finds, 1 to 16, all the same machine (default: 1)", 2},
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
@@ -92,6 +93,11 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
   run_executed *executed = state->input;
   switch (key) {
   case 't': parse_count(executed->threads, sizeof executed->threads, value, "threads", 4096, state); return 0;
+  case KEY_DEVICES:
+    if (strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) < 1 || atoi(value) > SESSION_DEVICE_LIMIT)
+      cli_refuse(state, "--devices: '%s' is not a number from 1 to %d", value, SESSION_DEVICE_LIMIT);
+    snprintf(executed->devices, sizeof executed->devices, "%d", atoi(value));
+    return 0;
   case KEY_EXECUTE:
     if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto")) argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);

@@ -95,9 +95,7 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
 
 static int run_in(const run_job *job, const run_program *program, const char *libraries, const char *folder) {
   run_child child = {.argv = job->argv, .program = program, .libraries = libraries, .folder = folder, .setup = job->setup,
-                     .max_instructions = job->executed->max_instructions[0] ? job->executed->max_instructions : NULL,
-                     .threads = job->executed->threads[0] ? job->executed->threads : NULL, .execute = job->executed->execute[0] ? job->executed->execute : NULL, .record = job->outputs->record,
-                     .history = job->outputs->output != NULL};
+                     .executed = job->executed, .record = job->outputs->record, .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
   if (run_child_wait(&child, &end, &error)) return cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message);
@@ -122,6 +120,14 @@ int run_job_do(const run_job *job) {
   return status;
 }
 
+/* Each manager is simulated on each device. */
+static ff_status check_devices(const cli_setup *setup, const run_executed *executed, ff_error *error) {
+  int managers = setup->managers[0] != '\0', devices = executed->devices[0] ? atoi(executed->devices) : 1;
+  for (const char *c = setup->managers; *c; c++) managers += *c == ',';
+  if (managers * devices <= SESSION_MANAGER_LIMIT || devices == 1) return FF_OK;
+  return ff_fail(error, FF_LIMIT, "%d memory managers on %d devices are more than %d simulations at once", managers, devices, SESSION_MANAGER_LIMIT);
+}
+
 static int run(int argc, char **argv) {
   static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_executed_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
@@ -140,7 +146,7 @@ static int run(int argc, char **argv) {
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
   ff_error error;
-  if (cli_setup_check(&a.setup, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});
 }
 

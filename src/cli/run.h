@@ -25,13 +25,15 @@ void run_program_free(run_program *program);
  * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says more. */
 char *run_libraries(const char *folder, ff_error *error);
 
+typedef struct run_executed { char max_instructions[32], threads[32], execute[16], devices[8]; } run_executed; /* empty: not given */
+
 typedef struct run_child {
   char **argv;              /* the program and its arguments */
   const run_program *program;
   const char *libraries;
   const char *folder;       /* temporary folder for results and progress */
   const cli_setup *setup;
-  const char *max_instructions, *threads, *execute; /* numbers as text, how kernels are executed; NULL: not given */
+  const run_executed *executed;
   bool history;             /* is to be kept */
   const char *record;       /* the trace file that is to come of it; NULL: none */
   int (*body)(void *context); /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
@@ -87,8 +89,6 @@ typedef struct run_outputs { /* paths, NULL: not wanted */
 ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error);
 /* Writes the reports; what fails is told to the user. True: all was written. */
 bool run_outputs_write(const run_outputs *outputs, const run_results *results);
-
-typedef struct run_executed { char max_instructions[32], threads[32], execute[16]; } run_executed; /* empty: not given */
 
 /* Argp children: their inputs are a cli_setup, a run_executed, a run_outputs. */
 extern const struct argp cli_simulated_argp, run_executed_argp, run_reported_argp;

@@ -9,12 +9,22 @@
 #include "base/memory.h"
 #include "cli/run.h"
 #include "study/replay.h"
+#include "study/session.h"
 
 typedef struct arguments {
   cli_setup setup;
   run_outputs outputs;
   const char *file;
+  int device; /* -1: all */
 } arguments;
+
+enum { KEY_DEVICE = 512 };
+
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "K", 0, "of a program that had several GPUs, simulate only this one, numbered from 0 (default: all)", 0},
+    {0}};
+
+typedef struct job { trace_file *file; uint32_t devices, device; } job; /* what the child does: as session_options */
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
@@ -23,18 +33,25 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     state->child_inputs[0] = &a->setup;
     state->child_inputs[1] = &a->outputs;
     return 0;
+  case KEY_DEVICE:
+    if (!*value || strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) >= SESSION_DEVICE_LIMIT)
+      cli_refuse(state, "--device: '%s' is not a number from 0 to %d", value, SESSION_DEVICE_LIMIT - 1);
+    a->device = atoi(value);
+    return 0;
   default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
   }
 }
 
 /* In the child; the environment says what is wanted, as to a program's libraries. */
 static int replay(void *context) {
-  trace_file *file = context;
+  const job *job = context;
   session_options options;
   ff_error error;
   session_options_from_environment(&options);
-  ff_status status = replay_run(file, &options, &error);
-  trace_file_close(file);
+  options.devices = job->devices;
+  options.device = job->device;
+  ff_status status = replay_run(job->file, &options, &error);
+  trace_file_close(job->file);
   if (!status) return CLI_DONE;
   bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
   return cli_fail(bad ? CLI_BAD_FILE : status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
@@ -51,10 +68,10 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
   return end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
 }
 
-static int simulate(const run_job *job, trace_file *file) {
+static int simulate(const run_job *job, struct job *replayed) {
   char *folder = run_make_folder();
   if (!folder) return CLI_FAILED;
-  run_child child = {.folder = folder, .setup = job->setup, .body = replay, .context = file,
+  run_child child = {.folder = folder, .setup = job->setup, .body = replay, .context = replayed,
                      .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
@@ -81,7 +98,7 @@ void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
 static int sim_command(int argc, char **argv) {
   static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
   static const struct argp argp = {
-      NULL, parse, "TRACE",
+      options, parse, "TRACE",
       "Simulates a recorded program: prints per memory manager how long it would take and what its memory would do, as `farfault run` does "
       "while the program runs.\v"
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
@@ -90,7 +107,7 @@ static int sim_command(int argc, char **argv) {
       "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
       "1 something else failed.",
       children, NULL, NULL};
-  arguments a = {0};
+  arguments a = {.device = -1};
   cli_parse(&argp, argc, argv, &a);
   trace_file *file;
   ff_error error;
@@ -98,9 +115,12 @@ static int sim_command(int argc, char **argv) {
   cli_choose_machine(&a.setup, trace_file_information(file));
   int status = CLI_DONE;
   a.setup.recorded = true;
-  if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  job replayed = {.file = file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
+  if (replayed.device > replayed.devices)
+    status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices, replayed.devices == 1 ? "" : "s");
+  else if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
-  else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, file);
+  else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, &replayed);
   trace_file_close(file);
   return status;
 }

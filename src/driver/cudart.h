@@ -49,6 +49,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 engine_function *cudart_function(const void *function); /* a host stub's address or a kernel handle; NULL: neither */
 const void *cudart_function_host(const engine_function *function); /* the stub it was registered with; NULL: none */
 engine_variable *cudart_variable(const void *symbol);   /* a host variable's address; NULL: not one */
+bool cudart_is_device(int device);                       /* is it there? After engine_start */
 
 /* cudart_launch.c */
 CUDART_DECLARE(__cudaLaunchKernel, _ptsz, (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream))

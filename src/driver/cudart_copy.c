@@ -35,7 +35,9 @@ CUDART_PAIR(cudaMemcpyAsync, _ptsz, (void *to, const void *from, size_t bytes, c
             copy_1d(to, from, bytes, kind, engine_stream_handle(stream, own), true))
 
 static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream, bool async) {
-  if (to_device || from_device) return cudaErrorInvalidDevice;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  if (!cudart_is_device(to_device) || !cudart_is_device(from_device)) return cudaErrorInvalidDevice;
   return copy_1d(to, from, bytes, cudaMemcpyDeviceToDevice, stream, async);
 }
 CUDART_API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
@@ -111,7 +113,9 @@ CUDART_PAIR(cudaMemcpy3DAsync, _ptsz, (const cudaMemcpy3DParms *p, cudaStream_t 
 
 static cudaError_t copy_3d_peer(const cudaMemcpy3DPeerParms *p, cudaStream_t stream, bool async) {
   if (!p) return cudaErrorInvalidValue;
-  if (p->srcDevice || p->dstDevice) return cudaErrorInvalidDevice;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  if (!cudart_is_device(p->srcDevice) || !cudart_is_device(p->dstDevice)) return cudaErrorInvalidDevice;
   cudaMemcpy3DParms same = {.srcArray = p->srcArray, .srcPos = p->srcPos, .srcPtr = p->srcPtr, .dstArray = p->dstArray,
                             .dstPos = p->dstPos, .dstPtr = p->dstPtr, .extent = p->extent, .kind = cudaMemcpyDeviceToDevice};
   return copy_3d(&same, stream, async);

@@ -2,73 +2,82 @@
 /* Device, error and version management of the CUDA runtime (CUDA Runtime API, "Device Management", "Error Handling",
  * "Peer Device Memory Access", "Version Management", "Driver Entry Point Access").
  *
- * There is one device, number 0: the machine. Everything that asks about another one is cudaErrorInvalidDevice. */
+ * All devices are the same machine. Everything that asks about one that is not there is cudaErrorInvalidDevice. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/cudart.h"
+#include "driver/engine_peer.h"
 #include "driver/errors.h"
 #include "driver/properties.h"
 
 #define DRIVER_VERSION 13000 /* what cuDriverGetVersion says: any runtime up to CUDA 13.0 runs on it */
-#define PCI_BUS_ID "0000:01:00.0"
 
-static unsigned device_flags;
-static cudaFuncCache cache_config;
+static unsigned device_flags[ENGINE_DEVICES_MAX];
+static cudaFuncCache cache_config[ENGINE_DEVICES_MAX];
 
 static cudaError_t check_device(int device) {
   cudaError_t error = engine_start();
-  return error ? error : device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  return error ? error : cudart_is_device(device) ? cudaSuccess : cudaErrorInvalidDevice;
 }
+
+bool cudart_is_device(int device) { return device >= 0 && (uint32_t)device < engine_devices(); }
 
 /* ---- which device ---- */
 
 CUDART_API cudaError_t cudaGetDeviceCount(int *count) {
   if (!count) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  *count = error == cudaErrorInitializationError ? 0 : 1;
+  *count = error == cudaErrorInitializationError ? 0 : (int)engine_devices();
   return engine_return(error);
 }
 
-CUDART_API cudaError_t cudaSetDevice(int device) { return engine_return(check_device(device)); }
+/* Also while an error is sticky, so that the device where it arose can be reset. */
+CUDART_API cudaError_t cudaSetDevice(int device) {
+  cudaError_t error = engine_start();
+  if (!engine_machine() || !cudart_is_device(device)) return engine_return(error ? error : cudaErrorInvalidDevice);
+  engine_device_choose(device);
+  return engine_return(error);
+}
 
 CUDART_API cudaError_t cudaGetDevice(int *device) {
   if (!device) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  if (!error) *device = 0;
+  if (!error) *device = engine_device_current();
   return engine_return(error);
 }
 
-static cudaError_t set_flags(unsigned flags) {
+static cudaError_t set_flags(unsigned flags, int device) {
   unsigned schedule = flags & cudaDeviceScheduleMask;
   if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
   cudaError_t error = engine_start();
-  if (!error) device_flags = flags;
+  if (!error) device_flags[device] = flags;
   return error;
 }
 
-CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) { return engine_return(set_flags(flags)); }
+CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) { return engine_return(set_flags(flags, engine_device_current())); }
 
 CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   if (!flags) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = engine_start();
-  if (!error) *flags = device_flags | cudaDeviceMapHost; /* always with unified addressing */
+  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* always with unified addressing */
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaInitDevice(int device, unsigned wanted_flags, unsigned flags) {
   cudaError_t error = flags > 1 ? cudaErrorInvalidValue : check_device(device);
-  if (!error && flags) error = set_flags(wanted_flags); /* 1: cudaInitDeviceFlagsAreValid */
+  if (!error && flags) error = set_flags(wanted_flags, device); /* 1: cudaInitDeviceFlagsAreValid */
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaSetValidDevices(int *devices, int count) {
   if (count < 0 || (count && !devices)) return engine_return(cudaErrorInvalidValue);
-  for (int i = 0; i < count; i++)
-    if (devices[i]) return engine_return(cudaErrorInvalidDevice);
-  return engine_return(engine_start());
+  cudaError_t error = engine_start();
+  for (int i = 0; i < count && !error; i++) error = check_device(devices[i]);
+  if (!error) engine_device_prefer(count ? devices[0] : 0);
+  return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaChooseDevice(int *device, const void *properties) {
@@ -85,9 +94,9 @@ CUDART_API cudaError_t cudaGetDeviceProperties(void *properties, int device) {
   cudaError_t error = check_device(device);
   if (error) return engine_return(error);
 #if CUDART_MAJOR >= 13
-  properties_fill_13(engine_machine(), engine_gpu_memory(), properties);
+  properties_fill_13(engine_machine(), device, engine_gpu_memory(), properties);
 #else
-  properties_fill_11(engine_machine(), engine_gpu_memory(), properties);
+  properties_fill_11(engine_machine(), device, engine_gpu_memory(), properties);
 #endif
   return cudaSuccess;
 }
@@ -97,7 +106,7 @@ CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
 CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device) {
   if (!properties) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
-  if (!error) properties_fill_12(engine_machine(), engine_gpu_memory(), properties);
+  if (!error) properties_fill_12(engine_machine(), device, engine_gpu_memory(), properties);
   return engine_return(error);
 }
 #endif
@@ -105,7 +114,7 @@ CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device) 
 CUDART_API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
   if (!value) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
-  if (!error && !properties_attribute(engine_machine(), (int)attribute, value)) error = cudaErrorInvalidValue;
+  if (!error && !properties_attribute(engine_machine(), device, (int)attribute, value)) error = cudaErrorInvalidValue;
   return engine_return(error);
 }
 
@@ -119,29 +128,27 @@ CUDART_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greates
 CUDART_API cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device) {
   if (!text || size <= 0) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
-  if (!error && (size_t)size < sizeof PCI_BUS_ID) error = cudaErrorInvalidValue;
-  if (!error) snprintf(text, (size_t)size, "%s", PCI_BUS_ID);
+  char address[16];
+  if (!error) properties_bus_write(device, address);
+  if (!error && (size_t)size <= strlen(address)) error = cudaErrorInvalidValue;
+  if (!error) strcpy(text, address);
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
-  unsigned domain = 0, bus, slot, function = 0;
-  if (!device || !text) return engine_return(cudaErrorInvalidValue);
-  bool parsed = sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) >= 3 ||
-                (domain = 0, sscanf(text, "%x:%x.%x", &bus, &slot, &function) >= 2);
-  if (!parsed) return engine_return(cudaErrorInvalidValue);
-  cudaError_t error = engine_start();
-  if (!error && (domain || bus != 1 || slot || function)) error = cudaErrorInvalidDevice;
-  if (!error) *device = 0;
+  int found = device && text ? properties_bus_read(text) : -1;
+  if (found < 0) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(found);
+  if (!error) *device = found;
   return engine_return(error);
 }
 
 /* ---- what it does ---- */
 
-CUDART_API cudaError_t cudaDeviceSynchronize(void) { return engine_return(engine_device_synchronize()); }
+CUDART_API cudaError_t cudaDeviceSynchronize(void) { return engine_return(engine_device_synchronize(engine_device_current())); }
 
 CUDART_API cudaError_t cudaDeviceReset(void) {
-  return engine_return(engine_reset());
+  return engine_return(engine_reset(engine_device_current()));
 }
 
 CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) { return engine_return(engine_limit_get(limit, value)); }
@@ -150,13 +157,13 @@ CUDART_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) { retur
 
 CUDART_API cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
   cudaError_t error = config ? engine_start() : cudaErrorInvalidValue;
-  if (!error) *config = cache_config;
+  if (!error) *config = cache_config[engine_device_current()];
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
   cudaError_t error = (unsigned)config <= cudaFuncCachePreferEqual ? engine_start() : cudaErrorInvalidValue;
-  if (!error) cache_config = config;
+  if (!error) cache_config[engine_device_current()] = config;
   return engine_return(error);
 }
 
@@ -190,31 +197,30 @@ CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config);
 CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config) { return cudaDeviceGetCacheConfig(config); }
 #endif
 
-/* ---- peers: there are none ---- */
+/* ---- peers: every device may be every other one's ---- */
 
 CUDART_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   if (!can) return engine_return(cudaErrorInvalidValue);
   cudaError_t error = check_device(device);
   if (!error) error = check_device(peer);
-  if (!error) *can = 0;
+  if (!error) *can = device != peer;
   return engine_return(error);
 }
 
 CUDART_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags) return engine_return(cudaErrorInvalidValue);
-  cudaError_t error = engine_start();
-  return engine_return(error ? error : cudaErrorInvalidDevice);
+  return engine_return(engine_peer_enable(engine_device_current(), peer));
 }
 
-CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  cudaError_t error = check_device(peer);
-  return engine_return(error ? error : cudaErrorPeerAccessNotEnabled);
-}
+CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) { return engine_return(engine_peer_disable(engine_device_current(), peer)); }
 
 CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
   if (!value || attribute < 1 || attribute > 5) return engine_return(cudaErrorInvalidValue);
-  cudaError_t error = engine_start();
-  return engine_return(error ? error : cudaErrorInvalidDevice);
+  cudaError_t error = check_device(device);
+  if (!error) error = check_device(peer);
+  if (!error && device == peer) error = cudaErrorInvalidDevice;
+  if (!error) *value = engine_peer_attribute(attribute);
+  return engine_return(error);
 }
 
 /* ---- versions and errors ---- */

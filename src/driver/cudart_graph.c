@@ -136,12 +136,12 @@ CUDART_API cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObj
 /* ---- memory of graphs ---- */
 
 CUDART_API cudaError_t cudaDeviceGraphMemTrim(int device) {
-  return engine_return(device ? cudaErrorInvalidDevice : engine_graph_memory_trim());
+  return engine_return(engine_graph_memory_trim(device));
 }
 CUDART_API cudaError_t cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value) {
-  return engine_return(device ? cudaErrorInvalidDevice : engine_graph_memory_attribute(attribute, value));
+  return engine_return(engine_graph_memory_attribute(device, attribute, value));
 }
 CUDART_API cudaError_t cudaDeviceSetGraphMemAttribute(int device, int attribute, void *value) {
   if (!value || *(const uint64_t *)value) return engine_return(cudaErrorInvalidValue); /* only back to what there is now, by 0 */
-  return engine_return(device ? cudaErrorInvalidDevice : engine_graph_memory_reset_high(attribute));
+  return engine_return(engine_graph_memory_reset_high(device, attribute));
 }

@@ -235,8 +235,7 @@ static cudaError_t make_alloc(const cudaMemAllocNodeParams *from, engine_node_pa
   if (!from || from->poolProps.allocType != 1 || (from->accessDescCount && !from->accessDescs)) return cudaErrorInvalidValue; /* 1: pinned */
   if (from->poolProps.handleTypes) return cudaErrorNotSupported;
   if (from->poolProps.location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
-  if (from->poolProps.location.id) return cudaErrorInvalidDevice;
-  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id}};
   return cudaSuccess;
 }
 
@@ -249,7 +248,7 @@ CUDART_API cudaError_t cudaGraphAddMemAllocNode(CUDART_ADD, cudaMemAllocNodePara
 }
 
 static void fill_alloc(const engine_node_params *from, cudaMemAllocNodeParams *to) {
-  *to = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, .bytesize = from->memory.bytes,
+  *to = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, from->memory.device}}, .bytesize = from->memory.bytes,
                                  .dptr = (void *)(uintptr_t)from->memory.address};
 }
 

@@ -108,7 +108,8 @@ static cudaError_t pointer_attributes(cudaPointerAttributes *out, const void *po
   cudaError_t error = engine_start();
   if (error) return error;
   void *address = (void *)(uintptr_t)pointer;
-  engine_memory memory = engine_pointer_find((uint64_t)(uintptr_t)pointer).memory;
+  engine_pointer found = engine_pointer_find((uint64_t)(uintptr_t)pointer);
+  engine_memory memory = found.memory;
   memset(out, 0, sizeof *out);
   switch (memory) {
     case ENGINE_DEVICE: out->type = cudaMemoryTypeDevice; break;
@@ -116,7 +117,7 @@ static cudaError_t pointer_attributes(cudaPointerAttributes *out, const void *po
     case ENGINE_PINNED: case ENGINE_REGISTERED: out->type = cudaMemoryTypeHost; break;
     case ENGINE_PAGEABLE: out->type = cudaMemoryTypeUnregistered; break;
   }
-  out->device = memory == ENGINE_PAGEABLE ? cudaInvalidDeviceId : 0;
+  out->device = memory == ENGINE_PAGEABLE ? cudaInvalidDeviceId : found.device;
   out->devicePointer = memory == ENGINE_PAGEABLE ? NULL : address;
   out->hostPointer = memory == ENGINE_DEVICE ? NULL : address;
   return cudaSuccess;
@@ -164,13 +165,18 @@ CUDART_API cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
 /* ---- hints for managed memory ---- */
 
 static cudaError_t prefetch(const void *pointer, size_t bytes, int device, cudaStream_t stream) {
-  if (!pointer || (device != 0 && device != cudaCpuDeviceId)) return device ? cudaErrorInvalidDevice : cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  if (device != cudaCpuDeviceId && !cudart_is_device(device)) return cudaErrorInvalidDevice;
+  if (!pointer) return cudaErrorInvalidValue;
   return engine_prefetch((uint64_t)(uintptr_t)pointer, bytes, device, stream);
 }
 
 static cudaError_t advise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
   bool located = advice >= cudaMemAdviseSetPreferredLocation && advice != cudaMemAdviseUnsetPreferredLocation; /* else it is ignored */
-  if (located && device != 0 && device != cudaCpuDeviceId) return cudaErrorInvalidDevice;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  if (located && device != cudaCpuDeviceId && !cudart_is_device(device)) return cudaErrorInvalidDevice;
   return engine_advise((uint64_t)(uintptr_t)pointer, bytes, (int)advice, device);
 }
 

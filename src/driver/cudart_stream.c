@@ -81,14 +81,13 @@ static cudaError_t stream_id(cudaStream_t stream, unsigned long long *id) {
 }
 CUDART_PAIR(cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id), stream_id(engine_stream_handle(stream, own), id))
 
-/* For what is the same for every valid stream. */
-static cudaError_t stream_constant(cudaStream_t stream, int *out, int value) {
+static cudaError_t stream_device(cudaStream_t stream, int *device) {
   engine_stream_info info;
-  cudaError_t error = describe(stream, out, &info);
-  if (!error) *out = value;
+  cudaError_t error = describe(stream, device, &info);
+  if (!error) *device = info.device;
   return error;
 }
-CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device), stream_constant(engine_stream_handle(stream, own), device, 0))
+CUDART_PAIR(cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device), stream_device(engine_stream_handle(stream, own), device))
 /* Where managed memory may be used from is not enforced: all of it may be, from everywhere. */
 static cudaError_t attach(cudaStream_t stream, void *pointer, size_t bytes, unsigned flags) {
   engine_stream_info info;

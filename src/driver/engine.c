@@ -22,6 +22,7 @@
 #include "driver/engine_array.h"
 #include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
+#include "driver/engine_peer.h"
 #include "driver/errors.h"
 #include "trace/origin.h"
 
@@ -124,9 +125,10 @@ static const char *keep_message(const char *message) {
   return kept.items[kept.count - 1];
 }
 
-void engine_fault_locked(cudaError_t error, const char *message) {
+void engine_fault_locked(cudaError_t error, int device, const char *message) {
   if (ff_engine.sticky) return;
   ff_engine.sticky = error;
+  ff_engine.sticky_device = device;
   ff_engine.fault = keep_message(message);
 }
 
@@ -160,14 +162,15 @@ static void after_fork(void) {
   engine_behind_forget();
 }
 
-static void set_default_limits(void) {
-  ff_engine.limits[cudaLimitStackSize] = 1024;
-  ff_engine.limits[cudaLimitPrintfFifoSize] = 1 << 20;
-  ff_engine.limits[cudaLimitMallocHeapSize] = 8 << 20;
-  ff_engine.limits[cudaLimitDevRuntimeSyncDepth] = 2;
-  ff_engine.limits[cudaLimitDevRuntimePendingLaunchCount] = 2048;
-  ff_engine.limits[cudaLimitMaxL2FetchGranularity] = 64;
-  ff_engine.limits[cudaLimitPersistingL2CacheSize] = 0;
+static void set_default_limits(int device) {
+  size_t *limits = ff_engine.limits[device];
+  limits[cudaLimitStackSize] = 1024;
+  limits[cudaLimitPrintfFifoSize] = 1 << 20;
+  limits[cudaLimitMallocHeapSize] = 8 << 20;
+  limits[cudaLimitDevRuntimeSyncDepth] = 2;
+  limits[cudaLimitDevRuntimePendingLaunchCount] = 2048;
+  limits[cudaLimitMaxL2FetchGranularity] = 64;
+  limits[cudaLimitPersistingL2CacheSize] = 0;
 }
 
 /* Before anything is allocated: whoever checks has to hear of everything. */
@@ -197,10 +200,13 @@ static ff_status make(ff_error *error) {
   ff_engine.machine = session_machine(ff_engine.session);
   ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
   ff_engine.trace = session_program(ff_engine.session);
-  ff_engine.primary = session_primary(ff_engine.session);
   ff_engine.progress = session_progress_area(ff_engine.session);
-  set_default_limits();
-  engine_streams_reset();
+  if (engine_devices() > 1) engine_append(&(trace_op){.kind = TRACE_OP_STREAM_SMS, .stream = engine_origin((int)engine_devices() - 1)});
+  for (uint32_t d = 0; d < engine_devices(); d++) {
+    ff_engine.primaries[d] = session_primary(ff_engine.session, d);
+    set_default_limits((int)d);
+    engine_streams_reset((int)d);
+  }
   return FF_OK;
 }
 
@@ -237,28 +243,31 @@ bool engine_started(void) { return ff_engine.phase == ENGINE_READY; }
 const machine_spec *engine_machine(void) { return ff_engine.machine; }
 uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
 
-cudaError_t engine_reset(void) {
+cudaError_t engine_reset(int device) {
   if (ff_engine.phase == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
   cudaError_t error = engine_enter();
   if (error && error != ff_engine.sticky) return error;
-  if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and it goes now */
-  engine_synchronize_device_locked();
-  if (ff_engine.check) check_finish(ff_engine.check, false);
-  engine_graphs_reset();
-  engine_modules_reset();
-  engine_textures_reset();
-  engine_arrays_reset();
-  engine_vmm_reset();
-  engine_pools_reset();
-  engine_memory_reset();
-  engine_streams_reset();
-  set_default_limits();
-  ff_engine.sticky = cudaSuccess;
-  ff_engine.fault = NULL;
-  sticky_seen = false;
-  thread_error = cudaSuccess;
+  if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and here it may go */
+  engine_synchronize_device_locked(device);
+  if (ff_engine.check && engine_devices() == 1) check_finish(ff_engine.check, false); /* else others' memory would be leaked */
+  engine_graphs_reset(device);
+  engine_modules_reset(device);
+  engine_textures_reset(device);
+  engine_arrays_reset(device);
+  engine_vmm_reset(device);
+  engine_pools_reset(device);
+  engine_memory_reset(device);
+  engine_streams_reset(device);
+  engine_peers_reset(device);
+  set_default_limits(device);
+  if (ff_engine.sticky_device == device) {
+    ff_engine.sticky = cudaSuccess;
+    ff_engine.fault = NULL;
+    sticky_seen = false;
+    thread_error = cudaSuccess;
+  }
   engine_leave();
-  return cudaSuccess;
+  return ff_engine.sticky;
 }
 
 /* Runs when the process ends, whoever ended it. Another thread may be inside a kernel: it is told to stop, and after a
@@ -369,7 +378,7 @@ cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {
   if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
   cudaError_t error = engine_enter();
   if (error) return error;
-  *value = ff_engine.limits[limit];
+  *value = ff_engine.limits[engine_device_current()][limit];
   engine_leave();
   return cudaSuccess;
 }
@@ -381,7 +390,7 @@ cudaError_t engine_limit_set(cudaLimit limit, size_t value) {
   const size_t stack_most = 512 << 10; /* local memory per thread on every device so far */
   if (limit == cudaLimitStackSize && value > stack_most) error = cudaErrorInvalidValue;
   else if (limit == cudaLimitMallocHeapSize && value > ff_engine.gpu_memory) error = cudaErrorMemoryAllocation;
-  else ff_engine.limits[limit] = limit == cudaLimitStackSize ? (value + 15) / 16 * 16 : value;
+  else ff_engine.limits[engine_device_current()][limit] = limit == cudaLimitStackSize ? (value + 15) / 16 * 16 : value;
   engine_leave();
   return error;
 }

@@ -15,7 +15,7 @@
  *     the call returns. Asynchrony exists in virtual time only. Therefore memory is always up to date for the host,
  *     and what "has not finished yet" is a question to the simulation (engine_event_query).
  *   - A fault in a kernel is *sticky*: it is printed once, the launch itself still succeeds, and every later call that
- *     enters the engine returns it until engine_reset. Nothing runs on the device any more.
+ *     enters the engine returns it until engine_reset of that device. Nothing runs on any device any more.
  *   - Return values are CUDA runtime numbers; libcuda passes them on (engine_driver_result).
  *   - An engine function does not touch the calling thread's last error; libcudart does that in engine_return.
  *
@@ -41,11 +41,12 @@
  * fork of one that had it. Returns the sticky error if there is one. */
 ENGINE_API cudaError_t engine_start(void);
 ENGINE_API const machine_spec *engine_machine(void); /* after a successful engine_start; else NULL */
-ENGINE_API uint64_t engine_gpu_memory(void);         /* bytes of GPU memory; 0 before engine_start */
+ENGINE_API uint64_t engine_gpu_memory(void);         /* bytes of GPU memory, of each device; 0 before engine_start */
 ENGINE_API bool engine_started(void);                /* has it been made (and not reset since)? */
 ENGINE_API void engine_finish(void);                 /* writes the results; runs by itself at exit; idempotent */
-/* cudaDeviceReset: frees all memory, streams and events, unloads modules (they load again on demand), clears errors. */
-ENGINE_API cudaError_t engine_reset(void);
+/* cudaDeviceReset: frees all memory, streams and events of the device, unloads its modules (they load again on demand), clears the
+ * error that arose there; another one stays and is returned. */
+ENGINE_API cudaError_t engine_reset(int device);
 
 /* "farfault: ..." and a newline on stderr. _once: only the first time for this `key` (a call's name). */
 ENGINE_API void engine_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -77,6 +78,7 @@ ENGINE_API engine_module *engine_module_register(const void *binary);
 /* The same from an image that is copied, loaded at once (cuModuleLoadData, cudaLibraryLoadData). bytes == 0: PTX text
  * ends at its NUL, a fat binary at its own size. On failure the reason is in *error (the JIT's log). */
 ENGINE_API cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error);
+ENGINE_API cudaError_t engine_module_bind(engine_module *module); /* to the thread's device: it is that one's alone */
 /* Several PTX texts or fat binaries linked into one module (cuLink*). */
 ENGINE_API cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names,
                                           uint32_t count, engine_module **module, ff_error *error);
@@ -124,8 +126,9 @@ typedef struct engine_pointer {
   uint64_t address, bytes;    /* of the whole allocation */
   uint32_t id;
   unsigned flags;             /* of cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
+  int device;                 /* whose it is; of host and managed memory, which was current */
   exec_range range;           /* EXEC_MAPPED: address and bytes are the mapping's; EXEC_RESERVED: PAGEABLE, but its reservation's */
-  bool readable, writable;    /* by kernels and copies */
+  bool readable, writable;    /* by kernels of the thread's device */
 } engine_pointer;
 
 /* `call` names the allocation in reports ("cudaMalloc"). bytes > 0. Zero-filled. cudaErrorMemoryAllocation: more than
@@ -153,7 +156,7 @@ ENGINE_API cudaError_t engine_reserve(uint64_t bytes, uint64_t alignment, uint64
 /* cudaErrorInvalidValue: not exactly a reservation, or something is mapped in it. */
 ENGINE_API cudaError_t engine_unreserve(uint64_t address, uint64_t bytes);
 /* Memory without an address, zero-filled; `note` comes back from engine_memory_note. cudaErrorMemoryAllocation: the GPU is full. */
-ENGINE_API cudaError_t engine_memory_create(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+ENGINE_API cudaError_t engine_memory_create(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
 /* One reference less; without any and mapped nowhere it is given back. An unknown or stale handle: cudaErrorInvalidValue, here and below. */
 ENGINE_API cudaError_t engine_memory_release(uint64_t handle);
 ENGINE_API cudaError_t engine_memory_note(uint64_t handle, void *note, uint32_t note_bytes);
@@ -163,8 +166,8 @@ ENGINE_API cudaError_t engine_memory_retain(uint64_t address, uint64_t *handle);
 ENGINE_API cudaError_t engine_map(uint64_t address, uint64_t bytes, uint64_t handle);
 /* One mapping or several adjacent ones, each whole. Does not wait for the device. */
 ENGINE_API cudaError_t engine_unmap(uint64_t address, uint64_t bytes);
-ENGINE_API cudaError_t engine_set_access(uint64_t address, uint64_t bytes, unsigned access); /* of whole mappings, without gaps */
-ENGINE_API cudaError_t engine_get_access(uint64_t address, unsigned *access);
+ENGINE_API cudaError_t engine_set_access(int device, uint64_t address, uint64_t bytes, unsigned access); /* of whole mappings, without gaps */
+ENGINE_API cudaError_t engine_get_access(int device, uint64_t address, unsigned *access);
 
 /* ---- copies ---- */
 
@@ -200,7 +203,7 @@ static inline cudaStream_t engine_stream_handle(cudaStream_t stream, bool per_th
 ENGINE_API cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream); /* in the thread's green context, if it has one */
 ENGINE_API cudaError_t engine_stream_destroy(cudaStream_t stream);
 typedef struct engine_green engine_green;
-typedef struct engine_stream_info { unsigned flags; int priority; uint64_t id; engine_green *green; } engine_stream_info; /* green: NULL: none */
+typedef struct engine_stream_info { unsigned flags; int priority, device; uint64_t id; engine_green *green; } engine_stream_info; /* green: NULL: none */
 ENGINE_API cudaError_t engine_stream_describe(cudaStream_t stream, engine_stream_info *info);
 ENGINE_API cudaError_t engine_stream_synchronize(cudaStream_t stream);
 ENGINE_API cudaError_t engine_stream_query(cudaStream_t stream);      /* cudaErrorNotReady */
@@ -208,7 +211,7 @@ ENGINE_API cudaError_t engine_stream_wait(cudaStream_t stream, cudaEvent_t event
 /* Runs the function on a thread of the engine's own when everything before it in the stream is over; whatever comes
  * after in any stream, and every synchronisation, waits for it. CUDA calls made by it are cudaErrorNotPermitted. */
 ENGINE_API cudaError_t engine_stream_host(cudaStream_t stream, cudaHostFn_t function, void *data);
-ENGINE_API cudaError_t engine_device_synchronize(void);
+ENGINE_API cudaError_t engine_device_synchronize(int device);
 #define ENGINE_PRIORITY_LEAST 0
 #define ENGINE_PRIORITY_GREATEST (-5)
 
@@ -223,11 +226,12 @@ ENGINE_API cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop,
 /* ---- green contexts: sets of SMs, and the streams whose kernels run on them ---- */
 
 /* At least one SM, each of the device's. It has a stream of its own, for NULL. A handle that is none: cudaErrorContextIsDestroyed, here and below. */
-ENGINE_API cudaError_t engine_green_create(const trace_sms *sms, engine_green **green);
+ENGINE_API cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **green);
 /* Its streams stay until they are destroyed or the device is reset, but every other use is cudaErrorContextIsDestroyed. */
 ENGINE_API cudaError_t engine_green_destroy(engine_green *green);
 ENGINE_API bool engine_green_valid(const engine_green *green);
 ENGINE_API cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id);
+ENGINE_API int engine_green_device(engine_green *green); /* 0 if it is none */
 /* In this thread NULL, cudaStreamLegacy and cudaStreamPerThread are its stream from now on, and streams that are made are its; NULL: no longer. */
 ENGINE_API void engine_green_use(engine_green *green);
 ENGINE_API cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream);

@@ -37,7 +37,7 @@ static struct { engine_array *arrays; engine_mipmap *mipmaps; } all;
 
 static uint64_t limit(cudaDeviceAttr attribute) {
   int value = 0;
-  properties_attribute(ff_engine.machine, (int)attribute, &value);
+  properties_attribute(ff_engine.machine, 0, (int)attribute, &value);
   return value > 0 ? (uint64_t)value : 0;
 }
 
@@ -266,10 +266,21 @@ cudaError_t engine_mipmap_memory(engine_mipmap *mipmap, uint64_t *bytes, uint64_
   return error;
 }
 
-/* The memory goes with all other allocations of the program. */
-void engine_arrays_reset(void) {
-  while (all.mipmaps) drop_mipmap(all.mipmaps);
-  while (all.arrays) drop_array(all.arrays);
+static bool is_of(uint64_t address, int device) {
+  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+  return allocation && engine_memory_device(allocation) == device;
+}
+
+/* The memory goes with all other allocations of the device. */
+void engine_arrays_reset(int device) {
+  for (engine_mipmap *m = all.mipmaps, *next; m; m = next) {
+    next = m->next;
+    if (is_of(m->address, device)) drop_mipmap(m);
+  }
+  for (engine_array *a = all.arrays, *next; a; a = next) {
+    next = a->next;
+    if (is_of(a->address, device)) drop_array(a);
+  }
 }
 
 /* ---- for textures ---- */

@@ -107,8 +107,8 @@ ENGINE_API cudaError_t engine_texture_linear_width(engine_format format, uint64_
 ENGINE_API cudaError_t engine_format_refused(const char *what);
 
 /* For engine_reset, with the lock. */
-void engine_arrays_reset(void);
-void engine_textures_reset(void);
+void engine_arrays_reset(int device);
+void engine_textures_reset(int device);
 /* The array's images, for textures; NULL: no such array. With the lock. */
 typedef struct engine_array_images { const engine_array_shape *shape; exec_image level[EXEC_TEXTURE_LEVELS]; uint32_t count; uint64_t address, bytes; uint32_t allocation; } engine_array_images;
 bool engine_array_images_of(const engine_array *array, engine_array_images *out);

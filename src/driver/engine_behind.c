@@ -13,7 +13,7 @@
  * While a kernel has given way
  *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its work at once;
  *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are `behind`;
- *   - operations of other streams are carried out at once, as is what only asks; every other call waits until it is over;
+ *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call waits until it is over;
  *   - the first simulation cannot get past it: queries ask the local clock (engine_happened). */
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +64,9 @@ bool engine_behind(const engine_stream *stream) {
   if (!ff_engine.given || mine) return false;
   if (stream->behind) return true;
   if (stream->flags & cudaStreamNonBlocking) return false;
-  if (stream != &ff_engine.legacy) return ff_engine.legacy.behind;
+  if (!engine_stream_is_legacy(stream)) return ff_engine.legacy[stream->device].behind;
   for (const engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->behind && !(s->flags & cudaStreamNonBlocking)) return true;
+    if (s->behind && s->device == stream->device && !(s->flags & cudaStreamNonBlocking)) return true;
   return false;
 }
 
@@ -97,8 +97,7 @@ cudaError_t engine_behind_take(engine_stream *stream, const engine_node_params *
   if (params->kind == ENGINE_NODE_SET) async |= !is_pageable(params->set.to);
   if (!async) {
     engine_behind_wait();
-    bool gone = stream != &ff_engine.legacy && !engine_handles_have(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
-    return gone ? cudaErrorInvalidResourceHandle : ff_engine.sticky;
+    return engine_stream_lives(stream) ? ff_engine.sticky : cudaErrorInvalidResourceHandle;
   }
   cudaError_t error = params->kind == ENGINE_NODE_COPY  ? engine_copy_check_locked(&params->copy)
                       : params->kind == ENGINE_NODE_SET ? engine_set_check_locked(&params->set)
@@ -125,7 +124,7 @@ bool engine_behind_prefetch(engine_stream *stream, uint64_t address, uint64_t by
 static cudaError_t launch_later(later *op) {
   engine_function_info info;
   unsigned char *params;
-  cudaError_t error = engine_launch_pack_locked(&op->params.launch, &info, &params);
+  cudaError_t error = engine_launch_pack_locked(&op->params.launch, op->stream->device, &info, &params);
   if (error) return error;
   error = engine_launch_packed(&op->params.launch, &info, op->stream, params, op->declared);
   free(params);
@@ -160,8 +159,9 @@ static cudaError_t carry_out(later *op) {
 static void carry_out_all(void) {
   while (first) {
     later *op = first;
+    int device = op->stream->device;
     cudaError_t error = ff_engine.stop || ff_engine.sticky ? cudaSuccess : carry_out(op);
-    if (error && !ff_engine.stop) engine_fault_locked(error, "an operation behind a kernel that had been waiting for the host could not be carried out");
+    if (error && !ff_engine.stop) engine_fault_locked(error, device, "an operation behind a kernel that had been waiting for the host could not be carried out");
     first = op->next;
     if (!first) end = &first;
     free(op->packed);
@@ -171,7 +171,7 @@ static void carry_out_all(void) {
 }
 
 static void none_behind(void) {
-  ff_engine.legacy.behind = false;
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) ff_engine.legacy[d].behind = false;
   for (engine_stream *s = ff_engine.streams; s; s = s->next) s->behind = false;
   for (engine_event *e = ff_engine.events; e; e = e->next) e->behind = 0;
 }
@@ -196,6 +196,7 @@ void engine_behind_give_way(void *unused) {
   }
   pthread_mutex_lock(&ff_engine.lock);
   engine_touch_collect(true);
+  engine_peers_show(mine->stream->device);
 }
 
 bool engine_behind_can(void) { return mine != NULL; }
@@ -218,7 +219,7 @@ static void run(job *j) {
     pthread_mutex_unlock(&own.lock);
     return;
   }
-  if (j->result && !ff_engine.stop) engine_fault_locked(j->result, "a kernel that had been waiting for the host could not go on");
+  if (j->result && !ff_engine.stop) engine_fault_locked(j->result, j->stream->device, "a kernel that had been waiting for the host could not go on");
   carry_out_all();
   none_behind();
   mine = NULL;
@@ -274,7 +275,7 @@ static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stre
 cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared) {
   engine_function_info info;
   unsigned char *params;
-  cudaError_t error = engine_launch_pack_locked(launch, &info, &params);
+  cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
   if (error) return error;
   if (engine_behind(stream)) return queue_launch(launch, stream, info.kernel.param_bytes, params, declared);
   if (!may_give_way(&info)) {

@@ -34,9 +34,9 @@ static cudaError_t invalidate(engine_capture *capture, cudaError_t error) {
 
 /* The legacy default stream would wait for what does not happen. */
 static cudaError_t check_legacy(const engine_stream *stream) {
-  if (stream != &ff_engine.legacy) return cudaSuccess;
+  if (!engine_stream_is_legacy(stream)) return cudaSuccess;
   for (engine_stream *s = ff_engine.streams; ff_graphs.captures && s; s = s->next)
-    if (s->capture && !(s->flags & cudaStreamNonBlocking)) return invalidate(s->capture, cudaErrorStreamCaptureImplicit);
+    if (s->capture && s->device == stream->device && !(s->flags & cudaStreamNonBlocking)) return invalidate(s->capture, cudaErrorStreamCaptureImplicit);
   return cudaSuccess;
 }
 
@@ -48,7 +48,7 @@ static cudaError_t capture_node(engine_stream *stream, engine_node_params *param
   for (size_t i = 0; i < stream->tips.count; i++) /* the program may have destroyed some */
     if (engine_node_live(stream->tips.items[i])) stream->tips.items[kept++] = stream->tips.items[i];
   stream->tips.count = kept;
-  cudaError_t error = engine_graph_add_locked(capture->graph, stream->tips.items, NULL, stream->tips.count, params, &node);
+  cudaError_t error = engine_graph_add_locked(capture->graph, stream->device, stream->tips.items, NULL, stream->tips.count, params, &node);
   if (error) return invalidate(capture, error);
   stream->tips.count = 0;
   FF_PUSH(&stream->tips, node);
@@ -120,7 +120,7 @@ cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool
     return invalidate(stream->capture, cudaErrorStreamCaptureMerge);
   }
   if (theirs->invalid) return cudaErrorStreamCaptureInvalidated;
-  if (stream == &ff_engine.legacy) return invalidate(theirs, cudaErrorStreamCaptureImplicit);
+  if (engine_stream_is_legacy(stream)) return invalidate(theirs, cudaErrorStreamCaptureImplicit);
   *taken = true;
   stream->capture = theirs;
   for (size_t i = 0; i < event->tips.count; i++) add_tip(stream, event->tips.items[i]);
@@ -149,14 +149,14 @@ cudaError_t engine_stream_wait_external(cudaStream_t stream, cudaEvent_t event) 
 /* ---- begin and end ---- */
 
 static cudaError_t begin_locked(engine_stream *stream, int mode, engine_graph *graph, engine_node *const *tips, size_t count) {
-  if (stream == &ff_engine.legacy) return cudaErrorStreamCaptureUnsupported;
+  if (engine_stream_is_legacy(stream)) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (graph && (!engine_graph_live(graph) || graph->exec)) return cudaErrorInvalidValue;
   for (size_t i = 0; i < count; i++)
     if (!engine_node_live(tips[i]) || tips[i]->graph != graph) return cudaErrorInvalidValue;
   engine_capture *capture = ff_alloc(sizeof *capture);
   *capture = (engine_capture){.id = ++ff_graphs.next_capture, .graph = graph ? graph : engine_graph_make(), .given = graph != NULL, .mode = mode,
-                              .thread = pthread_self(), .origin = stream, .next = ff_graphs.captures};
+                              .thread = pthread_self(), .device = stream->device, .origin = stream, .next = ff_graphs.captures};
   ff_graphs.captures = capture;
   stream->capture = capture;
   stream->tips.count = 0;

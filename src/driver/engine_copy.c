@@ -80,6 +80,15 @@ static bool host_waits(const engine_copy *copy, trace_direction direction, bool 
   return pageable && direction != TRACE_D2D;
 }
 
+/* Between two devices, the bytes go over the link; nobody else's clock knows that such a copy is one. */
+static uint64_t duration(const engine_copy *copy, trace_direction direction) {
+  uint64_t bytes = copy->width * copy->height;
+  if (direction != TRACE_D2D || engine_devices() == 1) return engine_time_transfer(bytes, direction);
+  const exec_allocation *to = exec_memory_find(ff_engine.memory, copy->to), *from = exec_memory_find(ff_engine.memory, copy->from);
+  bool peers = to->kind == EXEC_MEMORY_DEVICE && from->kind == EXEC_MEMORY_DEVICE && engine_memory_device(to) != engine_memory_device(from);
+  return engine_time_transfer(bytes, peers ? TRACE_D2H : TRACE_D2D);
+}
+
 static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable, bool graph) {
   bool blocking = !graph && host_waits(copy, direction, pageable);
   engine_touch_collect(false);
@@ -94,7 +103,7 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
     op.copy.direction = direction;
     op.copy.pinned = !pageable;
     engine_append(&op);
-    engine_time_spend(stream, engine_time_transfer(copy->width * copy->height, direction), false, op.blocking);
+    engine_time_spend(stream, duration(copy, direction), false, op.blocking);
     move_rows(copy, slice);
     engine_touch_settle(op.copy.to, (op.copy.height - 1) * op.copy.to_pitch + op.copy.width);
     engine_touch_settle(op.copy.from, (op.copy.height - 1) * op.copy.from_pitch + op.copy.width);

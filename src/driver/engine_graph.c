@@ -43,7 +43,7 @@ static void point_arguments(engine_node *node, const exec_kernel_info *kernel) {
 static cudaError_t assign_launch(engine_node *node, const engine_node_params *params) {
   engine_function_info info;
   unsigned char *packed;
-  cudaError_t error = engine_launch_pack_locked(&params->launch, &info, &packed);
+  cudaError_t error = engine_launch_pack_locked(&params->launch, node->device, &info, &packed);
   if (error) return error;
   drop_params(node);
   node->params = *params;
@@ -101,7 +101,9 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
     case ENGINE_NODE_SET: return engine_set_check_locked(&params->set);
     case ENGINE_NODE_HOST: return params->host.function ? cudaSuccess : cudaErrorInvalidValue;
     case ENGINE_NODE_WAIT: case ENGINE_NODE_RECORD: return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    case ENGINE_NODE_ALLOC: return params->memory.bytes && !node->graph->owner ? cudaSuccess : cudaErrorInvalidValue;
+    case ENGINE_NODE_ALLOC:
+      if (!engine_device_exists(params->memory.device)) return cudaErrorInvalidDevice;
+      return params->memory.bytes && !node->graph->owner ? cudaSuccess : cudaErrorInvalidValue;
     case ENGINE_NODE_EMPTY: return cudaSuccess;
     default: return cudaErrorInvalidValue;
   }
@@ -150,7 +152,7 @@ static cudaError_t assign_free(engine_node *node, const engine_node_params *para
 
 static cudaError_t assign_alloc(engine_node *node, const engine_node_params *params) {
   cudaError_t error;
-  engine_graph_memory *memory = engine_graph_memory_make(node, params->memory.bytes, &error);
+  engine_graph_memory *memory = engine_graph_memory_make(node, params->memory.device, params->memory.bytes, &error);
   if (error) return error;
   node->memory = memory;
   node->params = *params;
@@ -162,7 +164,7 @@ cudaError_t engine_node_check(const engine_node *node, const engine_node_params 
   if (params->kind != ENGINE_NODE_KERNEL) return can_change(params->kind) ? check_params(node, params) : cudaSuccess;
   engine_function_info info;
   unsigned char *packed = NULL;
-  cudaError_t error = engine_launch_pack_locked(&params->launch, &info, &packed);
+  cudaError_t error = engine_launch_pack_locked(&params->launch, node->device, &info, &packed);
   free(packed);
   return error;
 }
@@ -239,7 +241,7 @@ static void node_remove(engine_node *node) {
   node_free(node);
 }
 
-cudaError_t engine_graph_add_locked(engine_graph *graph, engine_node *const *before, const engine_edge *edges, size_t count,
+cudaError_t engine_graph_add_locked(engine_graph *graph, int device, engine_node *const *before, const engine_edge *edges, size_t count,
                                     engine_node_params *params, engine_node **out) {
   uint64_t mark = ++ff_graphs.next_mark;
   for (size_t i = 0; i < count; i++) {
@@ -247,6 +249,7 @@ cudaError_t engine_graph_add_locked(engine_graph *graph, engine_node *const *bef
     before[i]->mark = mark;
   }
   engine_node *node = node_make(graph);
+  node->device = device;
   for (size_t i = 0; i < count; i++) link_add(before[i], node, edges ? edges[i] : (engine_edge){0});
   cudaError_t error = engine_node_assign(node, params);
   if (error) {
@@ -264,7 +267,7 @@ cudaError_t engine_graph_add(engine_graph *graph, engine_node *const *before, co
   if (!node || (count && !before)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  error = engine_graph_live(graph) ? engine_graph_add_locked(graph, before, edges, count, params, node) : cudaErrorInvalidValue;
+  error = engine_graph_live(graph) ? engine_graph_add_locked(graph, engine_device_of(NULL), before, edges, count, params, node) : cudaErrorInvalidValue;
   engine_leave();
   return error;
 }
@@ -346,7 +349,7 @@ cudaError_t engine_graph_disconnect(engine_graph *graph, engine_node *const *fro
 
 engine_graph *engine_graph_make(void) {
   engine_graph *graph = ff_alloc(sizeof *graph);
-  *graph = (engine_graph){.next = ff_graphs.graphs};
+  *graph = (engine_graph){.device = engine_device_of(NULL), .next = ff_graphs.graphs};
   ff_graphs.graphs = graph;
   engine_handles_add(&ff_engine.handles, graph, ENGINE_HANDLE_GRAPH);
   return graph;
@@ -408,6 +411,7 @@ bool engine_graph_has_memory(const engine_graph *graph) {
 static engine_node *node_copy(const engine_node *node, engine_graph *into, uint32_t depth) {
   engine_node *copy = node_make(into);
   copy->origin = node->id;
+  copy->device = node->device;
   copy->params = node->params;
   copy->params.graph = NULL;
   copy->params.conditional.bodies = NULL;

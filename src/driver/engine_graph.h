@@ -37,7 +37,7 @@ typedef struct engine_node_params { /* only what the kind names */
   struct { cudaHostFn_t function; void *data; } host;
   engine_graph *graph;          /* GRAPH: is cloned; afterwards, the clone */
   cudaEvent_t event;            /* WAIT, RECORD */
-  struct { uint64_t address, bytes; } memory; /* ALLOC: the address is given by engine_graph_add; FREE: only the address */
+  struct { uint64_t address, bytes; int device; } memory; /* ALLOC: the address is given by engine_graph_add; FREE: only the address */
   struct { uint64_t handle; uint32_t type, count; engine_graph **bodies; } conditional; /* bodies are made by engine_graph_add */
 } engine_node_params;
 
@@ -124,8 +124,8 @@ ENGINE_API cudaError_t engine_graph_release_object(engine_graph *graph, engine_o
 /* ---- memory of graphs ---- */
 
 enum { ENGINE_GRAPH_USED, ENGINE_GRAPH_USED_HIGH, ENGINE_GRAPH_RESERVED, ENGINE_GRAPH_RESERVED_HIGH }; /* cudaGraphMemAttributeType */
-ENGINE_API cudaError_t engine_graph_memory_attribute(int attribute, uint64_t *value);
-ENGINE_API cudaError_t engine_graph_memory_reset_high(int attribute); /* to what it is now */
-ENGINE_API cudaError_t engine_graph_memory_trim(void);
+ENGINE_API cudaError_t engine_graph_memory_attribute(int device, int attribute, uint64_t *value);
+ENGINE_API cudaError_t engine_graph_memory_reset_high(int device, int attribute); /* to what it is now */
+ENGINE_API cudaError_t engine_graph_memory_trim(int device);
 
 #endif

@@ -75,7 +75,7 @@ cudaError_t engine_conditional_create(engine_graph *graph, uint32_t value, bool 
   if (error) return error;
   uint64_t cell = 0;
   if (!engine_graph_live(graph)) error = cudaErrorInvalidValue;
-  else if (!(cell = engine_allocate_hidden(sizeof(uint32_t), "graph condition"))) error = cudaErrorMemoryAllocation;
+  else if (!(cell = engine_allocate_hidden(engine_device_of(NULL), sizeof(uint32_t), "graph condition"))) error = cudaErrorMemoryAllocation;
   else {
     engine_condition *condition = ff_alloc(sizeof *condition);
     *condition = (engine_condition){.handle = cell, .value = value, .assign = assign, .references = 1, .next = ff_graphs.conditions};
@@ -101,7 +101,7 @@ void engine_object_drop(engine_object *object, bool held) {
   while (*at != object) at = &(*at)->next;
   *at = object->next;
   engine_handles_remove(&ff_engine.handles, object);
-  engine_stream_host_locked(&ff_engine.legacy, object->destroy, object->data, false);
+  engine_stream_host_locked(&ff_engine.legacy[engine_device_of(NULL)], object->destroy, object->data, false);
   free(object);
 }
 

@@ -126,7 +126,7 @@ static cudaError_t instantiate_locked(engine_graph *graph, uint64_t flags, engin
     return refuse(verdict, ENGINE_INSTANTIATE_STRUCTURE, cudaErrorInvalidValue);
   }
   engine_exec *exec = ff_alloc(sizeof *exec);
-  *exec = (engine_exec){.graph = copy, .from = memory ? graph : NULL, .flags = flags, .next = ff_graphs.execs};
+  *exec = (engine_exec){.device = engine_device_of(NULL), .graph = copy, .from = memory ? graph : NULL, .flags = flags, .next = ff_graphs.execs};
   ff_graphs.execs = exec;
   engine_handles_add(&ff_engine.handles, exec, ENGINE_HANDLE_EXEC);
   own_all(copy, exec);
@@ -148,6 +148,12 @@ cudaError_t engine_graph_instantiate(engine_graph *graph, uint64_t flags, engine
   return error;
 }
 
+static void exec_forget(engine_exec *exec) {
+  free(exec->streams.items);
+  free(exec->detours.items);
+  free(exec);
+}
+
 static void exec_free(engine_exec *exec) {
   engine_exec **at = &ff_graphs.execs;
   while (*at != exec) at = &(*at)->next;
@@ -155,8 +161,8 @@ static void exec_free(engine_exec *exec) {
   engine_graph_free(exec->graph);
   for (size_t i = 0; i < exec->streams.count; i++)
     if (exec->streams.items[i]) engine_stream_free(exec->streams.items[i]);
-  free(exec->streams.items);
-  free(exec);
+  for (size_t i = 0; i < exec->detours.count; i++) engine_stream_free(exec->detours.items[i].stream);
+  exec_forget(exec);
 }
 
 cudaError_t engine_exec_destroy(engine_exec *exec) {
@@ -172,28 +178,57 @@ cudaError_t engine_exec_destroy(engine_exec *exec) {
   return error;
 }
 
-void engine_graphs_reset(void) {
-  while (ff_graphs.execs) {
-    engine_exec *exec = ff_graphs.execs;
+/* A stream of it goes, with its device. */
+void engine_execs_forget(const engine_stream *stream) {
+  for (engine_exec *exec = ff_graphs.execs; exec; exec = exec->next) {
+    for (size_t i = 0; i < exec->streams.count; i++)
+      if (exec->streams.items[i] == stream) exec->streams.items[i] = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < exec->detours.count; i++)
+      if (exec->detours.items[i].stream != stream && exec->detours.items[i].branch != stream) exec->detours.items[kept++] = exec->detours.items[i];
+    exec->detours.count = kept;
+  }
+}
+
+static void reset_execs(int device) {
+  for (engine_exec **at = &ff_graphs.execs; *at;) {
+    engine_exec *exec = *at;
+    if (exec->device != device) {
+      at = &exec->next;
+      continue;
+    }
     if (exec_live(exec)) engine_handles_remove(&ff_engine.handles, exec);
     if (!exec->running) exec_free(exec);
     else { /* another thread waits for its host function */
       exec->orphaned = true;
-      ff_graphs.execs = exec->next;
+      *at = exec->next;
       engine_graph_free(exec->graph);
     }
   }
-  while (ff_graphs.captures) {
-    engine_capture *c = ff_graphs.captures;
-    ff_graphs.captures = c->next;
+}
+
+static engine_graph *graph_of(int device) { /* one that the program has; NULL: none is left */
+  for (engine_graph *g = ff_graphs.graphs; g; g = g->next)
+    if (g->device == device && !g->owner && !g->exec) return g;
+  return NULL;
+}
+
+void engine_graphs_reset(int device) {
+  reset_execs(device);
+  for (engine_capture **at = &ff_graphs.captures; *at;) {
+    engine_capture *c = *at;
+    if (c->device != device) {
+      at = &c->next;
+      continue;
+    }
+    *at = c->next;
+    for (engine_stream *s = ff_engine.streams; s; s = s->next)
+      if (s->capture == c) s->capture = NULL;
     free(c->left.items);
     free(c);
   }
-  for (engine_graph *g = ff_graphs.graphs; g; g = ff_graphs.graphs) {
-    while (g->owner) g = g->owner->graph;
-    engine_graph_free(g);
-  }
-  engine_graph_memory_clear();
+  for (engine_graph *g; (g = graph_of(device));) engine_graph_free(g);
+  engine_graph_memory_clear(device);
 }
 
 cudaError_t engine_exec_flags(engine_exec *exec, uint64_t *flags) {
@@ -384,7 +419,7 @@ static cudaError_t run_host(const engine_node_params *params, engine_stream *str
 /* Must a launch end where it is? While a host function ran the exec or its stream may have gone; the next call says why. */
 static bool is_over(const engine_exec *exec, const engine_stream *stream) {
   if (ff_engine.sticky || ff_engine.stop || exec->orphaned) return true;
-  return stream != &ff_engine.legacy && !engine_handles_have(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
+  return !engine_stream_lives(stream);
 }
 
 static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stream *stream);
@@ -432,12 +467,36 @@ static engine_stream *branch_stream(engine_exec *exec, const engine_graph *graph
   size_t at = graph->first_branch + branch - 1;
   while (exec->streams.count <= at) FF_PUSH(&exec->streams, NULL);
   engine_stream **place = &exec->streams.items[at];
-  if (*place && (*place)->green != main->green && exec->running == 1) { /* else another launch is on it */
+  bool moved = *place && ((*place)->green != main->green || (*place)->device != main->device);
+  if (moved && exec->running == 1) { /* else another launch is on it */
     engine_stream_free(*place);
     *place = NULL;
   }
-  if (!*place) *place = engine_stream_make(cudaStreamNonBlocking, main->priority, main->green);
+  if (!*place) *place = engine_stream_make(main->device, cudaStreamNonBlocking, main->priority, main->green);
   return *place;
+}
+
+/* The stream for what is to run on that device, in the place of the branch's. */
+static engine_stream *stream_on(engine_exec *exec, int device, engine_stream *branch) {
+  if (branch->device == device) return branch;
+  for (size_t i = 0; i < exec->detours.count; i++)
+    if (exec->detours.items[i].branch == branch && exec->detours.items[i].stream->device == device) return exec->detours.items[i].stream;
+  engine_detour made = {branch, engine_stream_make(device, cudaStreamNonBlocking, branch->priority, NULL)};
+  FF_PUSH(&exec->detours, made);
+  return made.stream;
+}
+
+static void follow(engine_stream *stream, engine_stream *after) {
+  if (stream != after) engine_stream_wait_for(stream, engine_stream_record(after), engine_stream_ready(after));
+}
+
+static cudaError_t run_on_device(engine_exec *exec, engine_node *node, engine_stream *own) {
+  bool anywhere = node->params.kind != ENGINE_NODE_KERNEL && node->params.kind != ENGINE_NODE_COPY && node->params.kind != ENGINE_NODE_SET;
+  engine_stream *there = anywhere ? own : stream_on(exec, node->device, own);
+  follow(there, own);
+  cudaError_t error = run_node(exec, node, there);
+  follow(own, there);
+  return error;
 }
 
 static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stream *stream) {
@@ -452,7 +511,7 @@ static cudaError_t run_graph(engine_exec *exec, engine_graph *graph, engine_stre
       const engine_node *before = node->before.items[k].node;
       if (before->branch != node->branch) engine_stream_wait_for(own, before->event, before->event_ps);
     }
-    error = run_node(exec, node, own);
+    error = run_on_device(exec, node, own);
     if (is_over(exec, stream) || is_over(exec, own)) break;
     if (!node->needs_event) continue;
     node->event = engine_stream_record(own);
@@ -500,8 +559,7 @@ static cudaError_t launch_locked(engine_exec *exec, engine_stream *stream) {
   exec->running--;
   if (exec->running) return error;
   if (exec->orphaned) {
-    free(exec->streams.items);
-    free(exec);
+    exec_forget(exec);
   } else if (exec->doomed) {
     exec_free(exec);
   }

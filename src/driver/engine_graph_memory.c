@@ -10,11 +10,13 @@
  *
  * Within a graph an alloc node that comes after the freeing of an earlier one gets the same addresses, if they are as many. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "driver/engine_graph_private.h"
 
 typedef struct chunk { /* number i is items[i - 1] */
   uint64_t bytes, handle;       /* 0 bytes: none */
+  int device;
   engine_graph_memory *mapped;
   bool used;
   uint32_t stream;              /* freed in, */
@@ -24,7 +26,7 @@ typedef struct chunk { /* number i is items[i - 1] */
 static struct {
   engine_graph_memory *all;
   FF_VEC(chunk) chunks;
-  uint64_t used, used_high, reserved, reserved_high;
+  struct { uint64_t used, used_high, reserved, reserved_high; } on[ENGINE_DEVICES_MAX];
 } graph_memory;
 
 static uint64_t granules(uint64_t bytes) { return (bytes + ENGINE_GRANULARITY - 1) / ENGINE_GRANULARITY * ENGINE_GRANULARITY; }
@@ -52,7 +54,7 @@ static bool over_before(const engine_node *node, const engine_graph_memory *memo
   return true;
 }
 
-engine_graph_memory *engine_graph_memory_make(engine_node *node, uint64_t bytes, cudaError_t *error) {
+engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uint64_t bytes, cudaError_t *error) {
   *error = cudaSuccess;
   if (bytes > EXEC_ARENA_BYTES / 2) {
     *error = cudaErrorMemoryAllocation;
@@ -61,7 +63,7 @@ engine_graph_memory *engine_graph_memory_make(engine_node *node, uint64_t bytes,
   bytes = granules(bytes);
   for (size_t i = 0; i < node->graph->nodes.count; i++) {
     engine_graph_memory *m = node->graph->nodes.items[i]->memory;
-    if (!m || m->bytes != bytes || !over_before(node, m)) continue;
+    if (!m || m->bytes != bytes || m->device != device || !over_before(node, m)) continue;
     m->references++;
     return m;
   }
@@ -69,7 +71,7 @@ engine_graph_memory *engine_graph_memory_make(engine_node *node, uint64_t bytes,
   *error = engine_reserve_locked(bytes, 0, 0, &address);
   if (*error) return NULL;
   engine_graph_memory *made = ff_alloc(sizeof *made);
-  *made = (engine_graph_memory){.address = address, .bytes = bytes, .references = 1, .next = graph_memory.all};
+  *made = (engine_graph_memory){.address = address, .bytes = bytes, .device = device, .references = 1, .next = graph_memory.all};
   graph_memory.all = made;
   return made;
 }
@@ -82,7 +84,7 @@ static void unmap(engine_graph_memory *memory) {
   engine_unmap_locked(memory->address, memory->bytes);
   c->mapped = NULL;
   memory->chunk = 0;
-  graph_memory.used -= memory->bytes;
+  graph_memory.on[memory->device].used -= memory->bytes;
 }
 
 static void memory_drop(engine_graph_memory *memory) { /* nobody has it, and it is not allocated */
@@ -106,42 +108,42 @@ static void raise(uint64_t *high, uint64_t now) {
 }
 
 static bool reusable(const chunk *c, const engine_stream *stream) {
-  return !c->sequence || c->stream == stream->number || engine_happened(c->sequence, c->time_ps);
+  return !c->sequence || c->stream == stream->number || engine_happened(c->device, c->sequence, c->time_ps);
 }
 
 /* The smallest that fits and that nothing in another stream may still be using; 0: there is none. */
-static uint32_t find_chunk(uint64_t bytes, const engine_stream *stream) {
+static uint32_t find_chunk(int device, uint64_t bytes, const engine_stream *stream) {
   uint32_t best = 0;
   for (size_t i = 0; i < graph_memory.chunks.count; i++) {
     const chunk *c = &graph_memory.chunks.items[i];
-    if (c->used || c->bytes < bytes || (best && graph_memory.chunks.items[best - 1].bytes <= c->bytes)) continue;
+    if (c->used || c->device != device || c->bytes < bytes || (best && graph_memory.chunks.items[best - 1].bytes <= c->bytes)) continue;
     if (reusable(c, stream)) best = (uint32_t)i + 1;
   }
   return best;
 }
 
-static uint32_t make_chunk(uint64_t bytes) {
+static uint32_t make_chunk(int device, uint64_t bytes) {
   uint64_t handle;
-  if (engine_memory_create_locked(bytes, "", 0, &handle)) return 0;
+  if (engine_memory_create_locked(device, bytes, "", 0, &handle)) return 0;
   size_t at = 0;
   while (at < graph_memory.chunks.count && graph_memory.chunks.items[at].bytes) at++;
   if (at == graph_memory.chunks.count) FF_PUSH(&graph_memory.chunks, ((chunk){0}));
-  graph_memory.chunks.items[at] = (chunk){.bytes = bytes, .handle = handle};
-  graph_memory.reserved += bytes;
-  raise(&graph_memory.reserved_high, graph_memory.reserved);
+  graph_memory.chunks.items[at] = (chunk){.bytes = bytes, .handle = handle, .device = device};
+  graph_memory.on[device].reserved += bytes;
+  raise(&graph_memory.on[device].reserved_high, graph_memory.on[device].reserved);
   return (uint32_t)at + 1;
 }
 
 static void set_access(const engine_graph_memory *memory, bool access) {
   const exec_allocation *mapping = exec_memory_find(ff_engine.memory, memory->address);
-  exec_memory_set_access(mapping, access, access);
+  engine_mapped_open(mapping, memory->device, access ? ENGINE_ACCESS_READ_WRITE : ENGINE_ACCESS_NONE);
 }
 
 cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream *stream) {
   if (memory->allocated) return cudaErrorInvalidValue;
   if (!memory->chunk) { /* what was there before is its own: one launch of an exec waits for the one before */
-    uint32_t number = find_chunk(memory->bytes, stream);
-    if (!number) number = make_chunk(memory->bytes);
+    uint32_t number = find_chunk(memory->device, memory->bytes, stream);
+    if (!number) number = make_chunk(memory->device, memory->bytes);
     if (!number) return cudaErrorMemoryAllocation;
     chunk *c = &graph_memory.chunks.items[number - 1];
     if (c->mapped) unmap(c->mapped);
@@ -149,8 +151,8 @@ cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream 
     if (error) return error;
     c->mapped = memory;
     memory->chunk = number;
-    graph_memory.used += memory->bytes;
-    raise(&graph_memory.used_high, graph_memory.used);
+    graph_memory.on[memory->device].used += memory->bytes;
+    raise(&graph_memory.on[memory->device].used_high, graph_memory.on[memory->device].used);
   }
   chunk_of(memory)->used = true;
   memory->allocated = true;
@@ -182,57 +184,69 @@ cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, b
   return memory ? engine_graph_memory_give(memory, stream) : cudaSuccess;
 }
 
-void engine_graph_memory_clear(void) {
-  while (graph_memory.all) {
-    engine_graph_memory *m = graph_memory.all;
-    graph_memory.all = m->next;
+void engine_graph_memory_clear(int device) {
+  for (engine_graph_memory **at = &graph_memory.all; *at;) {
+    engine_graph_memory *m = *at;
+    if (m->device != device) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
     free(m); /* reservations and memory go with all others */
   }
-  graph_memory.chunks.count = 0;
-  graph_memory.used = graph_memory.used_high = graph_memory.reserved = graph_memory.reserved_high = 0;
+  for (size_t i = 0; i < graph_memory.chunks.count; i++)
+    if (graph_memory.chunks.items[i].device == device) graph_memory.chunks.items[i] = (chunk){0};
+  memset(&graph_memory.on[device], 0, sizeof graph_memory.on[device]);
 }
 
 /* ---- asking ---- */
 
-static uint64_t *attribute_place(int attribute) {
+static uint64_t *attribute_place(int device, int attribute) {
   switch (attribute) {
-    case ENGINE_GRAPH_USED: return &graph_memory.used;
-    case ENGINE_GRAPH_USED_HIGH: return &graph_memory.used_high;
-    case ENGINE_GRAPH_RESERVED: return &graph_memory.reserved;
-    case ENGINE_GRAPH_RESERVED_HIGH: return &graph_memory.reserved_high;
+    case ENGINE_GRAPH_USED: return &graph_memory.on[device].used;
+    case ENGINE_GRAPH_USED_HIGH: return &graph_memory.on[device].used_high;
+    case ENGINE_GRAPH_RESERVED: return &graph_memory.on[device].reserved;
+    case ENGINE_GRAPH_RESERVED_HIGH: return &graph_memory.on[device].reserved_high;
     default: return NULL;
   }
 }
 
-cudaError_t engine_graph_memory_attribute(int attribute, uint64_t *value) {
-  if (!value || !attribute_place(attribute)) return cudaErrorInvalidValue;
+cudaError_t engine_graph_memory_attribute(int device, int attribute, uint64_t *value) {
+  if (!value || !attribute_place(0, attribute)) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  *value = *attribute_place(attribute);
+  if (engine_device_exists(device)) *value = *attribute_place(device, attribute);
+  else error = cudaErrorInvalidDevice;
   engine_leave();
-  return cudaSuccess;
+  return error;
 }
 
-cudaError_t engine_graph_memory_reset_high(int attribute) {
+cudaError_t engine_graph_memory_reset_high(int device, int attribute) {
   if (attribute != ENGINE_GRAPH_USED_HIGH && attribute != ENGINE_GRAPH_RESERVED_HIGH) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  *attribute_place(attribute) = *attribute_place(attribute - 1);
+  if (engine_device_exists(device)) *attribute_place(device, attribute) = *attribute_place(device, attribute - 1);
+  else error = cudaErrorInvalidDevice;
   engine_leave();
-  return cudaSuccess;
+  return error;
 }
 
-cudaError_t engine_graph_memory_trim(void) {
-  cudaError_t error = engine_enter();
-  if (error) return error;
+static void trim(int device) {
   for (size_t i = 0; i < graph_memory.chunks.count; i++) {
     chunk *c = &graph_memory.chunks.items[i];
-    if (!c->bytes || c->used || (c->sequence && !engine_happened(c->sequence, c->time_ps))) continue;
+    if (!c->bytes || c->device != device || c->used || (c->sequence && !engine_happened(c->device, c->sequence, c->time_ps))) continue;
     if (c->mapped) unmap(c->mapped);
     engine_memory_release_locked(c->handle);
-    graph_memory.reserved -= c->bytes;
+    graph_memory.on[device].reserved -= c->bytes;
     *c = (chunk){0};
   }
+}
+
+cudaError_t engine_graph_memory_trim(int device) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_device_exists(device)) trim(device);
+  else error = cudaErrorInvalidDevice;
   engine_leave();
-  return cudaSuccess;
+  return error;
 }

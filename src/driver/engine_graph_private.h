@@ -20,6 +20,7 @@ typedef struct engine_attribute { int id; cudaLaunchAttributeValue value; } engi
 /* An address range that an alloc node gives out. Its pages are there between the node's run and that of what frees it. */
 typedef struct engine_graph_memory {
   uint64_t address, bytes;          /* whole granules */
+  int device;
   uint32_t references;
   bool allocated;
   uint32_t chunk;                   /* whose memory is mapped there, in engine_graph_memory.c; 0: none */
@@ -29,6 +30,7 @@ typedef struct engine_graph_memory {
 struct engine_node {
   engine_graph *graph;
   uint64_t id, origin;              /* never used again; origin: the id of what it is a clone of, or 0 */
+  int device;                       /* where it runs, if it is a kernel; where its memory is, if it allocates */
   engine_node_params params;
   unsigned char *packed;            /* KERNEL: its parameters, and pointers to each */
   void **arguments;
@@ -49,6 +51,7 @@ struct engine_node {
 typedef struct engine_condition { uint64_t handle; uint32_t value, references; bool assign; struct engine_condition *next; } engine_condition;
 
 struct engine_graph {
+  int device;                       /* that was current when it was made: its reset takes it */
   FF_VEC(engine_node *) nodes;      /* in order of their making */
   engine_node *owner;
   engine_exec *exec;                /* whose copy it is; NULL: the program's */
@@ -60,10 +63,15 @@ struct engine_graph {
   engine_graph *next;
 };
 
+/* Where nodes of another device than their branch's run. */
+typedef struct engine_detour { const engine_stream *branch; engine_stream *stream; } engine_detour;
+
 struct engine_exec {
+  int device;                       /* likewise */
   engine_graph *graph, *from;       /* from: with memory nodes, what it was made of; NULL: that is gone */
   uint64_t flags;
   FF_VEC(engine_stream *) streams;
+  FF_VEC(engine_detour) detours;
   uint32_t running;                 /* launches that are under way */
   bool doomed;                      /* destroyed meanwhile: it goes when they are over */
   bool orphaned;                    /* a reset has taken all that it had: they end where they are */
@@ -86,6 +94,7 @@ typedef struct engine_capture {
   bool given;                       /* the graph is the caller's */
   int mode;
   pthread_t thread;
+  int device;                       /* where it began */
   engine_stream *origin;
   FF_VEC(engine_node *) left;       /* the tips of streams that were destroyed meanwhile */
   bool invalid;
@@ -108,7 +117,7 @@ engine_graph *engine_graph_make(void);
 void engine_graph_free(engine_graph *graph);
 engine_graph *engine_graph_copy(const engine_graph *graph, uint32_t depth); /* with memory nodes, which share their memory */
 bool engine_graph_has_memory(const engine_graph *graph); /* it, or a graph in it */
-cudaError_t engine_graph_add_locked(engine_graph *graph, engine_node *const *before, const engine_edge *edges, size_t count,
+cudaError_t engine_graph_add_locked(engine_graph *graph, int device, engine_node *const *before, const engine_edge *edges, size_t count,
                                     engine_node_params *params, engine_node **node);
 /* Checks the parameters and takes them over; those that the node had go. */
 cudaError_t engine_node_assign(engine_node *node, const engine_node_params *params);
@@ -121,11 +130,11 @@ void engine_graph_hold(engine_graph *graph, engine_object *object); /* one refer
 void engine_object_drop(engine_object *object, bool held); /* one less; held: it was a graph's */
 void engine_condition_drop(engine_condition *condition);
 
-engine_graph_memory *engine_graph_memory_make(engine_node *node, uint64_t bytes, cudaError_t *error); /* reuses what ancestors of the node freed */
+engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uint64_t bytes, cudaError_t *error); /* reuses what ancestors of the node freed */
 void engine_graph_memory_release(engine_graph_memory *memory); /* one reference less */
 engine_graph_memory *engine_graph_memory_at(uint64_t address);
 cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream *stream); /* what the alloc node does */
 cudaError_t engine_graph_memory_give(engine_graph_memory *memory, engine_stream *stream); /* what frees it does; stream NULL: now */
-void engine_graph_memory_clear(void); /* all of it goes: a reset */
+void engine_graph_memory_clear(int device); /* all of its goes: a reset */
 
 #endif

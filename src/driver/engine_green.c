@@ -28,18 +28,18 @@ static bool is_possible(const engine_green *green) {
   return green->count && green->list[green->count - 1] < ff_engine.machine->sm_count;
 }
 
-cudaError_t engine_green_create(const trace_sms *sms, engine_green **out) {
+cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **out) {
   if (!sms || !out) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_green *green = ff_alloc(sizeof *green);
-  *green = (engine_green){.id = ff_engine.next_green + 1, .sms = *sms, .next = ff_engine.greens};
+  *green = (engine_green){.device = device, .id = ff_engine.next_green + 1, .sms = *sms, .next = ff_engine.greens};
   fill_list(green);
-  if (is_possible(green)) {
+  if (is_possible(green) && engine_device_exists(device)) {
     ff_engine.next_green++;
     ff_engine.greens = green;
     engine_handles_add(&ff_engine.handles, green, ENGINE_HANDLE_GREEN);
-    green->main = engine_stream_make(cudaStreamDefault, 0, green);
+    green->main = engine_stream_make(device, cudaStreamDefault, 0, green);
     *out = green;
   } else {
     free(green);
@@ -67,15 +67,25 @@ cudaError_t engine_green_destroy(engine_green *green) {
     next = s->next;
     if (s->green != green) continue;
     if (is_helper(s)) engine_stream_free(s);
-    else *s = (engine_stream){.number = s->number, .orphan = true, .pending = s->pending, .next = s->next};
+    else *s = (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
   }
   if (!error) green_free(green);
   engine_leave();
   return error;
 }
 
-void engine_greens_reset(void) { /* the streams are freed with all others */
-  while (ff_engine.greens) green_free(ff_engine.greens);
+void engine_greens_reset(int device) { /* the streams are freed with all others */
+  for (engine_green *green = ff_engine.greens, *next; green; green = next) {
+    next = green->next;
+    if (green->device == device) green_free(green);
+  }
+}
+
+int engine_green_device(engine_green *green) {
+  pthread_mutex_lock(&ff_engine.lock);
+  int device = is_live(green) ? green->device : 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return device;
 }
 
 bool engine_green_valid(const engine_green *green) {
@@ -122,7 +132,7 @@ cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priorit
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
   if (is_live(green)) {
-    engine_stream *made = engine_stream_make(flags, priority, green);
+    engine_stream *made = engine_stream_make(green->device, flags, priority, green);
     engine_green_admit(green, made);
     *stream = (cudaStream_t)made;
   } else {
@@ -135,7 +145,7 @@ cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priorit
 /* ---- events of all its streams ---- */
 
 static engine_stream *helper(engine_green *green, engine_stream **place) {
-  if (!*place) *place = engine_stream_make(cudaStreamNonBlocking, 0, green);
+  if (!*place) *place = engine_stream_make(green->device, cudaStreamNonBlocking, 0, green);
   return *place;
 }
 

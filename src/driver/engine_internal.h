@@ -46,7 +46,8 @@ bool engine_handles_have(const engine_handles *handles, const void *pointer, eng
 
 typedef struct engine_known { uint32_t stream; uint64_t sequence; } engine_known; /* what that stream did up to there is over */
 typedef struct engine_stream {
-  uint32_t number;         /* in the access stream; 0: the legacy default stream */
+  uint32_t number;         /* in the access stream, with its device (trace/origin.h); of the device's, 0 is the legacy default stream */
+  int device;
   unsigned flags;
   int priority;
   uint64_t end_ps;         /* local clock: when its last operation is over */
@@ -65,6 +66,7 @@ typedef struct engine_stream {
 
 struct engine_green {
   uint64_t id;             /* never used again */
+  int device;
   trace_sms sms;
   uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
   uint32_t count;
@@ -75,6 +77,7 @@ struct engine_green {
 };
 
 typedef struct engine_event {
+  int device;              /* whose streams may record it */
   unsigned flags;
   bool recorded;
   uint32_t number;         /* of the latest recording */
@@ -98,16 +101,20 @@ typedef struct engine_host_call {
 
 /* ---- modules ---- */
 
-struct engine_function {
-  char *name;
-  engine_module *module;
-  exec_kernel *kernel;     /* NULL until used */
-  char *title;             /* demangled */
+typedef struct engine_kernel { /* a function on one device */
+  exec_kernel *code;       /* NULL until used */
   bool marked;             /* engine_function_mark has looked at it */
-  uint32_t index;          /* kernel_index of the access stream */
   int dynamic_shared;      /* as set; -1: not set */
   int carveout;
   unsigned cache;
+} engine_kernel;
+
+struct engine_function {
+  char *name;
+  engine_module *module;
+  char *title;             /* demangled */
+  uint32_t index;          /* kernel_index of the access stream */
+  engine_kernel on[ENGINE_DEVICES_MAX];
   engine_function *next;   /* in its module */
 };
 
@@ -124,13 +131,14 @@ typedef struct engine_source { char *name; char *text; size_t length; } engine_s
 struct engine_module {
   uint32_t number;         /* from 1, in order of registration */
   const void *binary;      /* registered: read when the module loads; NULL: `sources` are there from the start */
-  bool loaded, failed;
+  int device;              /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
+  bool failed;
   bool traced;             /* its code was given to the access stream */
   cudaError_t error;       /* why it failed */
   FF_VEC(engine_source) sources;
   FF_VEC(ptx_module *) parts;
   ptx_module *linked;      /* NULL: the only part stands for itself */
-  exec_program *program;
+  exec_program *programs[ENGINE_DEVICES_MAX]; /* where it is loaded: variables once per device, managed ones once in all */
   engine_function *functions;
   engine_variable *variables;
   engine_module *next;
@@ -142,6 +150,7 @@ typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNE
 typedef struct engine_note { /* beside an exec_allocation, by its id */
   const exec_allocation *allocation;
   unsigned flags;
+  int device;              /* whose memory it is; of host and managed memory, which was current */
   engine_owner owner;
 } engine_note;
 
@@ -153,24 +162,26 @@ typedef struct engine_state {
   const machine_spec *machine;
   uint64_t gpu_memory;
   trace_program *trace;    /* NULL: no simulation */
-  sim *primary;            /* NULL likewise */
+  sim *primaries[ENGINE_DEVICES_MAX]; /* by device; NULL likewise */
   session_progress *progress;
   exec_memory *memory;
   check *check;            /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
 
   cudaError_t sticky;
+  int sticky_device;       /* where it arose */
   const char *fault;       /* its message; NULL: none */
   engine_handles handles;
-  engine_stream legacy;
+  engine_stream legacy[ENGINE_DEVICES_MAX];
   engine_stream *streams;
   engine_green *greens;
   uint64_t next_green;
   engine_event *events;
   engine_module *modules;
   FF_VEC(engine_note) notes;
-  uint32_t next_stream, next_event, next_module, next_kernel, generation;
+  uint32_t next_stream[ENGINE_DEVICES_MAX], generation[ENGINE_DEVICES_MAX];
+  uint32_t next_event, next_module, next_kernel;
   uint64_t allocations, launches;
-  uint64_t device_used;    /* bytes of GPU memory in use by device allocations, whole pages */
+  uint64_t device_used[ENGINE_DEVICES_MAX]; /* bytes of each device's memory in use by device allocations, whole pages */
   trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
   bool given;              /* a kernel has given way, on the engine's own thread: engine_behind.c */
   pthread_cond_t behind_done; /* it has finished, and all that was queued behind it */
@@ -178,8 +189,8 @@ typedef struct engine_state {
   uint64_t last_sequence;  /* of the latest operation */
   enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */
 
-  uint64_t host_ps, device_ps; /* local clock: the host; when the last kernel is over */
-  size_t limits[cudaLimitCount];
+  uint64_t host_ps, device_ps[ENGINE_DEVICES_MAX]; /* local clock: the host; when the last kernel is over */
+  size_t limits[ENGINE_DEVICES_MAX][cudaLimitCount];
 
   ff_text printed;         /* kernel printf, not yet given to stdout */
 
@@ -198,7 +209,7 @@ cudaError_t engine_enter(void);
 cudaError_t engine_enter_beside(void);
 cudaError_t engine_enter_now(void);
 void engine_leave(void);
-void engine_fault_locked(cudaError_t error, const char *message); /* makes it sticky */
+void engine_fault_locked(cudaError_t error, int device, const char *message); /* makes it sticky */
 
 /* Appends to the access stream (if there is one); remembers and returns the sequence. */
 uint64_t engine_append(const trace_op *op);
@@ -206,10 +217,12 @@ void engine_append_host(void); /* a call that only costs host time */
 
 engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream, or not one any more: */
 cudaError_t engine_stream_error(cudaStream_t stream);   /* why */
-engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *green);
+engine_stream *engine_stream_make(int device, unsigned flags, int priority, engine_green *green);
+bool engine_stream_is_legacy(const engine_stream *stream);
+bool engine_stream_lives(const engine_stream *stream); /* what the pointer pointed to may be gone */
 void engine_stream_free(engine_stream *stream);
 cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait); /* wait: until it has returned */
-bool engine_happened(uint64_t sequence, uint64_t local_ps); /* what was recorded there, by now; costs nothing */
+bool engine_happened(int device, uint64_t sequence, uint64_t local_ps); /* what was recorded there, by now; costs nothing */
 uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
 void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
 uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
@@ -217,18 +230,18 @@ engine_event *engine_event_find(cudaEvent_t event);
 void engine_event_record_locked(engine_event *event, engine_stream *stream);
 void engine_green_admit(engine_green *green, engine_stream *stream); /* a new stream of it: waits for what engine_green_wait said */
 engine_green *engine_green_current(void); /* of this thread; NULL: none */
-void engine_greens_reset(void);
+void engine_greens_reset(int device);
 uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */
-void engine_streams_reset(void);
+void engine_streams_reset(int device);
 cudaError_t engine_synchronize_stream_locked(engine_stream *stream);
-void engine_synchronize_device_locked(void);
+void engine_synchronize_device_locked(int device);
 
 /* Local clock: the stream's next operation takes `ps`; blocking: the host waits for it. */
 void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking);
 uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
 uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms);
 void engine_time_host(double microseconds);
-void engine_time_wait_device(void); /* the host waits for all streams */
+void engine_time_wait_device(int device); /* the host waits for all its streams */
 
 /* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
 typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
@@ -242,7 +255,7 @@ cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph);
 cudaError_t engine_set_check_locked(const engine_set *set);
 cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
 /* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
-cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_function_info *info, unsigned char **params);
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info, unsigned char **params);
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
 cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
                                  const engine_declared *declared); /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
@@ -274,56 +287,69 @@ cudaError_t engine_capture_unsafe(void);                  /* a call that this th
 cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bool *taken);
 cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
 void engine_capture_forget(engine_stream *stream);        /* it is destroyed */
-void engine_graphs_reset(void);                           /* graphs and captures go */
+void engine_graphs_reset(int device);                     /* its graphs and captures go */
+void engine_execs_forget(const engine_stream *stream);    /* likewise, with its device */
 bool engine_graph_address(uint64_t address);              /* in memory that alloc nodes give out */
 cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, bool *found);
 
 /* engine_pool.c: what streams know of each other's past; what the host has waited for; what came from a pool */
 void engine_known_record(engine_event *event, const engine_stream *stream);
 void engine_known_wait(engine_stream *stream, const engine_event *event);
-void engine_pools_synchronised(bool device); /* false: a stream or an event was */
-void engine_pools_reset(void);               /* before all memory goes */
+void engine_pools_synchronised(int device);  /* ENGINE_ANY_DEVICE: a stream or an event was */
+void engine_pools_reset(int device);         /* before all its memory goes */
 bool engine_pool_take_back(uint64_t address, engine_stream *stream);
 bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
-cudaError_t engine_allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
+cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
 cudaError_t engine_free_locked(uint64_t address, unsigned allowed);
 
+#define ENGINE_ANY_DEVICE (-1)
 int engine_device_of(const engine_stream *stream); /* NULL: the calling thread's */
-void engine_peers_changed(void); /* whose memory which device may use */
+uint32_t engine_origin(int device);      /* trace_op.stream of what is no stream's */
+bool engine_device_exists(int device);
+void engine_peers_changed(void);         /* whose memory which device may use, or what memory there is */
+void engine_peers_show(int device);      /* before a kernel of its: it sees what it may use, and nothing else */
+bool engine_peer_may(int device, const exec_allocation *allocation, bool write); /* use memory of its own or of another one's */
+int engine_memory_device(const exec_allocation *allocation); /* whose it is */
 
-uint64_t engine_allocate_hidden(uint64_t bytes, const char *name); /* device memory that is not the program's; 0: no room */
+uint64_t engine_allocate_hidden(int device, uint64_t bytes, const char *name); /* device memory that is not the program's; 0: no room */
 void engine_release_hidden(uint64_t address);
 
 /* engine_vmm.c with the lock: as the functions of the same name */
 cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
 cudaError_t engine_unreserve_locked(uint64_t address);
-cudaError_t engine_memory_create_locked(uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
 void engine_memory_release_locked(uint64_t handle);
 cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);
 cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes);
 
-void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
+void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory);
 void engine_forget_allocation(const exec_allocation *allocation);
 engine_pointer engine_pointer_find_locked(uint64_t address);
-void engine_memory_reset(void);
-void engine_vmm_reset(void); /* unmaps, releases and gives back all there is */
-/* Is all of the range mapped, with such access, without gaps? The address is in a mapping. */
+void engine_memory_reset(int device);
+void engine_vmm_reset(int device); /* unmaps, releases and gives back all that is its */
+void engine_vmm_show(int device);  /* mappings as it may use them; engine_peers_show */
+/* Is all of the range mapped, with such access for some device, without gaps? The address is in a mapping. */
 bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write);
-bool engine_memory_fits(engine_memory memory, uint64_t bytes);
+bool engine_mapped_may(const exec_allocation *mapping, int device, bool write);
+int engine_mapped_device(const exec_allocation *mapping); /* whose memory is mapped there */
+void engine_mapped_open(const exec_allocation *mapping, int device, unsigned access); /* engine_set_access */
+bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes);
 
 /* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
 ff_status engine_parts_parse(engine_module *module, ff_error *error);
-cudaError_t engine_module_load_locked(engine_module *module, ff_error *error);
+/* On a device that it is for. */
+cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);
+int engine_module_device(const engine_module *module, int wanted); /* where it is used: that one, or its own */
 /* The module's PTX to the access stream, once. */
 void engine_module_trace(engine_module *module);
 char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
 const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
-void engine_function_mark(engine_function *function); /* before its kernel's first launch; engine_marks.c */
+void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */
 engine_function *engine_function_of_locked(engine_module *module, const char *name); /* of a loaded module; NULL: it has no such kernel */
-cudaError_t engine_function_load_locked(engine_function *function);
-void engine_modules_reset(void);
-void engine_function_info_locked(engine_function *function, engine_function_info *info);
+cudaError_t engine_function_load_locked(engine_function *function, int device);
+void engine_modules_reset(int device);
+void engine_function_info_locked(engine_function *function, int device, engine_function_info *info);
 cudaError_t engine_status_error(ff_status status);
 
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);

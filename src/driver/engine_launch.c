@@ -102,11 +102,11 @@ static cudaError_t fault_error(exec_fault_kind kind) {
 
 #define WAITING_MS 10000u
 
-/* A kernel that can give way has done so. Where none can, the host thread that launched waits here, too. */
+static bool waits_in_call; /* the kernel that runs cannot give way: the host thread that launched it waits, too */
+
 static void say_waiting(const char *text) {
-  engine_say("%s\n  %s", text, engine_behind_can() || ff_engine.given
-                                   ? "the program goes on beside it; calls that come after the kernel wait for it"
-                                   : "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later");
+  engine_say("%s\n  %s", text, waits_in_call ? "this launch returns when the kernel has finished: it cannot wait for what the same host thread does later"
+                                             : "the program goes on beside it; calls that come after the kernel wait for it");
 }
 
 static exec_config configuration(const engine_function_info *info, const engine_launch *launch, const engine_stream *stream) {
@@ -119,8 +119,8 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .sms = stream->green ? stream->green->list : NULL,
       .sms_count = stream->green ? stream->green->count : 0,
       .max_shared = (uint32_t)(m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block),
-      .stack_bytes = (uint32_t)ff_engine.limits[cudaLimitStackSize],
-      .heap_bytes = ff_engine.limits[cudaLimitMallocHeapSize],
+      .stack_bytes = (uint32_t)ff_engine.limits[stream->device][cudaLimitStackSize],
+      .heap_bytes = ff_engine.limits[stream->device][cudaLimitMallocHeapSize],
       .max_instructions = ff_engine.options.max_instructions,
       .clock_hz = (uint64_t)(m->clock_mhz * 1e6),
       .print = print,
@@ -203,10 +203,11 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   exec_fault fault = {.kind = EXEC_FAULT_NONE};
   ff_error reason;
   show_progress(launch);
-  engine_function_mark(launch->function);
+  engine_function_mark(launch->function, stream->device);
   engine_touch_collect(true);
+  engine_peers_show(stream->device);
   exec_launch_request request = {
-      .kernel = launch->function->kernel, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
+      .kernel = launch->function->on[stream->device].code, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
       .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params),
       .children = children};
   if (declared) request.uses = declared->uses, request.use_count = declared->count;
@@ -214,11 +215,14 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
   trace_launch *outer = ff_engine.running; /* of a kernel that has given way */
+  bool outer_waits = waits_in_call;
   ff_engine.running = request.trace;
+  waits_in_call = !config.give_way;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
   ff_engine.running = outer;
+  waits_in_call = outer_waits;
   engine_touch_settle_all();
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
@@ -228,7 +232,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (status == FF_FAULT) {
     engine_say("%s", fault.message);
     note_fault(info->kernel.name, fault.message);
-    engine_fault_locked(fault_error(fault.kind), fault.message);
+    engine_fault_locked(fault_error(fault.kind), stream->device, fault.message);
   } else if (status) {
     engine_say("%s", reason.message);
     return status == FF_INVALID ? cudaErrorInvalidConfiguration : engine_status_error(status);
@@ -241,14 +245,14 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
 typedef struct child_stack { exec_children *items; size_t count, capacity; } child_stack; /* the newest ones run next */
 
 /* A kernel that cannot start is a fault of the one that launched it: the thread was told that it would. */
-static cudaError_t child_refused(const exec_child *child, cudaError_t error) {
+static cudaError_t child_refused(const exec_child *child, const engine_stream *stream, cudaError_t error) {
   ff_text message = {0};
   ff_text_add(&message, "kernel %s, launched by a kernel with grid (%u,%u,%u), block (%u,%u,%u) and %u bytes of dynamic shared memory: %s", child->kernel,
               child->grid[0], child->grid[1], child->grid[2], child->block[0], child->block[1], child->block[2], child->dynamic_shared,
               cuda_error_string((int)error));
   engine_say("%s", message.chars);
   note_fault(child->kernel, message.chars);
-  engine_fault_locked(cudaErrorLaunchFailure, message.chars);
+  engine_fault_locked(cudaErrorLaunchFailure, stream->device, message.chars);
   free(message.chars);
   return cudaSuccess;
 }
@@ -257,15 +261,15 @@ static cudaError_t run_child(const exec_child *child, engine_module *module, eng
   engine_launch launch = {.function = engine_function_of_locked(module, child->kernel), .dynamic_shared = child->dynamic_shared, .packed = child->params};
   memcpy(launch.grid, child->grid, sizeof launch.grid);
   memcpy(launch.block, child->block, sizeof launch.block);
-  if (!launch.function) return child_refused(child, cudaErrorInvalidDeviceFunction);
+  if (!launch.function) return child_refused(child, stream, cudaErrorInvalidDeviceFunction);
   cudaError_t error = check_shape(&launch);
-  if (!error) error = engine_function_load_locked(launch.function);
-  if (error) return child_refused(child, error);
+  if (!error) error = engine_function_load_locked(launch.function, stream->device);
+  if (error) return child_refused(child, stream, error);
   engine_function_info info;
-  engine_function_info_locked(launch.function, &info);
+  engine_function_info_locked(launch.function, stream->device, &info);
   launch.packed_bytes = info.kernel.param_bytes;
   error = check_resources(&launch, &info);
-  if (error) return child_refused(child, error);
+  if (error) return child_refused(child, stream, error);
   return run(&launch, &info, stream, child->params, NULL, children);
 }
 
@@ -296,12 +300,13 @@ static cudaError_t run_children(exec_children *first, engine_module *module, eng
   return error;
 }
 
-cudaError_t engine_launch_pack_locked(const engine_launch *launch, engine_function_info *info, unsigned char **params) {
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info, unsigned char **params) {
   if (!engine_handles_have(&ff_engine.handles, launch->function, ENGINE_HANDLE_FUNCTION)) return cudaErrorInvalidDeviceFunction;
+  if (engine_module_device(launch->function->module, device) != device) return cudaErrorInvalidResourceHandle;
   cudaError_t error = check_shape(launch);
-  if (!error) error = engine_function_load_locked(launch->function);
+  if (!error) error = engine_function_load_locked(launch->function, device);
   if (error) return error;
-  engine_function_info_locked(launch->function, info);
+  engine_function_info_locked(launch->function, device, info);
   error = check_resources(launch, info);
   if (!error) *params = pack_arguments(launch, &info->kernel, &error);
   return error;
@@ -321,7 +326,7 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
 cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream) {
   engine_function_info info;
   unsigned char *params;
-  cudaError_t error = engine_launch_pack_locked(launch, &info, &params);
+  cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
   if (error) return error;
   error = engine_launch_packed(launch, &info, stream, params, NULL);
   free(params);
@@ -331,6 +336,7 @@ cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream)
 static cudaError_t launch_locked(const engine_launch *launch, engine_declared **declared) {
   engine_stream *stream = engine_stream_find(launch->stream);
   if (!stream) return engine_stream_error(launch->stream);
+  if (stream->device != engine_device_of(NULL)) return cudaErrorInvalidResourceHandle; /* the Programming Guide, "Stream and Event Behavior" */
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
   cudaError_t error = engine_capture_take(stream, &node, true, &taken);

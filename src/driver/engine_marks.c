@@ -28,9 +28,10 @@ static int by_entry(const void *a, const void *b) {
   return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-void engine_function_mark(engine_function *function) {
-  if (function->marked || !ff_engine.trace || !trace_program_marks(ff_engine.trace)) return;
-  function->marked = true;
+void engine_function_mark(engine_function *function, int device) {
+  engine_kernel *own = &function->on[device];
+  if (own->marked || !ff_engine.trace || !trace_program_marks(ff_engine.trace)) return;
+  own->marked = true;
   const ptx_func *code = engine_module_function(function->module, function->name);
   if (!code) return;
   offload_kernel *kernel = offload_analyze(code);
@@ -40,7 +41,7 @@ void engine_function_mark(engine_function *function) {
     if (kernel->regions[i].chosen) marks[count++] = mark_of(&kernel->regions[i]);
   qsort(marks, count, sizeof *marks, by_entry);
   ff_error error;
-  if (exec_kernel_mark(function->kernel, marks, count, &error)) engine_say_once(function->name, "%s", error.message);
+  if (exec_kernel_mark(own->code, marks, count, &error)) engine_say_once(function->name, "%s", error.message);
   free(marks);
   offload_kernel_free(kernel);
 }

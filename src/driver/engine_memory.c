@@ -31,12 +31,13 @@ static engine_memory memory_of(exec_memory_kind kind) {
 
 static uint64_t whole_pages(uint64_t bytes) { return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
 
-void engine_note_allocation(const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
+void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
-  ff_engine.notes.items[allocation->id] = (engine_note){.allocation = allocation, .flags = flags, .owner = owner};
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used += whole_pages(allocation->bytes);
-  trace_op op = {.kind = TRACE_OP_ALLOC};
+  ff_engine.notes.items[allocation->id] = (engine_note){.allocation = allocation, .flags = flags, .device = device, .owner = owner};
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] += whole_pages(allocation->bytes);
+  engine_peers_changed();
+  trace_op op = {.kind = TRACE_OP_ALLOC, .stream = engine_origin(device)};
   op.alloc.address = allocation->address;
   op.alloc.bytes = allocation->bytes;
   op.alloc.memory = memory;
@@ -53,27 +54,29 @@ static engine_note note_of(const exec_allocation *allocation) {
 }
 
 void engine_forget_allocation(const exec_allocation *allocation) {
+  int device = engine_memory_device(allocation);
   engine_touch_forget(allocation);
-  trace_op op = {.kind = TRACE_OP_FREE};
+  trace_op op = {.kind = TRACE_OP_FREE, .stream = engine_origin(device)};
   op.free.address = allocation->address;
   op.free.id = allocation->id;
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used -= whole_pages(allocation->bytes);
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] -= whole_pages(allocation->bytes);
   if (allocation->id < ff_engine.notes.count) ff_engine.notes.items[allocation->id].owner = ENGINE_OWNER_NONE;
 }
 
 /* ---- allocating ---- */
 
-bool engine_memory_fits(engine_memory memory, uint64_t bytes) {
+bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes) {
   if (bytes >= EXEC_ARENA_BYTES) return false;
   if (memory != ENGINE_DEVICE) return true;
-  return ff_engine.device_used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - ff_engine.device_used;
+  uint64_t used = ff_engine.device_used[device];
+  return used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - used;
 }
 
-cudaError_t engine_allocate_locked(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
-  if (!engine_memory_fits(memory, bytes)) {
-    session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used);
+cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
+  if (!engine_memory_fits(device, memory, bytes)) {
+    session_note_no_room(ff_engine.session, call, bytes, ff_engine.device_used[device]);
     return cudaErrorMemoryAllocation;
   }
   char title[64], name[64];
@@ -83,26 +86,26 @@ cudaError_t engine_allocate_locked(engine_memory memory, uint64_t bytes, unsigne
   const exec_allocation *allocation;
   if (exec_memory_allocate(ff_engine.memory, bytes, 512, kinds[memory], name, &allocation, NULL)) return cudaErrorMemoryAllocation;
   ff_engine.allocations = number;
-  engine_note_allocation(allocation, flags, ENGINE_OWNER_PROGRAM, title, trace_kinds[memory]);
+  engine_note_allocation(device, allocation, flags, ENGINE_OWNER_PROGRAM, title, trace_kinds[memory]);
   *address = allocation->address;
   return cudaSuccess;
 }
 
 cudaError_t engine_allocate(engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {
   FF_ASSERT(bytes && memory < ENGINE_REGISTERED);
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   error = engine_capture_unsafe();
-  if (!error) error = engine_allocate_locked(memory, bytes, flags, call, address);
+  if (!error) error = engine_allocate_locked(engine_device_of(NULL), memory, bytes, flags, call, address);
   engine_leave();
   return error;
 }
 
-uint64_t engine_allocate_hidden(uint64_t bytes, const char *name) {
+uint64_t engine_allocate_hidden(int device, uint64_t bytes, const char *name) {
   const exec_allocation *allocation;
   if (exec_memory_allocate(ff_engine.memory, bytes, 512, EXEC_MEMORY_DEVICE, name, &allocation, NULL)) return 0;
   exec_memory_exempt(allocation);
-  engine_note_allocation(allocation, 0, ENGINE_OWNER_MODULE, name, TRACE_MEMORY_DEVICE);
+  engine_note_allocation(device, allocation, 0, ENGINE_OWNER_MODULE, name, TRACE_MEMORY_DEVICE);
   return allocation->address;
 }
 
@@ -125,14 +128,15 @@ cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
   cudaError_t error = engine_capture_unsafe();
   if (!error && allowed >> ENGINE_DEVICE & 1) error = engine_graph_free_address(address, NULL, &graph);
   if (error || graph) return error;
+  const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
   if (allowed >> ENGINE_DEVICE & 1 && engine_pool_take_back(address, NULL)) {
-    engine_synchronize_device_locked(); /* as the freeing of any other memory waits for the device */
+    engine_synchronize_device_locked(engine_memory_device(there)); /* as the freeing of any other memory waits for the device */
     return cudaSuccess;
   }
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
   engine_touch_collect(false);
-  engine_time_wait_device(); /* the simulations know by themselves that freeing waits for the device */
+  engine_time_wait_device(engine_memory_device(allocation)); /* the simulations know by themselves that freeing waits for the device */
   engine_forget_allocation(allocation);
   return engine_status_error(exec_memory_release(ff_engine.memory, address, NULL));
 }
@@ -145,11 +149,11 @@ cudaError_t engine_free(uint64_t address, unsigned allowed) {
   return error;
 }
 
-/* Frees everything that the program allocated; module variables went with their modules. */
-void engine_memory_reset(void) {
+/* Frees everything that the program allocated there; module variables went with their modules. */
+void engine_memory_reset(int device) {
   for (size_t id = 0; id < ff_engine.notes.count; id++) {
     const engine_note note = ff_engine.notes.items[id];
-    if (note.owner != ENGINE_OWNER_PROGRAM) continue;
+    if (note.owner != ENGINE_OWNER_PROGRAM || note.device != device) continue;
     engine_forget_allocation(note.allocation);
     if (note.allocation->kind == EXEC_MEMORY_REGISTERED)
       exec_memory_unregister(ff_engine.memory, (void *)(uintptr_t)note.allocation->address, NULL);
@@ -173,7 +177,7 @@ static cudaError_t register_locked(void *host, uint64_t bytes, unsigned flags) {
   if (status) return engine_status_error(status);
   char title[64];
   snprintf(title, sizeof title, "cudaHostRegister #%llu", (unsigned long long)++ff_engine.allocations);
-  engine_note_allocation(allocation, flags, ENGINE_OWNER_PROGRAM, title, TRACE_MEMORY_PINNED);
+  engine_note_allocation(engine_device_of(NULL), allocation, flags, ENGINE_OWNER_PROGRAM, title, TRACE_MEMORY_PINNED);
   return cudaSuccess;
 }
 
@@ -194,7 +198,7 @@ cudaError_t engine_host_unregister(void *host) {
   const exec_allocation *allocation = owned_at((uint64_t)(uintptr_t)host);
   if (!allocation || allocation->kind != EXEC_MEMORY_REGISTERED) error = cudaErrorHostMemoryNotRegistered;
   else {
-    engine_time_wait_device();
+    engine_time_wait_device(engine_memory_device(allocation));
     engine_forget_allocation(allocation);
     error = engine_status_error(exec_memory_unregister(ff_engine.memory, host, NULL));
   }
@@ -209,8 +213,13 @@ engine_pointer engine_pointer_find_locked(uint64_t address) {
   if (!allocation || allocation->freed) return (engine_pointer){.memory = ENGINE_PAGEABLE};
   if (allocation->range == EXEC_RESERVED)
     return (engine_pointer){.memory = ENGINE_PAGEABLE, .address = allocation->address, .bytes = allocation->bytes, .range = EXEC_RESERVED};
-  return (engine_pointer){.range = allocation->range, .readable = exec_memory_may(allocation, false), .writable = exec_memory_may(allocation, true), .memory = memory_of(allocation->kind), .address = allocation->address, .bytes = allocation->bytes,
-                          .id = allocation->id, .flags = note_of(allocation).flags};
+  int device = engine_device_of(NULL);
+  bool mapped = allocation->range == EXEC_MAPPED;
+  return (engine_pointer){.range = allocation->range, .memory = memory_of(allocation->kind), .address = allocation->address,
+                          .bytes = allocation->bytes, .id = allocation->id, .flags = note_of(allocation).flags,
+                          .device = engine_memory_device(allocation),
+                          .readable = mapped ? engine_mapped_may(allocation, device, false) : engine_peer_may(device, allocation, false),
+                          .writable = !allocation->read_only && (mapped ? engine_mapped_may(allocation, device, true) : engine_peer_may(device, allocation, true))};
 }
 
 engine_pointer engine_pointer_find(uint64_t address) {
@@ -222,10 +231,11 @@ engine_pointer engine_pointer_find(uint64_t address) {
 }
 
 cudaError_t engine_memory_info(uint64_t *free_bytes, uint64_t *total_bytes) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
+  uint64_t used = ff_engine.device_used[engine_device_of(NULL)];
   *total_bytes = ff_engine.gpu_memory;
-  *free_bytes = ff_engine.device_used < ff_engine.gpu_memory ? ff_engine.gpu_memory - ff_engine.device_used : 0;
+  *free_bytes = used < ff_engine.gpu_memory ? ff_engine.gpu_memory - used : 0;
   engine_append_host();
   engine_leave();
   return cudaSuccess;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: from what a program registers or loads to code that exec/ can run.
  *
- *   registered --engine_module_load_locked--> loaded --engine_modules_reset--> registered
+ *   registered --engine_module_load_locked--> loaded on a device --engine_modules_reset--> registered
  *                     | no PTX, broken PTX
  *                     v
  *                   failed: the reason was said on stderr, every use returns the same error
  *
+ * The code is read once; each device that uses it has variables of its own, but for managed ones, and kernels of its own.
+ *
  * A registered module is looked at when something of it is first used. One fat binary gives one PTX text; after a
  * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. What always
- * holds: a loaded module has a program, its variables are in memory and known to the access stream; functions keep
+ * holds: a loaded module has a program there, its variables are in memory and known to the access stream; functions keep
  * their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,6 +20,7 @@
 #include <string.h>
 
 #include "driver/engine_internal.h"
+#include "exec/beside.h"
 #include "fatbin/fatbin.h"
 
 #define PTX_ADVICE "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
@@ -100,76 +103,107 @@ static bool in_memory(const ptx_var *variable) {
          variable->linkage != PTX_LINK_EXTERN;
 }
 
-/* Tells the access stream about every module variable (or, with `add` false, that it is gone). */
-static void note_variables(engine_module *module, bool add) {
+static bool loaded_elsewhere(const engine_module *module, int device) {
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++)
+    if (d != device && module->programs[d]) return true;
+  return false;
+}
+
+/* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with the first device
+ * (the last). */
+static void note_variables(engine_module *module, int device, bool add) {
   const ptx_module *code = module_code(module);
   for (uint32_t i = 0; i < code->var_count; i++) {
     const ptx_var *variable = code->vars[i];
     uint64_t address, bytes;
-    if (!in_memory(variable) || exec_program_variable(module->program, variable->name, &address, &bytes, NULL)) continue;
+    if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL)) continue;
+    if (variable->managed && loaded_elsewhere(module, device)) continue;
     const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
     if (!allocation) continue;
-    if (add) engine_note_allocation(allocation, cudaMemAttachGlobal, ENGINE_OWNER_MODULE, variable->name,
+    if (add) engine_note_allocation(device, allocation, cudaMemAttachGlobal, ENGINE_OWNER_MODULE, variable->name,
                                     variable->managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE);
     else engine_forget_allocation(allocation);
   }
 }
 
-static void point_managed_variables(engine_module *module) {
+static void point_managed_variables(engine_module *module, int device) {
   for (engine_variable *v = module->variables; v; v = v->next) {
     uint64_t address, bytes;
-    if (v->host_pointer && exec_program_variable(module->program, v->name, &address, &bytes, NULL) == FF_OK)
+    if (v->host_pointer && exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL) == FF_OK)
       *v->host_pointer = (void *)(uintptr_t)address;
   }
 }
 
-static void drop_code(engine_module *module) {
-  if (module->program) note_variables(module, false);
-  for (engine_function *f = module->functions; f; f = f->next) f->kernel = NULL, f->marked = false;
-  if (module->program) exec_program_free(module->program);
+static void drop_text(engine_module *module) {
   if (module->linked) ptx_module_free(module->linked);
   for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
   free(module->parts.items);
   memset(&module->parts, 0, sizeof module->parts);
-  module->program = NULL;
   module->linked = NULL;
-  module->loaded = module->failed = false;
+  module->failed = false;
 }
 
-static ff_status load(engine_module *module, ff_error *error) {
+static exec_program *any_program(const engine_module *module) {
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++)
+    if (module->programs[d]) return module->programs[d];
+  return NULL;
+}
+
+static void drop_program(engine_module *module, int device) {
+  exec_program *program = module->programs[device];
+  if (!program) return;
+  note_variables(module, device, false);
+  for (engine_function *f = module->functions; f; f = f->next) f->on[device].code = NULL, f->on[device].marked = false;
+  module->programs[device] = NULL;
+  exec_program *other = any_program(module);
+  if (other) exec_program_hand_over(program, other);
+  exec_program_free(program);
+  if (!other) drop_text(module);
+}
+
+static void drop_code(engine_module *module) {
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) drop_program(module, (int)d);
+  drop_text(module);
+}
+
+static ff_status read_code(engine_module *module, ff_error *error) {
   ff_status status = FF_OK;
+  if (module->parts.count) return FF_OK; /* another device has it */
   if (!module->sources.count && module->binary) status = read_image(module, module->binary, 0, error);
   if (!status && !module->sources.count)
     status = ff_fail(error, FF_NOT_FOUND, "module %u of %s is empty", module->number, program_invocation_short_name);
-  if (!status) status = parse_and_link(module, error);
-  if (!status) status = exec_program_create(module_code(module), ff_engine.memory, &module->program, error);
-  return status;
+  return status ? status : parse_and_link(module, error);
 }
 
-cudaError_t engine_module_load_locked(engine_module *module, ff_error *error) {
-  if (module->loaded) return cudaSuccess;
+int engine_module_device(const engine_module *module, int wanted) { return module->device == ENGINE_ANY_DEVICE ? wanted : module->device; }
+
+cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error) {
+  if (module->programs[device]) return cudaSuccess;
   if (module->failed) {
     ff_fail(error, FF_INVALID, "the module could not be loaded before");
     return module->error;
   }
-  ff_status status = load(module, error);
+  ff_status status = read_code(module, error);
+  exec_program *made = NULL;
+  if (!status) status = exec_program_create_beside(module_code(module), ff_engine.memory, any_program(module), &made, error);
+  if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
   if (status) {
     drop_code(module);
     module->failed = true;
     module->error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : engine_status_error(status);
     return module->error;
   }
-  module->loaded = true;
-  note_variables(module, true);
-  point_managed_variables(module);
+  module->programs[device] = made;
+  note_variables(module, device, true);
+  point_managed_variables(module, device);
   return cudaSuccess;
 }
 
 /* For calls that have no way to hand the message on. */
-static cudaError_t load_or_say(engine_module *module) {
+static cudaError_t load_or_say(engine_module *module, int device) {
   ff_error reason;
   bool failed_before = module->failed;
-  cudaError_t error = engine_module_load_locked(module, &reason);
+  cudaError_t error = engine_module_load_locked(module, device, &reason);
   if (error && !failed_before) engine_say("%s", reason.message);
   return error;
 }
@@ -179,6 +213,7 @@ static cudaError_t load_or_say(engine_module *module) {
 static engine_module *make_module(const void *binary) {
   engine_module *module = ff_alloc(sizeof *module);
   module->binary = binary;
+  module->device = ENGINE_ANY_DEVICE;
   module->number = ++ff_engine.next_module;
   engine_module **tail = &ff_engine.modules;
   while (*tail) tail = &(*tail)->next;
@@ -239,10 +274,19 @@ cudaError_t engine_module_link(const void *const *images, const size_t *bytes, c
     }
   }
   error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
-  if (!error) error = engine_module_load_locked(module, reason);
+  if (!error) error = engine_module_load_locked(module, engine_device_of(NULL), reason);
   if (error) free_module(module);
   else *out = module;
   engine_print_flush();
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_module_bind(engine_module *module) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) module->device = engine_device_of(NULL);
+  else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
@@ -266,6 +310,9 @@ cudaError_t engine_module_unload(engine_module *module) {
   return error;
 }
 
+/* Where the calling thread uses it. */
+static int module_place(const engine_module *module) { return engine_module_device(module, engine_device_of(NULL)); }
+
 bool engine_module_valid(const engine_module *module) {
   pthread_mutex_lock(&ff_engine.lock);
   bool valid = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
@@ -274,16 +321,15 @@ bool engine_module_valid(const engine_module *module) {
 }
 
 cudaError_t engine_module_ready(engine_module *module) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
-  error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) ? load_or_say(module) : cudaErrorInvalidResourceHandle;
+  error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) ? load_or_say(module, module_place(module)) : cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
 }
 
-void engine_modules_reset(void) {
-  for (engine_module *module = ff_engine.modules; module; module = module->next)
-    if (module->loaded) drop_code(module);
+void engine_modules_reset(int device) {
+  for (engine_module *module = ff_engine.modules; module; module = module->next) drop_program(module, device);
 }
 
 void engine_module_trace(engine_module *module) {
@@ -322,8 +368,8 @@ static engine_function *make_function(engine_module *module, const char *name) {
   engine_function *function = named_function(module, name);
   if (function) return function;
   function = ff_alloc(sizeof *function);
-  *function = (engine_function){.name = ff_strdup(name), .module = module, .dynamic_shared = -1, .carveout = -1,
-                                .next = module->functions};
+  *function = (engine_function){.name = ff_strdup(name), .module = module, .next = module->functions};
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) function->on[d].dynamic_shared = function->on[d].carveout = -1;
   module->functions = function;
   engine_handles_add(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
   return function;
@@ -339,10 +385,10 @@ engine_function *engine_function_declare(engine_module *module, const char *name
 
 cudaError_t engine_function_find(engine_module *module, const char *name, engine_function **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
-  if (!error) error = load_or_say(module);
+  if (!error) error = load_or_say(module, module_place(module));
   engine_function *found = error ? NULL : engine_function_of_locked(module, name);
   if (found) *out = found;
   else if (!error) error = cudaErrorSymbolNotFound;
@@ -366,12 +412,12 @@ const char *engine_function_name(const engine_function *function) { return funct
 
 const ptx_func *engine_module_function(const engine_module *module, const char *name) { return ptx_find_func(module_code(module), name); }
 
-cudaError_t engine_function_load_locked(engine_function *function) {
-  if (function->kernel) return cudaSuccess;
-  cudaError_t error = load_or_say(function->module);
+cudaError_t engine_function_load_locked(engine_function *function, int device) {
+  if (function->on[device].code) return cudaSuccess;
+  cudaError_t error = load_or_say(function->module, device);
   if (error) return error;
   ff_error reason;
-  ff_status status = exec_program_kernel(function->module->program, function->name, &function->kernel, &reason);
+  ff_status status = exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
   if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
   if (status) {
     engine_say_once(function->name, "%s", reason.message);
@@ -416,15 +462,16 @@ engine_variable *engine_variable_managed(const void *address) {
 }
 
 static cudaError_t address_locked(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
-  cudaError_t error = load_or_say(variable->module);
+  int device = module_place(variable->module);
+  cudaError_t error = load_or_say(variable->module, device);
   if (error) return error;
-  if (exec_program_variable(variable->module->program, variable->name, address, bytes, NULL)) return cudaErrorInvalidSymbol;
+  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL)) return cudaErrorInvalidSymbol;
   if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
   return cudaSuccess;
 }
 
 cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   bool valid = engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
   error = valid ? address_locked(variable, address, bytes) : cudaErrorInvalidSymbol;
@@ -434,13 +481,13 @@ cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address
 
 cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {
   if (!name || !out) return cudaErrorInvalidValue;
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
-  if (!error) error = load_or_say(module);
+  if (!error) error = load_or_say(module, module_place(module));
   if (!error) {
     uint64_t address, bytes;
-    bool found = exec_program_variable(module->program, name, &address, &bytes, NULL) == FF_OK;
+    bool found = exec_program_variable(module->programs[module_place(module)], name, &address, &bytes, NULL) == FF_OK;
     if (found) *out = make_variable(module, name, 0);
     else error = cudaErrorSymbolNotFound;
   }

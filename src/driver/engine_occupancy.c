@@ -34,16 +34,16 @@ static uint32_t settle_registers(uint32_t estimate, uint32_t threads) {
   return registers > fitting + fitting / 2 ? registers : fitting;
 }
 
-void engine_function_info_locked(engine_function *function, engine_function_info *info) {
+void engine_function_info_locked(engine_function *function, int device, engine_function_info *info) {
   const machine_spec *m = ff_engine.machine;
-  *info = (engine_function_info){.kernel = *exec_kernel_describe(function->kernel), .carveout = function->carveout,
-                                 .cache_preference = function->cache};
+  const engine_kernel *own = &function->on[device];
+  *info = (engine_function_info){.kernel = *exec_kernel_describe(own->code), .carveout = own->carveout, .cache_preference = own->cache};
   uint32_t threads = (uint32_t)least(info->kernel.max_threads ? info->kernel.max_threads : DEVICE_THREADS, DEVICE_THREADS);
   info->kernel.max_threads = threads;
   info->kernel.registers = settle_registers(info->kernel.registers, threads);
   info->max_threads = (uint32_t)least(threads, warps_by_registers(info->kernel.registers) * WARP);
   uint64_t left = m->shared_per_block > info->kernel.static_shared ? m->shared_per_block - info->kernel.static_shared : 0;
-  info->max_dynamic_shared = function->dynamic_shared >= 0 ? (uint32_t)function->dynamic_shared : (uint32_t)left;
+  info->max_dynamic_shared = own->dynamic_shared >= 0 ? (uint32_t)own->dynamic_shared : (uint32_t)left;
 }
 
 static uint32_t quotient(uint64_t whole, uint64_t part) { return part ? (uint32_t)least(whole / part, UINT32_MAX) : UINT32_MAX; }
@@ -66,16 +66,19 @@ void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uin
 
 /* ---- the calls ---- */
 
+/* What the calling thread means: a function on its device, or on that of its module. */
+static int device_for(const engine_function *function) { return engine_module_device(function->module, engine_device_of(NULL)); }
+
 static cudaError_t load(engine_function *function) {
   bool valid = engine_handles_have(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
-  return valid ? engine_function_load_locked(function) : cudaErrorInvalidDeviceFunction;
+  return valid ? engine_function_load_locked(function, device_for(function)) : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t engine_function_describe(engine_function *function, engine_function_info *info) {
-  cudaError_t error = engine_enter();
+  cudaError_t error = engine_enter_beside();
   if (error) return error;
   error = load(function);
-  if (!error) engine_function_info_locked(function, info);
+  if (!error) engine_function_info_locked(function, device_for(function), info);
   engine_leave();
   return error;
 }
@@ -87,7 +90,7 @@ cudaError_t engine_function_set_dynamic_shared(engine_function *function, int by
   const machine_spec *m = ff_engine.machine;
   uint64_t most = m->shared_per_block_optin > m->shared_per_block ? m->shared_per_block_optin : m->shared_per_block;
   if (bytes < 0 || (uint64_t)bytes + info.kernel.static_shared > most) return cudaErrorInvalidValue;
-  function->dynamic_shared = bytes;
+  function->on[device_for(function)].dynamic_shared = bytes;
   return cudaSuccess;
 }
 
@@ -95,7 +98,7 @@ cudaError_t engine_function_set_carveout(engine_function *function, int percent)
   if (percent < -1 || percent > 100) return cudaErrorInvalidValue;
   engine_function_info info;
   cudaError_t error = engine_function_describe(function, &info);
-  if (!error) function->carveout = percent;
+  if (!error) function->on[device_for(function)].carveout = percent;
   return error;
 }
 
@@ -103,7 +106,7 @@ cudaError_t engine_function_set_cache(engine_function *function, unsigned prefer
   if (preference > cudaFuncCachePreferEqual) return cudaErrorInvalidValue;
   engine_function_info info;
   cudaError_t error = engine_function_describe(function, &info);
-  if (!error) function->cache = preference;
+  if (!error) function->on[device_for(function)].cache = preference;
   return error;
 }
 

@@ -32,7 +32,8 @@ typedef struct piece {
   const exec_allocation *allocation; /* NULL: none */
   engine_pool *pool;
   bool used, surrendered;       /* surrendered: free, and no longer counted as reserved */
-  uint32_t stream, event;       /* freed in, by this recording, */
+  int device;                   /* whose stream it was freed in: */
+  uint32_t stream, event;       /* this one, by this recording, */
   uint64_t sequence, time_ps;   /* which is this operation; 0: the host has waited for it */
 } piece;
 
@@ -92,13 +93,11 @@ static bool is_live(const engine_pool *pool) {
   return false;
 }
 
-static bool device_exists(int device) { return device >= 0 && (uint32_t)device < engine_devices(); }
-
 cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (device_exists(device)) *pool = pool_make(device, most);
+  if (engine_device_exists(device)) *pool = pool_make(device, most);
   else error = cudaErrorInvalidDevice;
   engine_leave();
   return error;
@@ -108,7 +107,7 @@ static cudaError_t get_pool(int device, bool first, engine_pool **pool) {
   if (!pool) return cudaErrorInvalidValue;
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (device_exists(device)) {
+  if (engine_device_exists(device)) {
     engine_pool *the_default = default_of(device);
     *pool = first ? the_default : all.current[device];
   } else {
@@ -124,7 +123,7 @@ cudaError_t engine_pool_current(int device, engine_pool **pool) { return get_poo
 cudaError_t engine_pool_set_current(int device, engine_pool *pool) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (!device_exists(device)) error = cudaErrorInvalidDevice;
+  if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
   else if (!is_live(pool) || pool->device != device) error = cudaErrorInvalidValue;
   else {
     default_of(device);
@@ -154,7 +153,7 @@ static void piece_drop(piece *p) {
   *p = (piece){0};
 }
 
-static bool over(const piece *p) { return !p->sequence || engine_happened(p->sequence, p->time_ps); }
+static bool over(const piece *p) { return !p->sequence || engine_happened(p->device, p->sequence, p->time_ps); }
 
 /* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays, uncounted. */
 static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
@@ -172,10 +171,12 @@ static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
   }
 }
 
-void engine_pools_synchronised(bool device) {
+void engine_pools_synchronised(int device) {
   if (!all.pieces.count) return;
-  for (size_t i = 0; device && i < all.pieces.count; i++) all.pieces.items[i].sequence = 0;
-  for (size_t i = 0; i < all.pools.count; i++) give_back(all.pools.items[i], all.pools.items[i]->live ? all.pools.items[i]->threshold : 0, !device);
+  for (size_t i = 0; i < all.pieces.count; i++)
+    if (all.pieces.items[i].device == device) all.pieces.items[i].sequence = 0;
+  for (size_t i = 0; i < all.pools.count; i++)
+    give_back(all.pools.items[i], all.pools.items[i]->live ? all.pools.items[i]->threshold : 0, device == ENGINE_ANY_DEVICE);
 }
 
 static void give_back_all(void) { /* room is needed */
@@ -204,14 +205,18 @@ cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep) {
   return error;
 }
 
-/* Everything was freed or is about to be; pools stay, but for those that are destroyed. */
-void engine_pools_reset(void) {
-  for (size_t i = 0; i < all.pieces.count; i++)
-    if (all.pieces.items[i].allocation && !all.pieces.items[i].used) exec_memory_park(all.pieces.items[i].allocation, false);
-  all.pieces.count = 0;
-  all.of.count = 0;
+/* All that is the device's was freed or is about to be; pools stay, but for those that are destroyed. */
+void engine_pools_reset(int device) {
+  for (size_t i = 0; i < all.pieces.count; i++) {
+    piece *p = &all.pieces.items[i];
+    if (!p->allocation || p->pool->device != device) continue;
+    if (!p->used) exec_memory_park(p->allocation, false);
+    all.of.items[p->allocation->id] = 0;
+    *p = (piece){0};
+  }
   for (size_t i = 0; i < all.pools.count; i++) {
     engine_pool *pool = all.pools.items[i];
+    if (pool->device != device) continue;
     pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;
     if (pool != all.first[pool->device]) pool->live = false;
     all.current[pool->device] = all.first[pool->device];
@@ -248,6 +253,7 @@ static piece *find_piece(const engine_pool *pool, uint64_t bytes, const engine_s
 static void reuse(piece *p, engine_stream *stream) {
   if (fit_of(p, p->pool, stream) == FIT_WAIT) engine_stream_wait_for(stream, p->event, p->time_ps);
   exec_memory_park(p->allocation, false);
+  engine_peers_changed();
   p->used = true;
   if (p->surrendered) p->pool->reserved += bytes_of(p);
   p->surrendered = false;
@@ -258,8 +264,8 @@ static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const char *cal
   uint64_t address;
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) give_back(pool, pool->most > bytes ? pool->most - bytes : 0, false);
   if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) return cudaErrorMemoryAllocation;
-  if (!engine_memory_fits(ENGINE_DEVICE, bytes)) give_back_all();
-  cudaError_t error = engine_allocate_locked(ENGINE_DEVICE, bytes, 0, call, &address);
+  if (!engine_memory_fits(pool->device, ENGINE_DEVICE, bytes)) give_back_all();
+  cudaError_t error = engine_allocate_locked(pool->device, ENGINE_DEVICE, bytes, 0, call, &address);
   if (error) return error;
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
   size_t at = 0;
@@ -299,7 +305,10 @@ cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t
   }
   if (!stream) error = engine_stream_error(handle);
   else if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (bytes) error = engine_capture_take(stream, &node, true, &taken);
+  else if (bytes) {
+    node.memory.device = pool->device;
+    error = engine_capture_take(stream, &node, true, &taken);
+  }
   if (!error && taken) *address = node.memory.address;
   if (!error && !taken && bytes) error = allocate_locked(pool, bytes, stream, call, address);
   engine_leave();
@@ -320,6 +329,7 @@ bool engine_pool_take_back(uint64_t address, engine_stream *stream) {
   if (stream) {
     p->event = engine_stream_record(stream);
     p->stream = stream->number;
+    p->device = stream->device;
     p->sequence = ff_engine.last_sequence;
     p->time_ps = engine_stream_ready(stream);
     engine_time_host(ff_engine.machine->api_us);
@@ -402,7 +412,7 @@ cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access) {
   cudaError_t error = engine_enter();
   if (error) return error;
   if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (!device_exists(device)) error = cudaErrorInvalidDevice;
+  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
   else if (device == pool->device && access != ENGINE_ACCESS_READ_WRITE) error = cudaErrorInvalidValue;
   else pool->access[device] = access;
   if (!error) engine_peers_changed();
@@ -415,7 +425,7 @@ cudaError_t engine_pool_access(engine_pool *pool, int device, int *access) {
   cudaError_t error = engine_enter();
   if (error) return error;
   if (!is_live(pool)) error = cudaErrorInvalidValue;
-  else if (!device_exists(device)) error = cudaErrorInvalidDevice;
+  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
   else *access = pool->access[device];
   engine_leave();
   return error;

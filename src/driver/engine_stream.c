@@ -13,8 +13,10 @@
 #include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 
-static _Thread_local engine_stream *own_stream;   /* this thread's default stream */
-static _Thread_local uint32_t own_generation;     /* of the engine it belongs to: a reset makes it stale */
+static _Thread_local struct {
+  engine_stream *stream; /* this thread's default stream of the device */
+  uint32_t generation;   /* of the device it belongs to: a reset makes it stale */
+} own[ENGINE_DEVICES_MAX];
 
 /* ---- local clock ---- */
 
@@ -28,18 +30,18 @@ static uint64_t latest(uint64_t a, uint64_t b) { return a > b ? a : b; }
 uint64_t engine_stream_ready(const engine_stream *stream) {
   uint64_t ready = latest(ff_engine.host_ps, stream->end_ps);
   if (stream->flags & cudaStreamNonBlocking) return ready;
-  if (stream != &ff_engine.legacy) return latest(ready, ff_engine.legacy.end_ps);
+  if (!engine_stream_is_legacy(stream)) return latest(ready, ff_engine.legacy[stream->device].end_ps);
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (!(s->flags & cudaStreamNonBlocking)) ready = latest(ready, s->end_ps);
+    if (s->device == stream->device && !(s->flags & cudaStreamNonBlocking)) ready = latest(ready, s->end_ps);
   return ready;
 }
 
 void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking) {
   uint64_t start = engine_stream_ready(stream);
-  if (kernel) start = latest(start, ff_engine.device_ps);
+  if (kernel) start = latest(start, ff_engine.device_ps[stream->device]);
   stream->end_ps = start + ps;
   stream->dirty = true;
-  if (kernel) ff_engine.device_ps = stream->end_ps;
+  if (kernel) ff_engine.device_ps[stream->device] = stream->end_ps;
   if (blocking) ff_engine.host_ps = latest(ff_engine.host_ps, stream->end_ps);
   else engine_time_host(kernel ? ff_engine.machine->launch_us : ff_engine.machine->api_us);
 }
@@ -61,9 +63,17 @@ uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms) {
 
 /* ---- streams ---- */
 
-engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *green) {
+bool engine_stream_is_legacy(const engine_stream *stream) { return stream == &ff_engine.legacy[stream->device]; }
+
+bool engine_stream_lives(const engine_stream *stream) {
+  bool standing = stream >= ff_engine.legacy && stream < ff_engine.legacy + ENGINE_DEVICES_MAX;
+  return standing || engine_handles_have(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
+}
+
+engine_stream *engine_stream_make(int device, unsigned flags, int priority, engine_green *green) {
   engine_stream *stream = ff_alloc(sizeof *stream);
-  *stream = (engine_stream){.number = ++ff_engine.next_stream, .flags = flags, .priority = priority, .green = green, .next = ff_engine.streams};
+  *stream = (engine_stream){.number = ++ff_engine.next_stream[device] | engine_origin(device), .device = device, .flags = flags,
+                            .priority = priority, .green = green, .next = ff_engine.streams};
   ff_engine.streams = stream;
   engine_handles_add(&ff_engine.handles, stream, ENGINE_HANDLE_STREAM);
   trace_op op = {.kind = TRACE_OP_STREAM_CREATE, .stream = stream->number};
@@ -74,18 +84,18 @@ engine_stream *engine_stream_make(unsigned flags, int priority, engine_green *gr
   return stream;
 }
 
-static engine_stream *thread_stream(void) {
-  if (own_stream && own_generation == ff_engine.generation) return own_stream;
-  own_generation = ff_engine.generation;
-  return own_stream = engine_stream_make(cudaStreamDefault, 0, NULL);
+static engine_stream *thread_stream(int device) {
+  if (own[device].stream && own[device].generation == ff_engine.generation[device]) return own[device].stream;
+  own[device].generation = ff_engine.generation[device];
+  return own[device].stream = engine_stream_make(device, cudaStreamDefault, 0, NULL);
 }
 
 engine_stream *engine_stream_find(cudaStream_t handle) {
   bool standing = !handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
   const engine_green *green = standing ? engine_green_current() : NULL;
   if (green) return green->main;
-  if (!handle || handle == cudaStreamLegacy) return &ff_engine.legacy;
-  if (handle == cudaStreamPerThread) return thread_stream();
+  if (!handle || handle == cudaStreamLegacy) return &ff_engine.legacy[engine_device_of(NULL)];
+  if (handle == cudaStreamPerThread) return thread_stream(engine_device_of(NULL));
   engine_stream *stream = engine_handles_have(&ff_engine.handles, handle, ENGINE_HANDLE_STREAM) ? (engine_stream *)handle : NULL;
   return stream && !stream->orphan ? stream : NULL;
 }
@@ -99,6 +109,7 @@ uint32_t engine_stream_sms(const engine_stream *stream) { return stream->green ?
 
 void engine_stream_free(engine_stream *stream) {
   engine_capture_forget(stream);
+  if (engine_devices() > 1) engine_execs_forget(stream);
   engine_stream **at = &ff_engine.streams;
   while (*at != stream) at = &(*at)->next;
   *at = stream->next;
@@ -123,15 +134,22 @@ static void free_event(engine_event *event) {
   free(event);
 }
 
-void engine_streams_reset(void) {
-  engine_graphs_reset();
-  engine_greens_reset();
-  while (ff_engine.streams) engine_stream_free(ff_engine.streams);
-  while (ff_engine.events) free_event(ff_engine.events);
-  uint64_t end = ff_engine.legacy.end_ps;
-  free(ff_engine.legacy.known.items);
-  ff_engine.legacy = (engine_stream){.end_ps = end};
-  ff_engine.generation++;
+void engine_streams_reset(int device) {
+  engine_stream *legacy = &ff_engine.legacy[device];
+  engine_graphs_reset(device);
+  engine_greens_reset(device);
+  for (engine_stream *s = ff_engine.streams, *next; s; s = next) {
+    next = s->next;
+    if (s->device == device) engine_stream_free(s);
+  }
+  for (engine_event *e = ff_engine.events, *next; e; e = next) {
+    next = e->next;
+    if (e->device == device) free_event(e);
+  }
+  uint64_t end = legacy->end_ps;
+  free(legacy->known.items);
+  *legacy = (engine_stream){.number = engine_origin(device), .device = device, .end_ps = end};
+  ff_engine.generation[device]++;
 }
 
 cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *stream) {
@@ -141,7 +159,7 @@ cudaError_t engine_stream_create(unsigned flags, int priority, cudaStream_t *str
   if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
   if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
   engine_green *green = engine_green_current();
-  *stream = (cudaStream_t)engine_stream_make(flags, priority, green);
+  *stream = (cudaStream_t)engine_stream_make(green ? green->device : engine_device_of(NULL), flags, priority, green);
   if (green) engine_green_admit(green, (engine_stream *)*stream);
   engine_leave();
   return cudaSuccess;
@@ -161,7 +179,7 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
   cudaError_t error = engine_enter_now();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
-  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .id = stream->number + UINT64_C(1), .green = stream->green};
+  if (stream) *info = (engine_stream_info){.flags = stream->flags, .priority = stream->priority, .device = stream->device, .id = stream->number + UINT64_C(1), .green = stream->green};
   else error = engine_stream_error(handle);
   engine_leave();
   return error;
@@ -174,22 +192,23 @@ cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
   ff_engine.host_ps = latest(ff_engine.host_ps, engine_stream_ready(stream));
   engine_time_host(ff_engine.machine->sync_us);
-  engine_pools_synchronised(false);
+  engine_pools_synchronised(ENGINE_ANY_DEVICE);
   engine_print_flush();
   return cudaSuccess;
 }
 
-void engine_time_wait_device(void) {
-  ff_engine.host_ps = latest(ff_engine.host_ps, ff_engine.legacy.end_ps);
-  for (engine_stream *s = ff_engine.streams; s; s = s->next) ff_engine.host_ps = latest(ff_engine.host_ps, s->end_ps);
+void engine_time_wait_device(int device) {
+  ff_engine.host_ps = latest(ff_engine.host_ps, ff_engine.legacy[device].end_ps);
+  for (engine_stream *s = ff_engine.streams; s; s = s->next)
+    if (s->device == device) ff_engine.host_ps = latest(ff_engine.host_ps, s->end_ps);
 }
 
-void engine_synchronize_device_locked(void) {
+void engine_synchronize_device_locked(int device) {
   engine_touch_collect(false);
-  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE});
-  engine_time_wait_device();
+  engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = engine_origin(device)});
+  engine_time_wait_device(device);
   engine_time_host(ff_engine.machine->sync_us);
-  engine_pools_synchronised(true);
+  engine_pools_synchronised(device);
   engine_print_flush();
 }
 
@@ -208,23 +227,23 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   return error;
 }
 
-cudaError_t engine_device_synchronize(void) {
+cudaError_t engine_device_synchronize(int device) {
   cudaError_t error = engine_enter();
   if (error) return error;
   error = engine_capture_any();
-  if (!error) engine_synchronize_device_locked();
+  if (!error) engine_synchronize_device_locked(device);
   engine_leave();
   return error;
 }
 
 /* Has the operation recorded at `sequence` happened by the host's time? `local_ps`: its time on the local clock. */
-static bool happened(uint64_t sequence, uint64_t local_ps) {
+static bool happened(int device, uint64_t sequence, uint64_t local_ps) {
   engine_append_host();
-  return engine_happened(sequence, local_ps);
+  return engine_happened(device, sequence, local_ps);
 }
 
-bool engine_happened(uint64_t sequence, uint64_t local_ps) {
-  if (ff_engine.primary && !ff_engine.given) return sim_event_happened(ff_engine.primary, sequence, ff_engine.last_sequence);
+bool engine_happened(int device, uint64_t sequence, uint64_t local_ps) {
+  if (ff_engine.primaries[device] && !ff_engine.given) return sim_event_happened(ff_engine.primaries[device], sequence, ff_engine.last_sequence);
   return ff_engine.host_ps >= local_ps;
 }
 
@@ -242,7 +261,7 @@ static bool stream_idle(engine_stream *stream) {
     stream->marked = true;
     stream->dirty = false;
   }
-  return !stream->pending && (!stream->marked || happened(stream->marker, engine_stream_ready(stream)));
+  return !stream->pending && (!stream->marked || happened(stream->device, stream->marker, engine_stream_ready(stream)));
 }
 
 cudaError_t engine_stream_query(cudaStream_t handle) {
@@ -270,7 +289,7 @@ cudaError_t engine_event_create(unsigned flags, cudaEvent_t *out) {
   cudaError_t error = engine_enter_beside();
   if (error) return error;
   engine_event *event = ff_alloc(sizeof *event);
-  *event = (engine_event){.flags = flags, .next = ff_engine.events};
+  *event = (engine_event){.device = engine_device_of(NULL), .flags = flags, .next = ff_engine.events};
   ff_engine.events = event;
   engine_handles_add(&ff_engine.handles, event, ENGINE_HANDLE_EVENT);
   *out = (cudaEvent_t)event;
@@ -307,6 +326,7 @@ cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) 
   engine_stream *stream = engine_stream_find(stream_handle);
   bool taken = false;
   error = event && stream ? engine_capture_record(event, stream, &taken) : engine_stream_error(stream_handle);
+  if (!error && !taken && event->device != stream->device) error = cudaErrorInvalidResourceHandle;
   engine_node_params node = {.kind = ENGINE_NODE_RECORD, .event = handle};
   if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
   if (!error && !taken) engine_event_record_locked(event, stream);
@@ -354,12 +374,12 @@ cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->recorded) {
     engine_touch_collect(false);
-    trace_op op = {.kind = TRACE_OP_SYNC_EVENT};
+    trace_op op = {.kind = TRACE_OP_SYNC_EVENT, .stream = engine_origin(event->device)};
     op.event.event = event->number;
     engine_append(&op);
     ff_engine.host_ps = latest(ff_engine.host_ps, event->time_ps);
     engine_time_host(ff_engine.machine->sync_us);
-    engine_pools_synchronised(false);
+    engine_pools_synchronised(ENGINE_ANY_DEVICE);
     engine_print_flush();
   }
   engine_leave();
@@ -374,7 +394,7 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->behind) error = cudaErrorNotReady;
   else if (event->recorded) {
-    bool done = !(event->stream && event->stream->pending) && happened(event->sequence, event->time_ps);
+    bool done = !(event->stream && event->stream->pending) && happened(event->device, event->sequence, event->time_ps);
     if (!done) error = cudaErrorNotReady;
   }
   bool behind = error == cudaErrorNotReady && ff_engine.given;
@@ -384,14 +404,16 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
 }
 
 static uint64_t event_time(const engine_event *event) {
-  return ff_engine.primary ? sim_event_time(ff_engine.primary, event->sequence) : event->time_ps;
+  sim *primary = ff_engine.primaries[event->device];
+  return primary ? sim_event_time(primary, event->sequence) : event->time_ps;
 }
 
 static cudaError_t elapsed_locked(engine_event *start, engine_event *stop, float *milliseconds) {
   if (!start || !stop || !start->recorded || !stop->recorded) return cudaErrorInvalidResourceHandle;
   if ((start->flags | stop->flags) & cudaEventDisableTiming) return cudaErrorInvalidResourceHandle;
+  if (start->device != stop->device) return cudaErrorInvalidResourceHandle;
   if (start->capture || stop->capture) return cudaErrorCapturedEvent;
-  if (!happened(stop->sequence, stop->time_ps) || !happened(start->sequence, start->time_ps)) return cudaErrorNotReady;
+  if (!happened(stop->device, stop->sequence, stop->time_ps) || !happened(start->device, start->sequence, start->time_ps)) return cudaErrorNotReady;
   int64_t difference = (int64_t)(event_time(stop) - event_time(start));
   *milliseconds = (float)((double)difference / 1e9);
   return cudaSuccess;
@@ -409,7 +431,8 @@ cudaError_t engine_event_elapsed(cudaEvent_t start, cudaEvent_t stop, float *mil
 cudaError_t engine_host_time(uint64_t *picoseconds) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  *picoseconds = ff_engine.primary && ff_engine.last_sequence ? sim_host_time(ff_engine.primary, ff_engine.last_sequence) : ff_engine.host_ps;
+  sim *primary = ff_engine.primaries[engine_device_of(NULL)];
+  *picoseconds = primary && ff_engine.last_sequence ? sim_host_time(primary, ff_engine.last_sequence) : ff_engine.host_ps;
   engine_leave();
   return cudaSuccess;
 }
@@ -417,8 +440,9 @@ cudaError_t engine_host_time(uint64_t *picoseconds) {
 cudaError_t engine_physical(uint64_t address, uint64_t *physical) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  bool there = exec_memory_find(ff_engine.memory, address) != NULL;
-  bool known = there && ff_engine.primary && sim_physical(ff_engine.primary, ff_engine.last_sequence, address, physical);
+  const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
+  sim *primary = there ? ff_engine.primaries[engine_memory_device(there)] : NULL;
+  bool known = primary && sim_physical(primary, ff_engine.last_sequence, address, physical);
   engine_leave();
   return known ? cudaSuccess : there ? cudaErrorNotSupported : cudaErrorInvalidValue;
 }

@@ -10,12 +10,12 @@
 #include "driver/engine_internal.h"
 #include "driver/properties.h"
 
-typedef struct kept_spec { uint64_t handle; bool surface; engine_texture_spec spec; } kept_spec;
+typedef struct kept_spec { uint64_t handle; int device; bool surface; engine_texture_spec spec; } kept_spec;
 static FF_VEC(kept_spec) specs; /* by slot, the low 20 bits of the handle - 1 */
 
 static uint64_t limit(cudaDeviceAttr attribute) {
   int value = 0;
-  properties_attribute(ff_engine.machine, (int)attribute, &value);
+  properties_attribute(ff_engine.machine, 0, (int)attribute, &value);
   return value > 0 ? (uint64_t)value : 0;
 }
 
@@ -149,7 +149,7 @@ static cudaError_t keep(const exec_texture *t, const engine_texture_spec *spec, 
   if (status) return status == FF_LIMIT ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
   size_t slot = (*handle & 0xfffff) - 1;
   while (specs.count <= slot) FF_PUSH(&specs, (kept_spec){0});
-  specs.items[slot] = (kept_spec){.handle = *handle, .surface = t->surface, .spec = *spec};
+  specs.items[slot] = (kept_spec){.handle = *handle, .device = engine_device_of(NULL), .surface = t->surface, .spec = *spec};
   return cudaSuccess;
 }
 
@@ -232,8 +232,10 @@ cudaError_t engine_texture_linear_width(engine_format format, uint64_t *texels) 
   return cudaSuccess;
 }
 
-void engine_textures_reset(void) {
-  for (size_t n = 0; n < specs.count; n++)
-    if (specs.items[n].handle) exec_texture_remove(ff_engine.memory, specs.items[n].handle, NULL);
-  specs.count = 0;
+void engine_textures_reset(int device) {
+  for (size_t n = 0; n < specs.count; n++) {
+    if (!specs.items[n].handle || specs.items[n].device != device) continue;
+    exec_texture_remove(ff_engine.memory, specs.items[n].handle, NULL);
+    specs.items[n] = (kept_spec){0};
+  }
 }

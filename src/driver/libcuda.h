@@ -8,9 +8,9 @@
  *
  *   not initialised --cuInit--> no context current --cuCtxCreate, cuCtxSetCurrent...--> context current
  *
- * Calls before cuInit are CUDA_ERROR_NOT_INITIALIZED, calls that need a context CUDA_ERROR_INVALID_CONTEXT. There is one
- * device and one engine, so all contexts see the same memory; destroying one frees nothing, unless a kernel's fault has
- * made it unusable: then the device is reset, as a new context would find it. */
+ * Calls before cuInit are CUDA_ERROR_NOT_INITIALIZED, calls that need a context CUDA_ERROR_INVALID_CONTEXT. All
+ * contexts of a device see the same memory; destroying one frees nothing, unless a kernel's fault has made it unusable: then the
+ * device is reset, as a new context would find it. */
 #ifndef FF_DRIVER_LIBCUDA_H
 #define FF_DRIVER_LIBCUDA_H
 
@@ -121,7 +121,9 @@ CUresult libcuda_ready(void);
 CUresult libcuda_enter(void);
 CUresult libcuda_device(CUdevice device); /* ready, and the device exists */
 CUcontext libcuda_current(void);          /* this thread's context; NULL: none */
-CUresult libcuda_primary(CUcontext *context); /* the primary context, without a hold on it */
+CUresult libcuda_primary(CUdevice device, CUcontext *context); /* its primary context, without a hold on it */
+CUcontext libcuda_context_on(int device); /* this thread's, if it is of that device, else the primary one */
+CUdevice libcuda_device_of(CUcontext context);
 bool libcuda_is_live(CUcontext context);
 CUgreenCtx libcuda_green_of(CUcontext context); /* NULL: it is none; the context is live */
 CUcontext libcuda_green_context(CUgreenCtx green); /* the context that stands for it, made at the first call */

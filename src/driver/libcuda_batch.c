@@ -59,7 +59,7 @@ static CUresult prefetch_all(const CUdeviceptr *ranges, const size_t *sizes, siz
   for (size_t i = 0, at = 0; i < count; i++) {
     while (at + 1 < location_count && starts[at + 1] <= i) at++;
     int device = locations[at].type == cudaMemLocationTypeDevice ? locations[at].id : cudaCpuDeviceId;
-    if (device && device != cudaCpuDeviceId) return CUDA_ERROR_INVALID_DEVICE;
+    if (device != cudaCpuDeviceId) LIBCUDA_TRY(libcuda_device(device));
     LIBCUDA_TRY(libcuda_result(engine_prefetch(ranges[i], sizes[i], device, engine_stream_handle(stream, own))));
   }
   return CUDA_SUCCESS;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "driver/engine_peer.h"
 #include "driver/errors.h"
 #include "driver/properties.h"
 
@@ -25,6 +26,7 @@
 struct CUctx_st {
   unsigned flags;
   unsigned long long id;
+  CUdevice device;
   unsigned uses;          /* cuCtxAttach, cuDevicePrimaryCtxRetain */
   bool primary;
   CUgreenCtx green;       /* the one that it stands for; NULL: none */
@@ -34,7 +36,7 @@ struct CUctx_st {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st *contexts;                     /* the live ones that cuCtxCreate made, and those of green contexts */
-static struct CUctx_st primary = {.id = 1, .primary = true};
+static struct CUctx_st primaries[ENGINE_DEVICES_MAX] = {{.id = 1, .primary = true}}; /* id 0: not asked for yet */
 static unsigned long long next_id = 2;
 static atomic_bool initialised;
 static __thread CUcontext stack[STACK_DEPTH];
@@ -47,11 +49,20 @@ CUresult libcuda_ready(void) { return atomic_load(&initialised) ? CUDA_SUCCESS :
 CUresult libcuda_device(CUdevice device) {
   LIBCUDA_TRY(libcuda_ready());
   if (!engine_machine()) return CUDA_ERROR_NOT_INITIALIZED; /* a fork of a process that had it */
-  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return device >= 0 && (uint32_t)device < engine_devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUcontext primary_of(CUdevice device) {
+  CUcontext context = &primaries[device];
+  pthread_mutex_lock(&lock);
+  if (!context->id) *context = (struct CUctx_st){.id = next_id++, .device = device, .primary = true};
+  pthread_mutex_unlock(&lock);
+  return context;
 }
 
 bool libcuda_is_live(CUcontext context) {
-  if (context == &primary) return true;
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++)
+    if (context == &primaries[d]) return true;
   pthread_mutex_lock(&lock);
   struct CUctx_st *at = contexts;
   while (at && at != context) at = at->next;
@@ -60,8 +71,18 @@ bool libcuda_is_live(CUcontext context) {
   return at && (!green || engine_green_valid(green)); /* a reset of the device destroys green contexts */
 }
 
-/* The thread's stack has changed: the engine is told whose SMs its NULL stream has. */
-static void use_current(void) { engine_green_use(depth && libcuda_is_live(stack[depth - 1]) ? stack[depth - 1]->green : NULL); }
+/* The thread's stack has changed: the engine is told whose device it is on, and whose SMs its NULL stream has. */
+static void use_current(void) {
+  CUcontext top = depth && libcuda_is_live(stack[depth - 1]) ? stack[depth - 1] : NULL;
+  engine_device_give(top ? top->device : -1);
+  engine_green_use(top ? top->green : NULL);
+}
+
+/* cudaSetDevice makes a primary context current. */
+static void hear_runtime(void) {
+  int device;
+  if (engine_device_chosen(&device) && depth) stack[depth - 1] = primary_of(device);
+}
 
 /* Is the CUDA runtime in this process too? */
 static bool runtime_is_loaded(void) {
@@ -75,9 +96,17 @@ static bool runtime_is_loaded(void) {
 }
 
 CUcontext libcuda_current(void) {
+  hear_runtime();
   if (depth) return stack[depth - 1];
-  return runtime_is_loaded() && engine_started() ? &primary : NULL;
+  return runtime_is_loaded() && engine_started() ? primary_of(engine_device_current()) : NULL;
 }
+
+CUcontext libcuda_context_on(int device) {
+  CUcontext current = libcuda_current();
+  return current && libcuda_is_live(current) && current->device == device ? current : primary_of(device);
+}
+
+CUdevice libcuda_device_of(CUcontext context) { return context->device; }
 
 CUresult libcuda_enter(void) {
   LIBCUDA_TRY(libcuda_ready());
@@ -125,15 +154,15 @@ LIBCUDA_CALL(cuGetErrorString, (CUresult error, const char **text)) {
 LIBCUDA_CALL(cuDeviceGetCount, (int *count)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!count) return CUDA_ERROR_INVALID_VALUE;
-  *count = 1;
+  *count = (int)engine_devices();
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDeviceGet, (CUdevice *device, int ordinal)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (ordinal) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  LIBCUDA_TRY(libcuda_device(ordinal));
+  *device = ordinal;
   return CUDA_SUCCESS;
 }
 
@@ -147,7 +176,7 @@ LIBCUDA_CALL(cuDeviceGetName, (char *name, int length, CUdevice device)) {
 static CUresult device_uuid(CUuuid *uuid, CUdevice device) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!uuid) return CUDA_ERROR_INVALID_VALUE;
-  properties_uuid(engine_machine(), uuid->bytes);
+  properties_uuid(engine_machine(), device, uuid->bytes);
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuDeviceGetUuid, (CUuuid *uuid, CUdevice device)) { return device_uuid(uuid, device); }
@@ -162,7 +191,7 @@ LIBCUDA_CALL(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device)) {
 
 LIBCUDA_CALL(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  if (!value || !properties_attribute(engine_machine(), attribute, value)) return CUDA_ERROR_INVALID_VALUE;
+  if (!value || !properties_attribute(engine_machine(), device, attribute, value)) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
 
@@ -178,7 +207,7 @@ LIBCUDA_CALL(cuDeviceGetProperties, (CUdevprop *out, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   cudaDeviceProp_12 p;
-  properties_fill_12(engine_machine(), engine_gpu_memory(), &p);
+  properties_fill_12(engine_machine(), device, engine_gpu_memory(), &p);
   *out = (CUdevprop){
       .maxThreadsPerBlock = p.maxThreadsPerBlock, .sharedMemPerBlock = (int)p.sharedMemPerBlock,
       .totalConstantMemory = (int)p.totalConstMem, .SIMDWidth = p.warpSize, .memPitch = (int)p.memPitch,
@@ -191,20 +220,18 @@ LIBCUDA_CALL(cuDeviceGetProperties, (CUdevprop *out, CUdevice device)) {
 LIBCUDA_CALL(cuDeviceGetPCIBusId, (char *text, int length, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!text || length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  snprintf(text, (size_t)length, "0000:01:00.0");
+  char address[16];
+  properties_bus_write(device, address);
+  snprintf(text, (size_t)length, "%s", address);
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDeviceGetByPCIBusId, (CUdevice *device, const char *text)) {
   LIBCUDA_TRY(libcuda_ready());
-  unsigned domain = 0, bus, slot, function = 0;
-  if (!device || !text) return CUDA_ERROR_INVALID_VALUE;
-  if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
-    domain = function = 0;
-    if (sscanf(text, "%x:%x.%x", &bus, &slot, &function) < 2) return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (domain || bus != 1 || slot || function) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  int found = device && text ? properties_bus_read(text) : -1;
+  if (found < 0) return CUDA_ERROR_INVALID_VALUE;
+  LIBCUDA_TRY(libcuda_device(found));
+  *device = found;
   return CUDA_SUCCESS;
 }
 
@@ -212,24 +239,28 @@ LIBCUDA_CALL(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) 
   LIBCUDA_TRY(libcuda_device(device));
   LIBCUDA_TRY(libcuda_device(peer));
   if (!can) return CUDA_ERROR_INVALID_VALUE;
-  *can = 0;
+  *can = device != peer;
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags)) {
   LIBCUDA_TRY(libcuda_enter());
   if (flags) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_is_live(peer) ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+  if (!libcuda_is_live(peer)) return CUDA_ERROR_INVALID_CONTEXT;
+  CUdevice device = libcuda_current()->device;
+  return device == peer->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : libcuda_result(engine_peer_enable(device, peer->device));
 }
 
 LIBCUDA_CALL(cuCtxDisablePeerAccess, (CUcontext peer)) {
   LIBCUDA_TRY(libcuda_enter());
-  return libcuda_is_live(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT;
+  if (!libcuda_is_live(peer)) return CUDA_ERROR_INVALID_CONTEXT;
+  return libcuda_result(engine_peer_disable(libcuda_current()->device, peer->device));
 }
 
 /* ---- contexts ---- */
 
 static CUresult push(CUcontext context) {
+  hear_runtime();
   if (depth == STACK_DEPTH) return CUDA_ERROR_INVALID_VALUE;
   stack[depth++] = context;
   use_current();
@@ -242,6 +273,7 @@ static CUresult context_create(CUcontext *out, unsigned flags, CUdevice device) 
   LIBCUDA_TRY(start());
   struct CUctx_st *context = ff_alloc(sizeof *context);
   context->flags = flags;
+  context->device = device;
   context->uses = 1;
   pthread_mutex_lock(&lock);
   context->id = next_id++;
@@ -277,10 +309,12 @@ static bool unlink_context(CUcontext context) {
 LIBCUDA_CALL(cuCtxDestroy_v2, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !unlink_context(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  CUdevice device = context->device;
+  hear_runtime();
   if (depth && stack[depth - 1] == context) depth--;
   use_current();
   free(context);
-  cudaError_t error = engine_sticky() ? engine_reset() : engine_device_synchronize();
+  cudaError_t error = engine_sticky() ? engine_reset(device) : engine_device_synchronize(device);
   return libcuda_result(error);
 }
 
@@ -304,12 +338,14 @@ LIBCUDA_CALL(cuCtxDetach, (CUcontext context)) {
 CUgreenCtx libcuda_green_of(CUcontext context) { return context->green; }
 
 CUcontext libcuda_green_context(CUgreenCtx green) {
+  CUdevice device = engine_green_device(green);
+  unsigned flags = primary_of(device)->flags;
   pthread_mutex_lock(&lock);
   struct CUctx_st *context = contexts;
   while (context && context->green != green) context = context->next;
   if (!context) {
     context = ff_alloc(sizeof *context);
-    *context = (struct CUctx_st){.id = next_id++, .uses = 1, .green = green, .flags = primary.flags, .next = contexts};
+    *context = (struct CUctx_st){.id = next_id++, .uses = 1, .device = device, .green = green, .flags = flags, .next = contexts};
     contexts = context;
   }
   pthread_mutex_unlock(&lock);
@@ -336,6 +372,7 @@ LIBCUDA_CALL(cuCtxPushCurrent_v2, (CUcontext context)) {
 
 LIBCUDA_CALL(cuCtxPopCurrent_v2, (CUcontext *context)) {
   LIBCUDA_TRY(libcuda_ready());
+  hear_runtime();
   if (!depth) return CUDA_ERROR_INVALID_CONTEXT;
   depth--;
   use_current();
@@ -346,6 +383,7 @@ LIBCUDA_CALL(cuCtxPopCurrent_v2, (CUcontext *context)) {
 LIBCUDA_CALL(cuCtxSetCurrent, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (context && !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  hear_runtime();
   if (depth) depth--;
   use_current();
   return context ? push(context) : CUDA_SUCCESS;
@@ -361,8 +399,9 @@ LIBCUDA_CALL(cuCtxGetCurrent, (CUcontext *context)) {
 LIBCUDA_CALL(cuCtxGetDevice, (CUdevice *device)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (!libcuda_current()) return CUDA_ERROR_INVALID_CONTEXT;
-  *device = 0;
+  CUcontext current = libcuda_current();
+  if (!current || !libcuda_is_live(current)) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = current->device;
   return CUDA_SUCCESS;
 }
 
@@ -399,13 +438,13 @@ LIBCUDA_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned *version)) {
 
 LIBCUDA_CALL(cuCtxSynchronize, (void)) {
   LIBCUDA_TRY(libcuda_enter());
-  return libcuda_result(engine_device_synchronize());
+  return libcuda_result(engine_device_synchronize(libcuda_current()->device));
 }
 
 LIBCUDA_CALL(cuCtxSynchronize_v2, (CUcontext context)) {
   LIBCUDA_TRY(libcuda_ready());
   if (context && !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  return libcuda_result(engine_device_synchronize());
+  return libcuda_result(engine_device_synchronize(context ? context->device : engine_device_current()));
 }
 
 LIBCUDA_CALL(cuCtxSetLimit, (int limit, size_t value)) {
@@ -457,8 +496,8 @@ LIBCUDA_CALL(cuCtxResetPersistingL2Cache, (void)) { return libcuda_enter(); }
 
 /* ---- the primary context ---- */
 
-CUresult libcuda_primary(CUcontext *context) {
-  *context = &primary;
+CUresult libcuda_primary(CUdevice device, CUcontext *context) {
+  *context = primary_of(device);
   return CUDA_SUCCESS;
 }
 
@@ -466,18 +505,18 @@ LIBCUDA_CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(start());
+  *context = primary_of(device);
   pthread_mutex_lock(&lock);
-  primary.uses++;
+  (*context)->uses++;
   pthread_mutex_unlock(&lock);
-  *context = &primary;
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
   pthread_mutex_lock(&lock);
-  bool held = primary.uses > 0;
-  if (held) primary.uses--;
+  bool held = primaries[device].uses > 0;
+  if (held) primaries[device].uses--;
   pthread_mutex_unlock(&lock);
   return held ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -486,7 +525,7 @@ LIBCUDA_CALL(cuDevicePrimaryCtxRelease, (CUdevice device)) { return cuDevicePrim
 LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned flags)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (flags & ~CONTEXT_FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  primary.flags = flags;
+  primary_of(device)->flags = flags;
   return CUDA_SUCCESS;
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) { return cuDevicePrimaryCtxSetFlags_v2(device, flags); }
@@ -494,13 +533,13 @@ LIBCUDA_CALL(cuDevicePrimaryCtxSetFlags, (CUdevice device, unsigned flags)) { re
 LIBCUDA_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int *active)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-  *flags = primary.flags;
-  *active = primary.uses > 0 || (runtime_is_loaded() && engine_started());
+  *flags = primary_of(device)->flags;
+  *active = primaries[device].uses > 0 || (runtime_is_loaded() && engine_started() && engine_device_current() == device);
   return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuDevicePrimaryCtxReset_v2, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_reset());
+  return libcuda_result(engine_reset(device));
 }
 LIBCUDA_CALL(cuDevicePrimaryCtxReset, (CUdevice device)) { return cuDevicePrimaryCtxReset_v2(device); }

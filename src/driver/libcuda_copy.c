@@ -16,6 +16,13 @@ static CUresult copy_linear(CUdeviceptr to, engine_side to_side, CUdeviceptr fro
   return libcuda_result(engine_copy_run(&copy));
 }
 
+/* The contexts only say what the addresses do. */
+static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream,
+                          bool own, bool async) {
+  if (!libcuda_is_live(to_context) || !libcuda_is_live(from_context)) return CUDA_ERROR_INVALID_CONTEXT;
+  return copy_linear(to, ENGINE_SIDE_DEVICE, from, ENGINE_SIDE_DEVICE, bytes, stream, own, async);
+}
+
 #define HOST ENGINE_SIDE_HOST
 #define DEVICE ENGINE_SIDE_DEVICE
 #define ANY ENGINE_SIDE_ANY
@@ -37,10 +44,10 @@ LIBCUDA_PAIR(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t b
 LIBCUDA_PAIR(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
              copy_linear(to, DEVICE, from, DEVICE, bytes, stream, own, true))
 LIBCUDA_PAIR(cuMemcpyPeer, _ptds, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes),
-             copy_linear(to, DEVICE, from, DEVICE, bytes, NULL, own, false))
+             copy_peer(to, to_context, from, from_context, bytes, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpyPeerAsync, _ptsz,
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream),
-             copy_linear(to, DEVICE, from, DEVICE, bytes, stream, own, true))
+             copy_peer(to, to_context, from, from_context, bytes, stream, own, true))
 
 /* ---- 2D and 3D ---- */
 
@@ -108,8 +115,6 @@ LIBCUDA_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d
 LIBCUDA_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_2d(copy, stream, own, true))
 LIBCUDA_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
 LIBCUDA_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
-LIBCUDA_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d(copy, NULL, own, false))
-LIBCUDA_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d(copy, stream, own, true))
 
 /* ---- between arrays and linear memory, without a second dimension ---- */
 

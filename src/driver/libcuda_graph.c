@@ -352,7 +352,7 @@ LIBCUDA_CALL(cuGraphMemAllocNodeGetParams, (CUgraphNode node, cudaMemAllocNodePa
   engine_node_params p;
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_ALLOC, out, &p));
-  *out = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 0}}, .bytesize = p.memory.bytes,
+  *out = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, p.memory.device}}, .bytesize = p.memory.bytes,
                                   .dptr = (void *)(uintptr_t)p.memory.address};
   return CUDA_SUCCESS;
 }

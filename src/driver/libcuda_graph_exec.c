@@ -160,14 +160,14 @@ LIBCUDA_CALL(cuGraphReleaseUserObject, (CUgraph graph, CUuserObject object, unsi
 
 LIBCUDA_CALL(cuDeviceGraphMemTrim, (CUdevice device)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_graph_memory_trim());
+  return libcuda_result(engine_graph_memory_trim(device));
 }
 LIBCUDA_CALL(cuDeviceGetGraphMemAttribute, (CUdevice device, int attribute, void *value)) {
   LIBCUDA_TRY(libcuda_device(device));
-  return libcuda_result(engine_graph_memory_attribute(attribute, value));
+  return libcuda_result(engine_graph_memory_attribute(device, attribute, value));
 }
 LIBCUDA_CALL(cuDeviceSetGraphMemAttribute, (CUdevice device, int attribute, void *value)) {
   LIBCUDA_TRY(libcuda_device(device));
   if (!value || *(const uint64_t *)value) return CUDA_ERROR_INVALID_VALUE;
-  return libcuda_result(engine_graph_memory_reset_high(attribute));
+  return libcuda_result(engine_graph_memory_reset_high(device, attribute));
 }

@@ -102,7 +102,7 @@ LIBCUDA_CALL(cuCtxGetDevResource, (CUcontext context, CUdevResource *resource, i
   LIBCUDA_TRY(libcuda_ready());
   if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
   CUgreenCtx green = libcuda_green_of(context);
-  return green ? green_resource(green, resource, type) : cuDeviceGetDevResource(0, resource, type);
+  return green ? green_resource(green, resource, type) : cuDeviceGetDevResource(libcuda_device_of(context), resource, type);
 }
 
 /* ---- splitting ---- */
@@ -201,7 +201,7 @@ LIBCUDA_CALL(cuGreenCtxCreate, (CUgreenCtx *green, CUdevResourceDesc descriptor,
   CUcontext held;
   if (!green || flags != GREEN_DEFAULT_STREAM || !is_descriptor(descriptor)) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(cuDevicePrimaryCtxRetain(&held, device));
-  CUresult result = libcuda_result(engine_green_create(&descriptor->sms, green));
+  CUresult result = libcuda_result(engine_green_create(device, &descriptor->sms, green));
   if (result) cuDevicePrimaryCtxRelease_v2(device);
   return result;
 }
@@ -209,9 +209,10 @@ LIBCUDA_CALL(cuGreenCtxCreate, (CUgreenCtx *green, CUdevResourceDesc descriptor,
 LIBCUDA_CALL(cuGreenCtxDestroy, (CUgreenCtx green)) {
   LIBCUDA_TRY(libcuda_ready());
   if (!green) return CUDA_ERROR_INVALID_CONTEXT;
+  int device = engine_green_device(green);
   LIBCUDA_TRY(libcuda_result(engine_green_destroy(green)));
   libcuda_green_gone(green);
-  return cuDevicePrimaryCtxRelease_v2(0);
+  return cuDevicePrimaryCtxRelease_v2(device);
 }
 
 LIBCUDA_CALL(cuCtxFromGreenCtx, (CUcontext *context, CUgreenCtx green)) {

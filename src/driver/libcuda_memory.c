@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+
 #define PITCH_ALIGNMENT 512u
 
 static CUresult allocate(engine_memory memory, size_t bytes, unsigned flags, const char *call, uint64_t *address) {
@@ -152,7 +153,7 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
   if (found.range == EXEC_RESERVED) return reserved_attribute(attribute, &found, out);
   if (found.memory == ENGINE_PAGEABLE) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_current(), 8}; return CUDA_SUCCESS;
+    case POINTER_CONTEXT: *out = (pointer_value){(uintptr_t)libcuda_context_on(found.device), 8}; return CUDA_SUCCESS;
     case POINTER_MEMORY_TYPE: *out = (pointer_value){host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE, 4}; return CUDA_SUCCESS;
     case POINTER_DEVICE_POINTER: *out = (pointer_value){pointer, 8}; return CUDA_SUCCESS;
     case POINTER_HOST_POINTER:
@@ -162,7 +163,7 @@ static CUresult pointer_attribute(int attribute, CUdeviceptr pointer, pointer_va
     case POINTER_SYNC_MEMOPS: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
     case POINTER_BUFFER_ID: *out = (pointer_value){found.id, 8}; return CUDA_SUCCESS;
     case POINTER_IS_MANAGED: *out = (pointer_value){managed, 4}; return CUDA_SUCCESS;
-    case POINTER_DEVICE_ORDINAL: *out = (pointer_value){0, 4}; return CUDA_SUCCESS;
+    case POINTER_DEVICE_ORDINAL: *out = (pointer_value){(uint64_t)found.device, 4}; return CUDA_SUCCESS;
     case POINTER_RANGE_START: *out = (pointer_value){found.address, 8}; return CUDA_SUCCESS;
     case POINTER_RANGE_SIZE: *out = (pointer_value){found.bytes, 8}; return CUDA_SUCCESS;
     case POINTER_MAPPED: *out = (pointer_value){1, 4}; return CUDA_SUCCESS;
@@ -210,7 +211,7 @@ static int location_device(CUmemLocation location) {
   return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
 }
 
-static CUresult check_location(int device) { return device == 0 || device == cudaCpuDeviceId ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
+static CUresult check_location(int device) { return device == cudaCpuDeviceId ? CUDA_SUCCESS : libcuda_device(device); }
 
 static CUresult advise(CUdeviceptr pointer, size_t bytes, int advice, int device) {
   LIBCUDA_TRY(libcuda_enter());

@@ -149,22 +149,23 @@ static CUresult load_file(CUmodule *module, const char *path, unsigned count, co
   return result;
 }
 
+/* A module is its context's, a library any one's. */
+static CUresult load_here(CUmodule *module, const void *image, unsigned count, const int *options, void **values) {
+  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(load(module, image, 0, count, options, values));
+  return libcuda_result(engine_module_bind(*module));
+}
+
 LIBCUDA_CALL(cuModuleLoad, (CUmodule *module, const char *path)) {
   LIBCUDA_TRY(libcuda_enter());
-  return load_file(module, path, 0, NULL, NULL);
+  LIBCUDA_TRY(load_file(module, path, 0, NULL, NULL));
+  return libcuda_result(engine_module_bind(*module));
 }
-LIBCUDA_CALL(cuModuleLoadData, (CUmodule *module, const void *image)) {
-  LIBCUDA_TRY(libcuda_enter());
-  return load(module, image, 0, 0, NULL, NULL);
-}
+LIBCUDA_CALL(cuModuleLoadData, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
 LIBCUDA_CALL(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, const int *options, void **values)) {
-  LIBCUDA_TRY(libcuda_enter());
-  return load(module, image, 0, count, options, values);
+  return load_here(module, image, count, options, values);
 }
-LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule *module, const void *image)) {
-  LIBCUDA_TRY(libcuda_enter());
-  return load(module, image, 0, 0, NULL, NULL);
-}
+LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
 
 LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
   LIBCUDA_TRY(libcuda_enter());

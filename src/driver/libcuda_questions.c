@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions that few programs ask: of devices about their peers, of contexts about affinity, of streams about attributes, of the
  * driver about its log. Where a real driver without the hardware says no, so does this one, without a message. */
+#include "driver/engine_peer.h"
 #include "driver/libcuda.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ LIBCUDA_CALL(cuDeviceGetP2PAttribute, (int *value, int attribute, CUdevice devic
   LIBCUDA_TRY(libcuda_device(peer));
   if (!value || attribute < 1 || attribute > 5) return CUDA_ERROR_INVALID_VALUE;
   if (device == peer) return CUDA_ERROR_INVALID_DEVICE;
-  *value = 0;
+  *value = engine_peer_attribute(attribute);
   return CUDA_SUCCESS;
 }
 
@@ -67,7 +68,7 @@ LIBCUDA_CALL(cuCtxGetDevice_v2, (CUdevice *device, CUcontext context)) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   if (!context) context = libcuda_current();
   if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  *device = 0;
+  *device = libcuda_device_of(context);
   return CUDA_SUCCESS;
 }
 

@@ -54,7 +54,7 @@ static CUresult stream_context(CUstream stream, bool own, CUcontext *context) {
   engine_stream_info info;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(describe(stream, own, &info));
-  *context = info.green ? libcuda_green_context(info.green) : libcuda_current();
+  *context = info.green ? libcuda_green_context(info.green) : libcuda_context_on(info.device);
   return CUDA_SUCCESS;
 }
 
@@ -64,7 +64,7 @@ static CUresult stream_contexts(CUstream stream, bool own, CUcontext *context, C
   if (engine_stream_handle(stream, own) == cudaStreamPerThread && libcuda_green_of(libcuda_current())) return CUDA_ERROR_INVALID_HANDLE;
   LIBCUDA_TRY(describe(stream, own, &info));
   *green = info.green;
-  return info.green ? libcuda_primary(context) : stream_context(stream, own, context);
+  return info.green ? libcuda_primary(info.device, context) : stream_context(stream, own, context);
 }
 
 static CUresult stream_green(CUstream stream, CUgreenCtx *green) {
@@ -79,7 +79,7 @@ static CUresult stream_device(CUstream stream, bool own, CUdevice *device) {
   engine_stream_info info;
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(describe(stream, own, &info));
-  *device = 0;
+  *device = info.device;
   return CUDA_SUCCESS;
 }
 

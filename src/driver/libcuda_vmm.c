@@ -24,7 +24,7 @@ _Static_assert(sizeof(CUmemAccessDesc) == 12, "as in the driver's binary interfa
 enum { ALLOCATION_PINNED = 1, GRANULARITY_MINIMUM = 0, GRANULARITY_RECOMMENDED = 1 };
 
 static CUresult check_location(CUmemLocation location) {
-  if (location.type == cudaMemLocationTypeDevice) return location.id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  if (location.type == cudaMemLocationTypeDevice) return libcuda_device(location.id);
   bool host = location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
   return host ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
@@ -66,7 +66,7 @@ LIBCUDA_CALL(cuMemCreate, (unsigned long long *handle, size_t bytes, const CUmem
   uint64_t made;
   if (!handle || flags) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_properties(properties));
-  LIBCUDA_TRY(libcuda_result(engine_memory_create(bytes, properties, sizeof *properties, &made)));
+  LIBCUDA_TRY(libcuda_result(engine_memory_create(properties->location.id, bytes, properties, sizeof *properties, &made)));
   *handle = made;
   return CUDA_SUCCESS;
 }
@@ -112,7 +112,9 @@ LIBCUDA_CALL(cuMemSetAccess, (CUdeviceptr pointer, size_t bytes, const CUmemAcce
     if (access[i].flags != ENGINE_ACCESS_NONE && access[i].flags != ENGINE_ACCESS_READ && access[i].flags != ENGINE_ACCESS_READ_WRITE)
       return CUDA_ERROR_INVALID_VALUE;
   }
-  return libcuda_result(engine_set_access(pointer, bytes, (unsigned)access[count - 1].flags));
+  for (size_t i = 0; i < count; i++)
+    LIBCUDA_TRY(libcuda_result(engine_set_access(access[i].location.id, pointer, bytes, (unsigned)access[i].flags)));
+  return CUDA_SUCCESS;
 }
 
 LIBCUDA_CALL(cuMemGetAccess, (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer)) {
@@ -120,7 +122,7 @@ LIBCUDA_CALL(cuMemGetAccess, (unsigned long long *flags, const CUmemLocation *lo
   unsigned access;
   if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(check_location(*location));
-  LIBCUDA_TRY(libcuda_result(engine_get_access(pointer, &access)));
+  LIBCUDA_TRY(libcuda_result(engine_get_access(location->id, pointer, &access)));
   *flags = access;
   return CUDA_SUCCESS;
 }

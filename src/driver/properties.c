@@ -5,6 +5,7 @@
 #include "driver/properties.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 static int capability(const machine_spec *s) { return (int)(s->compute_major * 10 + s->compute_minor); }
@@ -22,7 +23,7 @@ static int single_to_double(int cc) {
 
 static int clamp(double value) { return value > INT_MAX ? INT_MAX : (int)value; }
 
-bool properties_attribute(const machine_spec *s, int attribute, int *value) {
+bool properties_attribute(const machine_spec *s, int device, int attribute, int *value) {
   int cc = capability(s);
 #define BY(two, three, five, six) (cc < 30 ? (two) : cc < 50 ? (three) : cc < 60 ? (five) : (six))
   switch (attribute) {
@@ -35,19 +36,31 @@ bool properties_attribute(const machine_spec *s, int attribute, int *value) {
   return false;
 }
 
-static int attribute_of(const machine_spec *s, int attribute) {
+static int attribute_of(const machine_spec *s, int device, int attribute) {
   int value = 0;
-  properties_attribute(s, attribute, &value);
+  properties_attribute(s, device, attribute, &value);
   return value;
 }
 
-/* FNV-1a over the name, twice with different starts. */
-void properties_uuid(const machine_spec *machine, char uuid[16]) {
+/* FNV-1a over the name, twice with different starts; the last byte tells devices apart. */
+void properties_uuid(const machine_spec *machine, int device, char uuid[16]) {
   for (int half = 0; half < 2; half++) {
     uint64_t hash = 1469598103934665603u + (uint64_t)half;
     for (const char *c = machine->name; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     memcpy(uuid + 8 * half, &hash, 8);
   }
+  uuid[15] = (char)(uuid[15] + device);
+}
+
+void properties_bus_write(int device, char text[16]) { snprintf(text, 16, "0000:%02x:00.0", (unsigned)device + 1); }
+
+int properties_bus_read(const char *text) {
+  unsigned domain = 0, bus, slot, function = 0;
+  if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+    domain = function = 0;
+    if (sscanf(text, "%x:%x.%x", &bus, &slot, &function) < 2) return -1;
+  }
+  return domain || slot || function || !bus || bus > INT_MAX ? INT_MAX : (int)bus - 1;
 }
 
 static void copy_name(char *to, size_t size, const char *from) {
@@ -61,13 +74,13 @@ static void copy_name(char *to, size_t size, const char *from) {
   {                                                                                                           \
     static const int from[] = {__VA_ARGS__};                                                                  \
     type *to = (type *)&out->field;                                                                           \
-    for (size_t i = 0; from[0] && i < sizeof from / sizeof *from; i++) to[i] = (type)attribute_of(machine, from[i]); \
+    for (size_t i = 0; from[0] && i < sizeof from / sizeof *from; i++) to[i] = (type)attribute_of(machine, device, from[i]); \
   }
 #define ABSENT(type, field, ...)
 #define FILL_OTHERS()                                    \
   do {                                                   \
     copy_name(out->name, sizeof out->name, machine->name); \
-    properties_uuid(machine, out->uuid);                 \
+    properties_uuid(machine, device, out->uuid);                 \
     out->totalGlobalMem = gpu_memory;                    \
   } while (0)
 #define X(majors, type, field, dimension, ...) IN_##majors(type, field, __VA_ARGS__)
@@ -77,7 +90,7 @@ static void copy_name(char *to, size_t size, const char *from) {
 #define IN_12_13 ABSENT
 #define IN_12_12 ABSENT
 #define IN_13_13 ABSENT
-void properties_fill_11(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_11 *out) {
+void properties_fill_11(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_11 *out) {
   memset(out, 0, sizeof *out);
 #include "driver/properties.def"
   FILL_OTHERS();
@@ -87,7 +100,7 @@ void properties_fill_11(const machine_spec *machine, uint64_t gpu_memory, cudaDe
 #undef IN_12_12
 #define IN_12_13 MEMBER
 #define IN_12_12 MEMBER
-void properties_fill_12(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_12 *out) {
+void properties_fill_12(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_12 *out) {
   memset(out, 0, sizeof *out);
 #include "driver/properties.def"
   FILL_OTHERS();
@@ -99,7 +112,7 @@ void properties_fill_12(const machine_spec *machine, uint64_t gpu_memory, cudaDe
 #define IN_11_12 ABSENT
 #define IN_12_12 ABSENT
 #define IN_13_13 MEMBER
-void properties_fill_13(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_13 *out) {
+void properties_fill_13(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_13 *out) {
   memset(out, 0, sizeof *out);
 #include "driver/properties.def"
   FILL_OTHERS();

@@ -48,15 +48,19 @@ typedef struct cudaDeviceProp_13 { /* cudaGetDeviceProperties of libcudart.so.13
 #undef PROPERTIES_MEMBER
 #undef PROPERTIES_ABSENT
 
-/* The value of a device attribute (cudaDeviceAttr or CUdevice_attribute); false: there is no such number. */
-bool properties_attribute(const machine_spec *machine, int attribute, int *value);
+/* The value of a device attribute (cudaDeviceAttr or CUdevice_attribute); false: there is no such number. All devices are the same machine. */
+bool properties_attribute(const machine_spec *machine, int device, int attribute, int *value);
 
 /* Fill the whole struct. gpu_memory: bytes that the program sees as the device's. */
-void properties_fill_11(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_11 *out);
-void properties_fill_12(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_12 *out);
-void properties_fill_13(const machine_spec *machine, uint64_t gpu_memory, cudaDeviceProp_13 *out);
+void properties_fill_11(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_11 *out);
+void properties_fill_12(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_12 *out);
+void properties_fill_13(const machine_spec *machine, int device, uint64_t gpu_memory, cudaDeviceProp_13 *out);
 
-/* 16 bytes that identify the machine: the same name, the same identifier. */
-void properties_uuid(const machine_spec *machine, char uuid[16]);
+/* 16 bytes that identify the device: the same machine's name and number, the same identifier. */
+void properties_uuid(const machine_spec *machine, int device, char uuid[16]);
+
+/* "0000:01:00.0" is device 0. The number of the device at such an address, or one without domain and function; one that is not there: a large number; -1: the text is no address. */
+void properties_bus_write(int device, char text[16]);
+int properties_bus_read(const char *text);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exec/program.h"
+#include "exec/visibility.h"
 #include "ptx/declared.h"
 
 static void thread_of(const core_warp *w, uint32_t lane, uint32_t thread[3]) {
@@ -99,6 +100,13 @@ static void add_neighbour(ff_text *text, const core_warp *w, uint64_t address, u
     ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
     add_allocation(text, holder);
     ff_text_add(text, ": reserved but not mapped");
+    return;
+  }
+  const char *closed = holder && !holder->read_only && !exec_memory_may(holder, writes) ? exec_memory_why_closed(holder) : NULL;
+  if (closed) {
+    ff_text_add(text, "\n  it is %" PRIu64 " bytes into ", address - holder->address);
+    add_allocation(text, holder);
+    ff_text_add(text, ": %s", closed);
     return;
   }
   if (holder && holder->range == EXEC_MAPPED && !exec_memory_may(holder, writes)) {

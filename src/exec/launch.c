@@ -219,21 +219,31 @@ static bool all_poll(worker_pool *pool, const core_launch *launch, bool own) {
   return all && any;
 }
 
-/* By worker 0, between two turns. */
-static void give_way(worker_pool *pool, core_launch *launch, bool own) {
-  if (!launch->config->give_way || !all_poll(pool, launch, own)) return;
+static void stop_others(worker_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   __atomic_store_n(&pool->stop, true, __ATOMIC_RELAXED);
   while (pool->stopped < pool->inside) pthread_cond_wait(&pool->left, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
-  pool->given = true;
-  launch->config->give_way(launch->config->give_way_context);
-  pool->given = false;
-  pool->gave_at = milliseconds();
+}
+
+static void resume_others(worker_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   __atomic_store_n(&pool->stop, false, __ATOMIC_RELAXED);
   pthread_cond_broadcast(&pool->go_on);
   pthread_mutex_unlock(&pool->lock);
+}
+
+/* By worker 0, between two turns. The others may have been in the middle of one that did more than poll: asks again when all have stopped. */
+static void give_way(worker_pool *pool, core_launch *launch, bool own) {
+  if (!launch->config->give_way || !all_poll(pool, launch, own)) return;
+  stop_others(pool);
+  if (all_poll(pool, launch, own)) {
+    pool->given = true;
+    launch->config->give_way(launch->config->give_way_context);
+    pool->given = false;
+    pool->gave_at = milliseconds();
+  }
+  resume_others(pool);
 }
 
 /* By the other workers, likewise. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
  *
- * What always holds: a module variable has one allocation for the program's whole life; a kernel's shared memory holds
+ * What always holds: a module variable has one allocation for the program's whole life, which may be another program's (beside.h); a kernel's shared memory holds
  * the variables of every function that it can reach, without overlap, in the order in which they are found. */
+#include "exec/beside.h"
 #include "exec/host_call.h"
 #include "exec/program.h"
 #include "exec/texture_table.h"
@@ -24,6 +25,10 @@ static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW
 
 static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
   exec_memory_kind kind = var->managed ? EXEC_MEMORY_MANAGED : EXEC_MEMORY_DEVICE;
+  if (var->managed && program->beside) {
+    program->vars[var->index] = program->beside->vars[var->index];
+    return FF_OK;
+  }
   uint64_t bytes = is_opaque(var) && var->size < 8 ? 8 : var->size ? var->size : 1;
   ff_status status = exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
   if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
@@ -43,6 +48,7 @@ static ff_status initial_address(const exec_program *program, const ptx_var *var
 }
 
 static ff_status fill_variable(const exec_program *program, const ptx_var *var, ff_error *error) {
+  if (var->managed && program->beside) return FF_OK; /* has what the program wrote */
   unsigned char *memory = (unsigned char *)(uintptr_t)program->vars[var->index]->address;
   if (var->data) memcpy(memory, var->data, var->size);
   for (uint32_t n = 0; n < var->init_count; n++) {
@@ -79,11 +85,13 @@ static void find_taken(exec_program *program) {
   }
 }
 
-ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error) {
+ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memory, exec_program *beside, exec_program **program, ff_error *error) {
   if (linked->address_size != 64) return ff_fail(error, FF_UNSUPPORTED, "%s: .address_size 32", linked->name);
   exec_program *made = ff_alloc(sizeof *made);
   made->module = linked;
   made->memory = memory;
+  made->beside = beside;
+  made->owns_managed = !beside;
   made->vars = ff_alloc((linked->var_count + 1) * sizeof *made->vars);
   pthread_mutex_init(&made->lock, NULL);
   ff_status status = FF_OK;
@@ -96,8 +104,18 @@ ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exe
     return status;
   }
   find_taken(made);
+  made->beside = NULL;
   *program = made;
   return FF_OK;
+}
+
+ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error) {
+  return exec_program_create_beside(linked, memory, NULL, program, error);
+}
+
+void exec_program_hand_over(exec_program *from, exec_program *to) {
+  if (from->owns_managed) to->owns_managed = true;
+  from->owns_managed = false;
 }
 
 static void free_kernel(exec_kernel *kernel) {
@@ -119,7 +137,7 @@ void exec_program_free(exec_program *program) {
     program->kernels = next;
   }
   for (uint32_t v = 0; v < program->module->var_count; v++) {
-    if (!program->vars[v]) continue;
+    if (!program->vars[v] || (program->module->vars[v]->managed && !program->owns_managed)) continue;
     if (is_opaque(program->module->vars[v])) exec_texture_forget_cells(program->memory, program->vars[v]->address);
     exec_memory_release(program->memory, program->vars[v]->address, NULL);
   }

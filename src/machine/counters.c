@@ -50,6 +50,7 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 void counters_total(sim *s, sim_counters *total) {
   ps end = s->host > s->device_end ? s->host : s->device_end;
   ps now = s->over || end > s->now ? end : s->now;
+  const host_link before = s->d->link; /* looking changes nothing: what comes may still ask for the link at an earlier time */
   if (!s->over) link_account(s, now < s->now ? now : s->now);
   *total = s->counters;
   for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
@@ -58,6 +59,7 @@ void counters_total(sim *s, sim_counters *total) {
   total->transfer_ps = s->d->link.union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
   total->overlap_ps = s->d->link.beside_kernels < total->kernel_ps ? s->d->link.beside_kernels : total->kernel_ps;
+  s->d->link = before;
   total->h2d_busy_ps = s->d->link.h2d.busy;
   total->d2h_busy_ps = s->d->link.d2h.busy;
   total->throttles = s->pager->throttled;

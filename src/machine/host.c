@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "machine/model.h"
+#include "machine/peers.h"
 #include "trace/origin.h"
 
 void sim_fail(sim *s, const char *format, ...) {
@@ -187,7 +188,8 @@ static void enqueue(sim *s, const trace_op *op) {
   bool work = op->kind != TRACE_OP_EVENT_RECORD && op->kind != TRACE_OP_STREAM_WAIT;
   if (work) note_work(s, op->stream);
   if (op->kind == TRACE_OP_LAUNCH && !op->launch->blocks) return;
-  node *n = queue_add(s, op, s->host);
+  bool later = op->kind == TRACE_OP_STREAM_WAIT && s->not_before > s->host;
+  node *n = queue_add(s, op, later ? s->not_before : s->host);
   if (op->blocking) wait_for_node(s, n);
   else if (s->one_stream && s->manager->segments && op->kind == TRACE_OP_LAUNCH) keep_back(s, n);
   else if (work && s->one_stream) run_until_done(s, n);
@@ -233,8 +235,36 @@ static void prefetch_hinted(sim *s, const trace_op *launch) {
   }
 }
 
-/* Of the other devices a simulation knows their memory, which its kernels reach over the link, and what calls for them cost the
- * host; not how long the host waits for them. */
+/* ---- several devices ---- */
+
+#define ELSEWHERE (TRACE_STREAM_NUMBERS - 1) /* the stream of what others' streams do with this device's memory */
+
+static ps copy_call(const sim *s) { return s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api; }
+
+/* A hint that names another device says of this one only that the data is to be elsewhere. */
+static void advise(sim *s, const trace_op *op) {
+  host_spend(s, s->t.api);
+  bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != s->ordinal;
+  if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, others ? -1 : op->hint.device);
+}
+
+static void prefetch(sim *s, const trace_op *op) {
+  trace_op own = *op;
+  if (op->hint.device >= 0 && (uint32_t)op->hint.device != s->ordinal) own.hint.device = -1;
+  spend_queueing(s, s->t.api);
+  enqueue(s, &own);
+}
+
+/* What other devices' streams do with memory of this one, in the order of the calls, at the earliest when they are made. */
+static void process_elsewhere(sim *s, const trace_op *op) {
+  trace_op own = *op;
+  own.stream = ELSEWHERE;
+  stream_find(s, ELSEWHERE)->non_blocking = true;
+  enqueue(s, &own);
+}
+
+/* Of the other devices a simulation knows their memory, which its kernels reach over the link, what calls for them cost the host, and what
+ * they do with its own memory. */
 static void process_foreign(sim *s, const trace_op *op) {
   trace_op remote = *op;
   switch (op->kind) {
@@ -247,11 +277,57 @@ static void process_foreign(sim *s, const trace_op *op) {
     trace_reader_skip(s->reader, op->launch);
     spend(s, s->paid ? 0 : s->t.launch_call);
     break;
+  case TRACE_OP_COPY:
+    spend_queueing(s, copy_call(s));
+    if (transfer_reaches(s, op)) process_elsewhere(s, op);
+    break;
+  case TRACE_OP_SET:
+    spend_queueing(s, s->t.api);
+    if (transfer_reaches(s, op)) process_elsewhere(s, op);
+    break;
+  case TRACE_OP_PREFETCH:
+    spend_queueing(s, s->t.api);
+    if ((uint32_t)op->hint.device == s->ordinal) process_elsewhere(s, op);
+    break;
   case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: host_spend(s, s->t.sync); break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
-  case TRACE_OP_ADVISE: case TRACE_OP_MODULE: case TRACE_OP_STREAM_SMS: case TRACE_OP_END: break;
+  case TRACE_OP_ADVISE: advise(s, op); break;
+  case TRACE_OP_MODULE: case TRACE_OP_STREAM_SMS: case TRACE_OP_END: break;
+  case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
+  case TRACE_OP_SET_ACCESS: mapping_foreign(s, op); break;
   default: spend_queueing(s, s->t.api);
   }
+}
+
+/* Before such an operation is over for the host, it may have waited for a device. */
+static bool host_may_wait(const trace_op *op) {
+  switch (op->kind) {
+  case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: case TRACE_OP_FREE: case TRACE_OP_UNMAP: case TRACE_OP_HOST_TOUCH: return true;
+  case TRACE_OP_COPY: case TRACE_OP_SET: return op->blocking;
+  default: return false;
+  }
+}
+
+/* Meanwhile the others' questions can be answered. */
+static ps meet(sim *s, ps time) {
+  sim_unlock(s);
+  time = peers_meet(s->peers, s->ordinal, time);
+  sim_lock(s);
+  return time;
+}
+
+/* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it has. Else 0. */
+static ps happened_for_others(sim *s, const trace_op *op) {
+  const event_record *record = record_of(s, op->event.event);
+  if (!record) return 0;
+  if (!record->known) {
+    node *n = s->nodes.items[record->node];
+    n->references++;
+    run_until_done(s, n);
+    queue_release(s, n);
+    record = record_of(s, op->event.event);
+  }
+  return record && record->known ? record->time : 0;
 }
 
 static void process_own(sim *s, const trace_op *op) {
@@ -259,7 +335,7 @@ static void process_own(sim *s, const trace_op *op) {
   case TRACE_OP_ALLOC: allocate(s, op); break;
   case TRACE_OP_FREE: release(s, op); break;
   case TRACE_OP_COPY:
-    spend_queueing(s, s->manager->placement == MANAGER_PROGRAM ? s->t.link_copy : s->t.api);
+    spend_queueing(s, copy_call(s));
     enqueue(s, op);
     hints_touched(s, op);
     break;
@@ -268,8 +344,8 @@ static void process_own(sim *s, const trace_op *op) {
     spend(s, s->paid ? 0 : s->t.launch_call); /* also of a program that loops: its kernels are what it is there for */
     enqueue(s, op);
     break;
+  case TRACE_OP_PREFETCH: prefetch(s, op); break;
   case TRACE_OP_SET:
-  case TRACE_OP_PREFETCH:
   case TRACE_OP_EVENT_RECORD:
   case TRACE_OP_STREAM_WAIT:
     spend_queueing(s, s->t.api);
@@ -292,10 +368,7 @@ static void process_own(sim *s, const trace_op *op) {
     break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
   case TRACE_OP_HOST: host_spend(s, s->t.api); break;
-  case TRACE_OP_ADVISE:
-    host_spend(s, s->t.api);
-    if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, op->hint.device);
-    break;
+  case TRACE_OP_ADVISE: advise(s, op); break;
   case TRACE_OP_STREAM_SMS: stream_bind(s, op->stream, &op->sms); break;
   case TRACE_OP_MODULE: break;
   case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
@@ -313,8 +386,10 @@ void host_process(sim *s, const trace_op *op) {
     own.stream = trace_stream_number(op->stream);
     op = &own;
   }
+  if (s->peers && op->kind == TRACE_OP_STREAM_WAIT) s->not_before = meet(s, foreign ? happened_for_others(s, op) : 0);
   if (foreign) process_foreign(s, op);
   else process_own(s, op);
+  if (s->peers && host_may_wait(op)) wait_until(s, meet(s, s->host));
   s->host_times[op->sequence % HOST_TIMES] = s->host;
   s->processed = op->sequence + 1;
   pthread_cond_broadcast(&s->progress);

@@ -164,6 +164,17 @@ static uint32_t mapping_in(const sim *s, uint64_t address, uint64_t end) {
   return 0;
 }
 
+/* Other devices' memory in the range. */
+static void unmap_foreign(sim *s, const trace_op *op) {
+  const pager *p = s->pager;
+  for (size_t at = pager_first_behind(p, op->map.address); at < p->by_address.count;) {
+    const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
+    if (a->address - op->map.address >= op->map.bytes) break;
+    if (a->kind == TRACE_MEMORY_PINNED && reserved_find(s, a->address)) pager_unmap(s->pager, a->address);
+    else at++;
+  }
+}
+
 static void unmap(sim *s, const trace_op *op) {
   if (is_paged(s)) host_wait_for_device(s);
   host_spend(s, s->t.unmap);
@@ -171,6 +182,24 @@ static void unmap(sim *s, const trace_op *op) {
   record_sample(s, s->host);
   for (uint32_t index; (index = mapping_in(s, op->map.address, op->map.address + op->map.bytes)) != 0;)
     drop_mapping(s, s->pager->allocations.items[index]);
+  unmap_foreign(s, op);
+}
+
+/* Memory of another device: like the host's, it is reached over the link. */
+static void map_foreign(sim *s, const trace_op *op) {
+  host_spend(s, s->t.map);
+  const reserved_range *range = s->failed ? NULL : reserved_find(s, op->map.address);
+  if (range) pager_map(s->pager, op->map.address, op->map.bytes, TRACE_MEMORY_PINNED, range->owner);
+}
+
+/* A range may have mappings of several devices' memory: its unmapping is everybody's. */
+void mapping_foreign(sim *s, const trace_op *op) {
+  switch (op->kind) {
+  case TRACE_OP_CREATE: host_spend(s, s->t.create); break;
+  case TRACE_OP_RELEASE: host_spend(s, s->t.release); break;
+  case TRACE_OP_MAP: map_foreign(s, op); break;
+  default: mapping_process(s, op); break;
+  }
 }
 
 void mapping_process(sim *s, const trace_op *op) {

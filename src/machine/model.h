@@ -453,6 +453,8 @@ struct sim {
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
   bool paid;                    /* the operation was put by a call that the host has paid for (trace/origin.h) */
   uint32_t ordinal;             /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
+  sim_peers *peers;             /* where it meets the others' simulations; NULL: it is alone */
+  ps not_before;                /* the operation that is processed waits for another device's event: it happened then */
   FF_VEC(uint32_t) ahead;       /* segments: launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* segments, one stream: the last ones that the host made, a ring */
   uint32_t next_kept_back;
@@ -620,6 +622,7 @@ void stream_destroy(sim *s, uint32_t number);
 event_record *record_of(sim *s, uint32_t number); /* by the event's number; NULL: never recorded */
 
 /* transfer.c: copies, sets and prefetches that begin now; returns when they are over (*again: when to ask again). */
+bool transfer_reaches(sim *s, const trace_op *op); /* a copy or set in a stream of another device: has it to do with memory of this one? */
 ps operation_begin(sim *s, node *n, ps time, bool *again);
 ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time); /* a copy that waited for a map (learn.c) */
 ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the GPU, before a kernel */
@@ -651,6 +654,7 @@ bool host_take_memory(sim *s, uint64_t bytes, uint64_t raw, const char *name);
 void host_give_memory(sim *s, uint64_t bytes, uint64_t raw);
 /* Addresses and memory apart: TRACE_OP_RESERVE and those behind it (mapping.c). */
 void mapping_process(sim *s, const trace_op *op);
+void mapping_foreign(sim *s, const trace_op *op); /* the same of other devices' memory */
 void host_spend_call(sim *s);                      /* the cost of a CUDA call that does not wait */
 void host_process(sim *s, const trace_op *op);
 void sim_fail(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

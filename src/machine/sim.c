@@ -16,6 +16,7 @@
 
 #include "machine/choice.h"
 #include "machine/model.h"
+#include "machine/peers.h"
 
 const sim_manager *sim_managers(uint32_t *count) {
   static sim_manager list[32];
@@ -195,6 +196,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   }
   s->program = program;
   s->ordinal = options->ordinal;
+  s->peers = options->peers;
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
   s->write_back_overlaps = options->write_back_overlaps;
@@ -320,6 +322,7 @@ void sim_run(sim *s) {
   s->over = true;
   pthread_cond_broadcast(&s->progress);
   sim_unlock(s);
+  if (s->peers) peers_leave(s->peers, s->ordinal);
   device_leave(s);
 }
 

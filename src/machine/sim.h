@@ -64,8 +64,17 @@ bool sim_device_stopped(const sim_device *device);
 void sim_device_leave(sim_device *device, uint32_t number);
 void sim_device_tenant(const sim_device *device, uint32_t number, sim_tenant_result *out);
 
+/* ---- several devices of one program ---- */
+
+/* Where the simulations of one manager meet, for devices `first` to `first + count - 1`: so that the host's clock is the same in all of
+ * them, and streams of one device wait for another one's events. Each has to run, in a thread of its own. Freed after them. */
+typedef struct sim_peers sim_peers;
+sim_peers *sim_peers_create(uint32_t first, uint32_t count);
+void sim_peers_free(sim_peers *peers); /* NULL: nothing */
+
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
   uint32_t ordinal;            /* of the devices of the program, the one that is simulated (trace/origin.h) */
+  sim_peers *peers;            /* borrowed until sim_free; NULL: the host waits for the simulated device only, and its streams for no other one's */
   const machine_spec *spec;   /* copied */
   const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */
   const char *manager;        /* a name of `list managers` */

@@ -178,8 +178,44 @@ static ps remote_copy(sim *s, const trace_op *op, ps time) {
   return in > out ? in : out;
 }
 
+/* ---- several devices: memory of another one is there as the host's is ---- */
+
+static trace_memory_kind kind_at(sim *s, uint64_t address) {
+  uint32_t index = pager_find(s->pager, address)->allocation;
+  return index ? s->pager->allocations.items[index].kind : TRACE_MEMORY_HOST;
+}
+
+static bool is_near(sim *s, uint64_t address) { return kind_at(s, address) == TRACE_MEMORY_DEVICE; }
+static bool is_far(sim *s, uint64_t address) { return kind_at(s, address) == TRACE_MEMORY_PINNED; }
+
+bool transfer_reaches(sim *s, const trace_op *op) {
+  if (op->kind == TRACE_OP_SET) return is_near(s, op->set.to);
+  return (op->copy.direction != TRACE_H2H && op->copy.direction != TRACE_D2H && is_near(s, op->copy.to)) ||
+         (op->copy.direction != TRACE_H2H && op->copy.direction != TRACE_H2D && is_near(s, op->copy.from));
+}
+
+/* Does it have an end in another device's memory? Only what is copied to a device or from one can. */
+static bool is_peer_copy(sim *s, const trace_op *op) {
+  bool to = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_H2D, from = op->copy.direction == TRACE_D2D || op->copy.direction == TRACE_D2H;
+  return (to && is_far(s, op->copy.to)) || (from && is_far(s, op->copy.from));
+}
+
+/* Over this device's link: in, if it is to its memory, else out; the other one's simulation has it on its own. */
+static ps peer_copy(sim *s, const trace_op *op, ps time) {
+  uint64_t width = op->copy.width, height = op->copy.height, bytes = width * height;
+  bool in = op->copy.direction != TRACE_D2H && !is_far(s, op->copy.to) && op->copy.direction == TRACE_D2D;
+  uint64_t near = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
+  if (op->copy.direction != TRACE_D2D || is_far(s, near)) near = 0; /* between the host and the other device, or two others */
+  if (s->manager->placement == MANAGER_EVERYWHERE || s->manager->placement == MANAGER_REMOTE) return time;
+  if (near && is_paged(s)) time = carry_moves(s, true, over_rows(s, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
+  else if (near && in) over_rows(s, copy_write, near, width, height, pitch);
+  if (near) count_copied(s, near, in, bytes);
+  return link_copy(s, HISTORY_CAUSE_COPY, op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D, bytes, !op->copy.pinned, time);
+}
+
 static ps copy_begin(sim *s, const trace_op *op, ps time) {
   s->counters.copies++;
+  if (is_peer_copy(s, op)) return peer_copy(s, op, time);
   if (op->copy.direction == TRACE_D2D) s->counters.d2d_bytes += op->copy.width * op->copy.height;
   if (is_paged(s)) return paged_copy(s, op, time);
   if (s->manager->placement == MANAGER_REMOTE) return remote_copy(s, op, time);
@@ -190,6 +226,7 @@ static ps copy_begin(sim *s, const trace_op *op, ps time) {
 
 static ps set_begin(sim *s, const trace_op *op, ps time) {
   s->counters.copies++;
+  if (is_far(s, op->set.to)) return time; /* the other device does it */
   if (is_paged(s)) {
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
   } else if (s->manager->placement == MANAGER_PROGRAM) {

@@ -74,6 +74,7 @@ static json_t *result_value(const report_run *run, const sim_result *result, boo
   json_t *object = json_object();
   json_put(object, "memory", text_value(result->memory));
   json_put(object, "machine", text_value(result->machine));
+  if (result->device) json_put_count(object, "device", result->device - 1);
   json_put(object, "complete", json_boolean(result->complete));
   if (result->error[0]) json_put(object, "error", text_value(result->error));
 #define X(key, value) json_put_real(object, #key, value);
@@ -236,8 +237,18 @@ static ff_status get_allocations(reader *r, const json_t *object, sim_result *re
   return FF_OK;
 }
 
+static ff_status get_device(reader *r, const json_t *from, uint32_t *device) {
+  uint64_t number = 0;
+  if (!json_object_get(from, "device")) return FF_OK;
+  if (json_get_count(r, from, "device", &number)) return FF_PARSE;
+  if (number > 127) return json_fail(r, "device", "a number of a device");
+  *device = (uint32_t)number + 1;
+  return FF_OK;
+}
+
 static ff_status get_result(reader *r, const json_t *from, sim_result *result) {
   if (!json_is_object(from)) return json_fail(r, "runs", "a list of objects");
+  if (get_device(r, from, &result->device)) return FF_PARSE;
   if (json_get_text(r, from, "memory", true, result->memory, sizeof result->memory) ||
       json_get_text(r, from, "machine", true, result->machine, sizeof result->machine) ||
       json_get_text(r, from, "error", false, result->error, sizeof result->error) ||

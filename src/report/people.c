@@ -44,18 +44,33 @@ static void error_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
 }
 
-static void managers_write(const report_run *run, ff_text *out) {
+/* The table of one of the program's devices. */
+static void device_write(const report_run *run, uint32_t device, ff_text *out) {
   static const char *const names[] = {"memory", "time", "ratio", "kernels", "transfers", "far-faults", "to GPU", "to CPU",
                                       "link used", "TLB miss", NULL};
   table t;
   table_start(&t, "lrrrrrrrrr");
   table_names(&t, names);
   for (uint32_t i = 0; i < run->result_count; i++)
-    if (!run->results[i].error[0]) manager_row(run, &run->results[i], &t);
+    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], &t);
   table_write(&t, 0, out);
   table_free(&t);
   for (uint32_t i = 0; i < run->result_count; i++)
-    if (run->results[i].error[0]) error_write(&run->results[i], out);
+    if (run->results[i].device == device && run->results[i].error[0]) error_write(&run->results[i], out);
+}
+
+static bool has_device(const report_run *run, uint32_t device) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].device == device) return true;
+  return false;
+}
+
+static void managers_write(const report_run *run, ff_text *out) {
+  for (uint32_t device = 0; device <= 128; device++) {
+    if (!has_device(run, device)) continue;
+    if (device) ff_text_add(out, "device %u\n", device - 1);
+    device_write(run, device, out);
+  }
   people_stacks_write(run, out);
 }
 

@@ -29,16 +29,25 @@ void report_note(report_run *run, const char *text) {
 
 static bool has_time(const sim_result *result) { return !result->error[0] && result->counters.time_ps; }
 
-const sim_result *report_baseline(const report_run *run) {
-  for (uint32_t i = 0; i < run->result_count; i++)
-    if (!strcmp(run->results[i].memory, "copy") && has_time(&run->results[i])) return &run->results[i];
-  for (uint32_t i = 0; i < run->result_count; i++)
-    if (has_time(&run->results[i])) return &run->results[i];
-  return NULL;
+/* "copy", of one of several devices "copy@1". */
+static bool is_copy(const sim_result *result) {
+  size_t length = strcspn(result->memory, "@");
+  return length == 4 && !strncmp(result->memory, "copy", 4) && (!result->memory[4] || result->device);
+}
+
+const sim_result *report_baseline(const report_run *run, uint32_t device) {
+  const sim_result *first = NULL;
+  for (uint32_t i = 0; i < run->result_count; i++) {
+    const sim_result *result = &run->results[i];
+    if (result->device != device || !has_time(result)) continue;
+    if (is_copy(result)) return result;
+    if (!first) first = result;
+  }
+  return first;
 }
 
 double report_ratio(const report_run *run, const sim_result *result) {
-  const sim_result *baseline = report_baseline(run);
+  const sim_result *baseline = report_baseline(run, result->device);
   if (!baseline || !has_time(result)) return 0;
   if (!baseline->complete || !result->complete) return 0; /* snapshots are not of the same moment of the program */
   return (double)result->counters.time_ps / (double)baseline->counters.time_ps;

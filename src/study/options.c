@@ -10,12 +10,23 @@
 #include <string.h>
 
 #include "study/session.h"
+#include "trace/origin.h"
 
 static void read_text(session_options *options, const char *name, char *to, size_t size) {
   const char *value = getenv(name);
   if (!value) return;
   if (strlen(value) >= size) snprintf(options->problem, sizeof options->problem, "%s is longer than %zu characters", name, size - 1);
   else strcpy(to, value);
+}
+
+static uint32_t read_devices(session_options *options) {
+  const char *value = getenv("FARFAULT_DEVICES");
+  if (!value || !*value) return 1;
+  char *end;
+  unsigned long number = strtoul(value, &end, 10);
+  if (isdigit((unsigned char)value[0]) && !*end && number >= 1 && number <= TRACE_DEVICES_MAX) return (uint32_t)number;
+  snprintf(options->problem, sizeof options->problem, "FARFAULT_DEVICES is not a number from 1 to %u: '%.60s'", TRACE_DEVICES_MAX, value);
+  return 1;
 }
 
 static uint64_t read_number(session_options *options, const char *name, uint64_t limit) {
@@ -49,5 +60,6 @@ void session_options_from_environment(session_options *options) {
     snprintf(options->problem, sizeof options->problem, "FARFAULT_EXECUTE is not 'interpret', 'compile' or 'auto': '%s'", options->execute);
   options->history = read_number(options, "FARFAULT_HISTORY", 1) == 1;
   options->max_instructions = read_number(options, "FARFAULT_MAX_INSTRUCTIONS", UINT64_MAX);
+  options->devices = read_devices(options);
   options->threads = (uint32_t)read_number(options, "FARFAULT_THREADS", 4096);
 }

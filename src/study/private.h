@@ -11,6 +11,7 @@
 #include "base/ending.h"
 #include "report/report.h"
 #include "study/session.h"
+#include "trace/origin.h"
 
 struct session {
   session_options options;
@@ -26,13 +27,19 @@ struct session {
     sim_choice choice;
     sim *sim;
     pthread_t thread;
-  } managers[SESSION_MANAGER_LIMIT];
+  } managers[SESSION_MANAGER_LIMIT]; /* each manager on each device, devices last */
   uint32_t manager_count;
-  trace_future *future;          /* of the program, for managers that ask for it; recorded by `recorder` */
+  uint32_t device_first, device_count; /* that are simulated */
+  sim_peers *peers[SESSION_MANAGER_LIMIT]; /* of several: where each manager's simulations meet */
+  uint32_t peers_count;
   struct recording *recording;   /* to a trace file; NULL: none is wanted */
   pthread_t recording_thread;
-  sim *recorder;                 /* a simulation that shows no results; NULL: nobody asks */
-  pthread_t recorder_thread;
+  struct {                       /* of each device: */
+    trace_future *future;        /* for managers that ask for it; recorded by */
+    sim *sim;                    /* a simulation that shows no results; NULL: nobody asks */
+    pthread_t thread;
+    bool started;
+  } recorders[TRACE_DEVICES_MAX];
   session_progress *progress;
   size_t progress_mapped;        /* bytes mapped, 0: it is own_progress */
   session_progress own_progress;
@@ -59,6 +66,7 @@ void session_write_results(session *session, bool complete);
 void session_write_final_results(session *session, bool complete);
 /* The thread that does so, more often at first, then twice a second; `argument` is the session. */
 void *session_writer(void *argument);
+bool session_has_recorder(const session *session);
 /* Tells the simulations that nothing follows (once; further calls do nothing). */
 void session_end_stream(session *session);
 

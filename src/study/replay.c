@@ -10,6 +10,7 @@
 
 #include "study/near_data.h"
 #include "study/private.h"
+#include "trace/origin.h"
 
 static void show(void *context, const trace_file_step *step) {
   session_progress *progress = context;
@@ -59,9 +60,9 @@ static ff_status feed_one(session *session, trace_file *file, const trace_file_w
 static ff_status feed(session *session, trace_file *file, const trace_file_watch *watch, ff_error *error) {
   trace_program *program = session_program(session);
   if (!program) return FF_OK;
-  if (session->manager_count == 1 && !session->recorder && !session->recording) return feed_one(session, file, watch, error);
+  if (session->manager_count == 1 && !session_has_recorder(session) && !session->recording) return feed_one(session, file, watch, error);
   /* A simulation that asks for the future reads it all at the program's end: it is better kept in memory then. */
-  if (!session->recorder) trace_program_limit(program, TRACE_FEED_BYTES);
+  if (!session_has_recorder(session)) trace_program_limit(program, TRACE_FEED_BYTES);
   return trace_file_feed(file, program, watch, error);
 }
 
@@ -93,6 +94,14 @@ static ff_status simulate(trace_file *file, const session_options *options, cons
   if (status || !info->about.complete) session_break_off(session);
   session_free(session);
   return status;
+}
+
+uint32_t replay_devices(trace_file *file) {
+  trace_item item;
+  uint32_t devices = 1;
+  if (!trace_file_next(file, &item, NULL) && item.kind == TRACE_ITEM_OPERATION) devices = trace_devices_named(item.op);
+  trace_file_rewind(file);
+  return devices;
 }
 
 ff_status replay_run(trace_file *file, const session_options *options, ff_error *error) {

@@ -10,4 +10,7 @@
  * damaged; what stands before is simulated, and the results say that they are of a part. FF_UNSUPPORTED: the trace has not what they need (near_data.h). */
 ff_status replay_run(trace_file *file, const session_options *options, ff_error *error);
 
+/* How many GPUs the recorded program had; rewinds the file. */
+uint32_t replay_devices(trace_file *file);
+
 #endif

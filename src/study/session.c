@@ -112,12 +112,29 @@ static void map_progress(session *session) {
   if (!session->progress) session->progress = &session->own_progress;
 }
 
-static ff_status add_manager(session *session, const char *text, ff_error *error) {
+bool session_has_recorder(const session *session) {
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++)
+    if (session->recorders[d].sim) return true;
+  return false;
+}
+
+/* "copy@1": in results that are told apart by their names. */
+static ff_status name_device(sim_choice *choice, uint32_t device, ff_error *error) {
+  size_t length = strlen(choice->label);
+  int more = snprintf(choice->label + length, sizeof choice->label - length, "@%u", device);
+  return more < (int)(sizeof choice->label - length) ? FF_OK : ff_fail(error, FF_LIMIT, "the name is too long");
+}
+
+static ff_status add_manager(session *session, const char *text, uint32_t device, ff_error *error) {
   if (session->manager_count == SESSION_MANAGER_LIMIT)
-    return ff_fail(error, FF_LIMIT, "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
+    return ff_fail(error, FF_LIMIT, session->device_count > 1 ? "more than %d memory managers and devices at once" : "more than %d memory managers at once", SESSION_MANAGER_LIMIT);
   sim_choice *choice = &session->managers[session->manager_count].choice;
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
-  choice->options.future = session->future;
+  if (!session->recorders[device].future) session->recorders[device].future = trace_future_create();
+  choice->options.ordinal = device;
+  choice->options.peers = session->device_count > 1 ? session->peers[session->peers_count - 1] : NULL;
+  if (!status && session->options.devices > 1) status = name_device(choice, device, error);
+  choice->options.future = session->recorders[device].future;
   choice->options.history = session->options.history;
   choice->options.offloading = session->options.offloading;
   if (!status) status = sim_create(session->program, &choice->options, &session->managers[session->manager_count].sim, error);
@@ -135,20 +152,26 @@ static ff_status add_managers(session *session, ff_error *error) {
       session->program = trace_program_create(0);
       trace_program_mark(session->program, session->options.marks);
     }
-    if (!session->future) session->future = trace_future_create();
-    ff_status status = add_manager(session, name, error);
-    if (status) return status;
+    if (session->device_count > 1 && session->peers_count < SESSION_MANAGER_LIMIT)
+      session->peers[session->peers_count++] = sim_peers_create(session->device_first, session->device_count);
+    for (uint32_t d = 0; d < session->device_count; d++) {
+      ff_status status = add_manager(session, name, session->device_first + d, error);
+      if (status) return status;
+    }
   }
   return FF_OK;
 }
 
 /* Who asks for the future gets it from a simulation in which everything is where it is wanted: what happens there when. */
-static ff_status add_recorder(session *session, ff_error *error) {
-  bool needed = false;
-  for (uint32_t i = 0; i < session->manager_count; i++) needed = needed || sim_needs_future(session->managers[i].sim);
-  if (!needed) return FF_OK;
-  sim_options options = {.spec = &session->spec, .manager = "ideal", .future = session->future, .records_future = true};
-  return sim_create(session->program, &options, &session->recorder, error);
+static ff_status add_recorders(session *session, ff_error *error) {
+  ff_status status = FF_OK;
+  for (uint32_t i = 0; i < session->manager_count && !status; i++) {
+    uint32_t device = session->managers[i].choice.options.ordinal;
+    if (!sim_needs_future(session->managers[i].sim) || session->recorders[device].sim) continue;
+    sim_options options = {.ordinal = device, .spec = &session->spec, .manager = "ideal", .future = session->recorders[device].future, .records_future = true};
+    status = sim_create(session->program, &options, &session->recorders[device].sim, error);
+  }
+  return status;
 }
 
 static void *run_manager(void *argument) {
@@ -175,21 +198,24 @@ void session_end_stream(session *session) {
 static void end_simulations(session *session, uint32_t started) {
   session_end_stream(session);
   if (session->recording) pthread_join(session->recording_thread, NULL);
-  if (session->recorder) pthread_join(session->recorder_thread, NULL);
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++)
+    if (session->recorders[d].started) pthread_join(session->recorders[d].thread, NULL);
   for (uint32_t i = 0; i < started; i++) pthread_join(session->managers[i].thread, NULL);
 }
 
 static ff_status start_recorders(session *session, ff_error *error) {
   ff_status status = FF_OK;
   if (session->recording) status = start_thread(&session->recording_thread, recording_run, session->recording, error);
-  if (status || !session->recorder) {
-    if (status) session_end_stream(session);
+  if (status) {
+    session_end_stream(session);
     return status;
   }
-  status = start_thread(&session->recorder_thread, run_manager, session->recorder, error);
-  if (!status) return FF_OK;
-  session_end_stream(session);
-  if (session->recording) pthread_join(session->recording_thread, NULL);
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX && !status; d++) {
+    if (!session->recorders[d].sim) continue;
+    status = start_thread(&session->recorders[d].thread, run_manager, session->recorders[d].sim, error);
+    session->recorders[d].started = !status;
+  }
+  if (status) end_simulations(session, 0);
   return status;
 }
 
@@ -210,9 +236,10 @@ static ff_status start_threads(session *session, ff_error *error) {
 
 static void release(session *session) {
   for (uint32_t i = 0; i < session->manager_count; i++) sim_free(session->managers[i].sim);
-  sim_free(session->recorder);
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++) sim_free(session->recorders[d].sim);
+  for (uint32_t i = 0; i < session->peers_count; i++) sim_peers_free(session->peers[i]);
   recording_free(session->recording);
-  trace_future_free(session->future);
+  for (uint32_t d = 0; d < TRACE_DEVICES_MAX; d++) trace_future_free(session->recorders[d].future);
   if (session->program) trace_program_free(session->program);
   if (session->progress_mapped) munmap(session->progress, session->progress_mapped);
   report_free(&session->notes);
@@ -252,10 +279,15 @@ static ff_status add_recording(session *session, ff_error *error) {
 
 static ff_status set_up(session *session, ff_error *error) {
   if (session->options.problem[0]) return ff_fail(error, FF_INVALID, "%s", session->options.problem);
+  session->device_count = session->options.devices ? session->options.devices : 1;
+  if (session->options.device) {
+    session->device_first = session->options.device - 1;
+    session->device_count = 1;
+  }
   map_progress(session);
   ff_status status = load_machine(session, error);
   if (!status) status = add_managers(session, error);
-  if (!status) status = add_recorder(session, error);
+  if (!status) status = add_recorders(session, error);
   if (!status) status = add_recording(session, error);
   if (status) return status;
   if (session->options.results[0]) session->results = session_own_path(session, session->options.results);
@@ -284,10 +316,11 @@ ff_status session_create(const session_options *options, session **out, ff_error
 const machine_spec *session_machine(const session *session) { return &session->spec; }
 uint64_t session_gpu_memory(const session *session) { return session->gpu_memory; }
 trace_program *session_program(session *session) { return session->program; }
-sim *session_primary(session *session) {
+uint32_t session_devices(const session *session) { return session->device_count; }
+sim *session_primary(session *session, uint32_t device) {
   for (uint32_t i = 0; i < session->manager_count; i++)
-    if (!sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
-  return session->recorder;
+    if (session->managers[i].choice.options.ordinal == device && !sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
+  return session->recorders[device].sim;
 }
 session_progress *session_progress_area(session *session) { return session->progress; }
 

@@ -22,6 +22,8 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char progress[512];      /* FARFAULT_PROGRESS: file mapped for session_progress; empty: none */
   bool history;            /* FARFAULT_HISTORY: "1": the final results have each simulation's history */
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
+  uint32_t devices;        /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
+  uint32_t device;         /* of a recorded program only this one is simulated, its number from 1; 0: all */
   uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
   char isa[32];            /* FARFAULT_ISA */
   char execute[16];        /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
@@ -34,7 +36,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
  * today's nvcc makes without options. */
 #define SESSION_DEFAULT_MACHINE "h200"
 
-enum { SESSION_MANAGER_LIMIT = 32 }; /* simulations of one run */
+enum { SESSION_MANAGER_LIMIT = 32, SESSION_DEVICE_LIMIT = 16 }; /* simulations of one run: a manager on a device is one */
 
 typedef struct session_progress { /* shared memory, written by the program's process, read by `farfault run` */
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
@@ -50,8 +52,9 @@ ff_status session_create(const session_options *options, session **out, ff_error
 const machine_spec *session_machine(const session *session);
 uint64_t session_gpu_memory(const session *session);    /* bytes */
 trace_program *session_program(session *session);       /* NULL when functional only */
-sim *session_primary(session *session);                 /* answers questions of time: the first manager that runs beside the
-                                                           program; NULL: there is none */
+uint32_t session_devices(const session *session);
+sim *session_primary(session *session, uint32_t device); /* answers questions of time: the device under the first manager that runs
+                                                           beside the program; NULL: there is none */
 session_progress *session_progress_area(session *session); /* never NULL */
 /* The area in the file of that path, `*mapped` bytes that the caller unmaps; NULL: there is none. */
 session_progress *session_progress_map(const char *path, size_t *mapped);

@@ -4,7 +4,8 @@
  *
  *     paid:1 | device:7 | number:24 of the stream, among the device's
  *
- * A program with one device and no graphs has plain stream numbers there, as all traces had before there were others. */
+ * A program with one device and no graphs has plain stream numbers there, as all traces had before there were others. One with
+ * several says so first: its first operation binds the legacy stream of its last device to all SMs, which changes nothing. */
 #ifndef FF_TRACE_ORIGIN_H
 #define FF_TRACE_ORIGIN_H
 
@@ -18,5 +19,11 @@ static inline uint32_t trace_origin(uint32_t number, uint32_t device, bool paid)
 static inline uint32_t trace_stream_number(uint32_t stream) { return stream & (TRACE_STREAM_NUMBERS - 1); }
 static inline uint32_t trace_device(uint32_t stream) { return stream >> 24 & 127; }
 static inline bool trace_is_paid(uint32_t stream) { return stream & TRACE_PAID; }
+
+/* The program's devices, by its first operation. */
+static inline uint32_t trace_devices_named(const trace_op *first) {
+  uint32_t last = first->kind == TRACE_OP_STREAM_SMS ? trace_device(first->stream) : 0;
+  return last < TRACE_DEVICES_MAX ? last + 1 : 1;
+}
 
 #endif

@@ -128,11 +128,33 @@ static void other_streams_go_on(void **state) {
   start_waiting(blocking, latch, 1, 0);
   start_put(apart, words, 5);
   succeed(cudaMemcpyAsync(device, (void *)words, 4, cudaMemcpyHostToDevice, apart));
+  cudaError_t error;
+  while ((error = cudaStreamQuery(apart)) == cudaErrorNotReady) continue;
+  succeed(error);
   succeed(cudaStreamSynchronize(apart));
   assert_int_equal(words[0], 5);
   assert_int_equal(*answer, 0);
   *latch = 1;
   succeed(cudaDeviceSynchronize());
+  assert_int_equal(*answer, 1);
+}
+
+/* What a program may need before it lets the kernel go: memory, and what a kernel is. */
+static void memory_and_questions(void **state) {
+  (void)state;
+  start_waiting(apart, latch, 1, 0);
+  uint32_t *more;
+  size_t available, total;
+  cudaFuncAttributes attributes;
+  succeed(cudaMalloc((void **)&more, 1 << 20));
+  succeed(cudaMemGetInfo(&available, &total));
+  succeed(cudaFuncGetAttributes(&attributes, put));
+  start_put(blocking, more, 4);
+  succeed(cudaMemcpy((void *)words, more, 4, cudaMemcpyDeviceToHost));
+  assert_int_equal(words[0], 4);
+  assert_int_equal(*answer, 0);
+  *latch = 1;
+  succeed(cudaFree(more));
   assert_int_equal(*answer, 1);
 }
 
@@ -242,7 +264,7 @@ static int run_behind_cases(void) {
   prepare();
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make, unmake)
   const struct CMUnitTest tests[] = {
-      CASE(launch_returns), CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order), CASE(other_streams_go_on),
+      CASE(launch_returns), CASE(host_and_kernel_take_turns), CASE(what_is_behind_keeps_its_order), CASE(other_streams_go_on), CASE(memory_and_questions),
       CASE(one_kernel_waits_for_another), CASE(default_stream_waits), CASE(events_carry_it_on), CASE(many_blocks), CASE(calls_that_wait), CASE(faults_are_met_later),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

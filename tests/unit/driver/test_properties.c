@@ -23,7 +23,7 @@ static int load(void **state) {
 
 static int attribute(int number) {
   int value = -12345;
-  assert_true(properties_attribute(&machine, number, &value));
+  assert_true(properties_attribute(&machine, 0, number, &value));
   return value;
 }
 
@@ -51,10 +51,10 @@ static void test_layout(void **state) {
 
 static void test_attributes(void **state) {
   int value;
-  for (int number = 1; number <= 147; number++) assert_true(properties_attribute(&machine, number, &value));
-  assert_false(properties_attribute(&machine, 0, &value));
-  assert_false(properties_attribute(&machine, 148, &value));
-  assert_false(properties_attribute(&machine, -1, &value));
+  for (int number = 1; number <= 147; number++) assert_true(properties_attribute(&machine, 0, number, &value));
+  assert_false(properties_attribute(&machine, 0, 0, &value));
+  assert_false(properties_attribute(&machine, 0, 148, &value));
+  assert_false(properties_attribute(&machine, 0, -1, &value));
   assert_int_equal(attribute(cudaDevAttrComputeCapabilityMajor), 7);
   assert_int_equal(attribute(cudaDevAttrComputeCapabilityMinor), 0);
   assert_int_equal(attribute(cudaDevAttrMultiProcessorCount), machine.sm_count);
@@ -83,9 +83,9 @@ static void test_structs(void **state) {
   memset(p11, 0xa5, sizeof *p11);
   memset(p12, 0xa5, sizeof *p12);
   memset(p13, 0xa5, sizeof *p13);
-  properties_fill_11(&machine, bytes, p11);
-  properties_fill_12(&machine, bytes, p12);
-  properties_fill_13(&machine, bytes, p13);
+  properties_fill_11(&machine, 0, bytes, p11);
+  properties_fill_12(&machine, 0, bytes, p12);
+  properties_fill_13(&machine, 0, bytes, p13);
   assert_string_equal(p11->name, machine.name);
   assert_string_equal(p13->name, machine.name);
   assert_int_equal(p11->totalGlobalMem, bytes);
@@ -105,11 +105,11 @@ static void test_structs(void **state) {
   for (int i = 0; i < 56; i++) assert_int_equal(p13->reserved[i], 0);
   char uuid[16] = {0};
   assert_memory_not_equal(p13->uuid, uuid, 16);
-  properties_uuid(&machine, uuid);
+  properties_uuid(&machine, 0, uuid);
   assert_memory_equal(p13->uuid, uuid, 16);
   machine_spec other = machine;
   strcpy(other.name, "another");
-  properties_uuid(&other, uuid);
+  properties_uuid(&other, 0, uuid);
   assert_memory_not_equal(p13->uuid, uuid, 16);
   free(p11);
   free(p12);
@@ -121,7 +121,7 @@ static void test_large(void **state) {
   machine_spec large = machine;
   large.l2_bytes = UINT64_C(5) << 30;
   int value;
-  assert_true(properties_attribute(&large, cudaDevAttrL2CacheSize, &value));
+  assert_true(properties_attribute(&large, 0, cudaDevAttrL2CacheSize, &value));
   assert_int_equal(value, INT32_MAX);
 }
 

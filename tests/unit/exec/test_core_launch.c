@@ -4,6 +4,7 @@
 #include "core_harness.h"
 
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define AT "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.u32 %rd1, %r4, 4; add.s64 %rd2, %out, %rd1;\n"
@@ -263,9 +264,54 @@ static void test_waiting_is_told(void **state) {
   close_ptx(t);
 }
 
+/* When all blocks only poll, the launch gives way, and nothing of it runs meanwhile; it does so again if that did not help. */
+static uint32_t given_times, moved_meanwhile;
+static void note_given(void *context) {
+  volatile uint32_t *words = context;
+  uint32_t before = words[1];
+  nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+  moved_meanwhile += words[1] != before;
+  if (++given_times == 3) words[0] = 1;
+}
+
+static void test_gives_way(void **state) {
+  kernel_test *t = open_body("", "add.s64 %rd1, %out, 4; L: atom.global.add.u32 %r2, [%rd1], 1; ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;");
+  uint64_t out = buffer(t, 64);
+  t->config.give_way = note_given;
+  t->config.give_way_context = u32_at(out);
+  for (uint32_t threads = 1; threads <= 3; threads++) {
+    given_times = moved_meanwhile = u32_at(out)[0] = 0;
+    t->config.threads = threads;
+    run(t, "k", 8, 64, out, 0);
+    assert_int_equal(given_times, 3);
+    assert_int_equal(moved_meanwhile, 0);
+  }
+  close_ptx(t);
+}
+
+/* Not while one block works, however long the others have been waiting for it. */
+static void test_keeps_working(void **state) {
+  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 1; mov.u32 %r2, 0; @%p1 bra L;"
+                                 "W: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %n; @%p2 bra W; st.volatile.global.u32 [%out], %r2; bra END;"
+                                 "L: ld.volatile.global.u32 %r1, [%out]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; END:");
+  uint64_t out = buffer(t, 64);
+  t->config.give_way = note_given;
+  t->config.give_way_context = u32_at(out);
+  given_times = 0;
+  for (uint32_t threads = 1; threads <= 2; threads++) {
+    u32_at(out)[0] = 0;
+    t->config.threads = threads;
+    run(t, "k", 4, 32, out, 10000000);
+    assert_int_equal(u32_at(out)[0], 10000000);
+  }
+  assert_int_equal(given_times, 0);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
-    cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told),
+    cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told), cmocka_unit_test(test_gives_way),
+    cmocka_unit_test(test_keeps_working),
     cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_own_strings), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)

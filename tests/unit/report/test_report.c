@@ -237,7 +237,7 @@ static void names_that_are_no_utf8_are_written_all_the_same(void **state) {
 
 static void the_ratio_is_to_copy_or_to_the_first(void **state) {
   report_run run = sample();
-  assert_ptr_equal(report_baseline(&run), &run.results[1]);
+  assert_ptr_equal(report_baseline(&run, 0), &run.results[1]);
   assert_true(report_ratio(&run, &run.results[0]) == 3000000007.0 / 2000000000.0);
   assert_true(report_ratio(&run, &run.results[1]) == 1);
   assert_true(report_ratio(&run, &run.results[2]) == 0);
@@ -246,9 +246,9 @@ static void the_ratio_is_to_copy_or_to_the_first(void **state) {
   assert_true(report_ratio(&run, &run.results[1]) == 1);
   run.results[0].complete = true;
   strcpy(run.results[1].error, "no");
-  assert_ptr_equal(report_baseline(&run), &run.results[0]);
+  assert_ptr_equal(report_baseline(&run, 0), &run.results[0]);
   strcpy(run.results[0].error, "no");
-  assert_null(report_baseline(&run));
+  assert_null(report_baseline(&run, 0));
   assert_true(report_ratio(&run, &run.results[0]) == 0);
   report_free(&run);
 }

@@ -122,7 +122,7 @@ static void without_managers_it_only_counts(void **state) {
   session_options options = options_for("", "functional.json");
   session *session = created(&options);
   assert_null(session_program(session));
-  assert_null(session_primary(session));
+  assert_null(session_primary(session, 0));
   assert_int_equal(session_machine(session)->sm_count, 15);
   exec_stats stats = {.warp_instructions = 5, .thread_instructions = 160, .warp_accesses = 2, .sectors = 8, .blocks = 1, .divergent_branches = 3, .barriers = 4};
   session_add_exec(session, &stats);
@@ -163,7 +163,7 @@ static void every_manager_gets_the_stream(void **state) {
   strcpy(options.choices.set, "fault_us=7");
   session *session = created(&options);
   assert_true(session_machine(session)->fault_us == 7);
-  assert_non_null(session_primary(session));
+  assert_non_null(session_primary(session, 0));
   append_copy(session_program(session));
   session_finish(session);
   report_run run = results_of(&options);

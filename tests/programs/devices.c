@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two GPUs by the driver API: half of a vector on each, whose sums meet on the first one, by a copy or by reaching for the other's memory.
+ * devices copy|reach|forbidden: "forbidden" reaches without having asked for it. Exit status 0: the sum is right. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 1 << 16, BYTES = WORDS * 4 };
+
+static const char code[] =
+    ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 step = 1;\n"
+    ".visible .entry fill(.param .u64 to)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<4>;\n"
+    "ld.param.u64 %rd1, [to];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmad.lo.s32 %r2, %r3, %r4, %r2;\n"
+    "mul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nld.global.u32 %r5, [step];\nst.global.u32 [%rd3], %r5;\nret;\n}\n"
+    ".visible .entry add(.param .u64 to, .param .u64 from)\n{\n.reg .b32 %r<7>;\n.reg .b64 %rd<6>;\n"
+    "ld.param.u64 %rd1, [to];\nld.param.u64 %rd4, [from];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
+    "mad.lo.s32 %r2, %r3, %r4, %r2;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd2;\n"
+    "ld.global.u32 %r5, [%rd3];\nld.global.u32 %r6, [%rd5];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
+
+static void *library;
+
+/* Calls a function of the driver's; whatever goes wrong is the end. */
+#define CALL(name, types, ...)                                                   \
+  do {                                                                           \
+    int(*function) types = (int(*) types)dlsym(library, #name);                  \
+    int result = function ? function(__VA_ARGS__) : -1;                          \
+    if (result) {                                                                \
+      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__);            \
+      exit(2);                                                                   \
+    }                                                                            \
+  } while (0)
+
+typedef struct device { void *context, *stream, *module; uint64_t memory; } device;
+
+static void launch(const device *on, const char *name, void **arguments) {
+  void *kernel;
+  CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, on->module, name);
+  CALL(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), kernel, WORDS / 256, 1, 1,
+       256, 1, 1, 0, on->stream, arguments, NULL);
+}
+
+/* The word that is stored everywhere is a variable of the device's own. */
+static void begin(device *d, int number) {
+  uint64_t step;
+  size_t bytes;
+  const uint32_t value = (uint32_t)number + 1;
+  CALL(cuCtxCreate_v2, (void **, unsigned, int), &d->context, 0, number);
+  CALL(cuStreamCreate, (void **, unsigned), &d->stream, 1);
+  CALL(cuModuleLoadData, (void **, const void *), &d->module, code);
+  CALL(cuModuleGetGlobal_v2, (uint64_t *, size_t *, void *, const char *), &step, &bytes, d->module, "step");
+  CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), step, &value, sizeof value);
+  CALL(cuMemAlloc_v2, (uint64_t *, size_t), &d->memory, BYTES);
+  launch(d, "fill", (void *[]){&d->memory});
+}
+
+int main(int argc, char **argv) {
+  static uint32_t words[WORDS];
+  const char *how = argc > 1 ? argv[1] : "copy";
+  int count = 0;
+  device devices[2];
+  uint64_t other;
+  void *event;
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!library) return 3;
+  CALL(cuInit, (unsigned), 0);
+  CALL(cuDeviceGetCount, (int *), &count);
+  printf("%d devices\n", count);
+  fflush(stdout);
+  if (count < 2) return 4;
+  for (int i = 0; i < 2; i++) begin(&devices[i], i);
+  CALL(cuEventCreate, (void **, unsigned), &event, 2);
+  CALL(cuEventRecord, (void *, void *), event, devices[1].stream);
+  CALL(cuCtxSetCurrent, (void *), devices[0].context);
+  CALL(cuStreamWaitEvent, (void *, void *, unsigned), devices[0].stream, event, 0);
+  other = devices[1].memory;
+  if (!strcmp(how, "reach")) CALL(cuCtxEnablePeerAccess, (void *, unsigned), devices[1].context, 0);
+  if (!strcmp(how, "copy")) {
+    CALL(cuMemAlloc_v2, (uint64_t *, size_t), &other, BYTES);
+    CALL(cuMemcpyPeerAsync, (uint64_t, void *, uint64_t, void *, size_t, void *), other, devices[0].context, devices[1].memory, devices[1].context, BYTES,
+         devices[0].stream);
+  }
+  launch(&devices[0], "add", (void *[]){&devices[0].memory, &other});
+  CALL(cuStreamSynchronize, (void *), devices[0].stream);
+  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), words, devices[0].memory, BYTES);
+  for (int i = 0; i < WORDS; i++)
+    if (words[i] != 3) return 1;
+  puts("good");
+  return 0;
+}
