@@ -158,7 +158,7 @@ static void after_fork(void) {
   ff_engine.host_thread_runs = false;
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
   ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
-  ff_engine.given = false;
+  ff_engine.given = 0;
   engine_behind_forget();
 }
 
@@ -282,7 +282,8 @@ __attribute__((destructor)) void engine_finish(void) {
   int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
   while (!locked && before == ENGINE_READY && ff_engine.given)
     if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
-  if ((locked || ff_engine.given) && ff_engine.running) trace_launch_finish(ff_engine.running); /* it will not; no simulation may wait for it */
+  for (size_t i = 0; (locked || ff_engine.given) && i < ff_engine.running.count; i++)
+    trace_launch_finish(ff_engine.running.items[i]); /* they will not; no simulation may wait for them */
   if (before == ENGINE_READY && !locked) engine_touch_collect(false);
   if (before == ENGINE_READY) session_finish(ff_engine.session);
   if (before == ENGINE_READY && ff_engine.check && !locked) check_finish(ff_engine.check, true);

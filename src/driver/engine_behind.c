@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that wait for what the thread that launched them does later, and what comes behind them.
+/* Kernels that wait for what the thread that launched them does later, and what comes behind them. That may be a kernel on another
+ * device: of each device one kernel may have given way, and they take turns.
  *
  * A launch returns when its kernel has finished, with one exception. A kernel that looks at memory in a way that may wait for
  * somebody (exec_kernel_info.may_wait) runs on a thread of the engine's own, for the launching thread, which holds the engine's lock
@@ -10,10 +11,10 @@
  *     (nothing) -------------------> (for the launching thread) ---> ff_engine.given -----------------> (nothing)
  *                                        \___ it ends: as if it had run on that thread ___________________/
  *
- * While a kernel has given way
+ * While kernels have given way
  *   - nothing of it runs while somebody else has the lock, so that everything but this file sees a device that does its work at once;
  *   - operations that CUDA orders after it are queued, in the order of the host's calls, and their streams are `behind`;
- *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call waits until it is over;
+ *   - operations of other streams are carried out at once, as are allocations and what only asks; every other call waits until all are over;
  *   - the first simulation cannot get past it: queries ask the local clock (engine_happened). */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #define MOST_APPENDED 32768u   /* operations that the access stream takes while it cannot move on: half of what it has room for */
 #define REST_NANOSECONDS 100000
 
-typedef struct job { /* a launch on the engine's own thread */
+typedef struct job { /* a launch on a thread of the engine's own */
   engine_launch launch;
   engine_function_info info;
   engine_stream *stream;
@@ -45,18 +46,21 @@ typedef struct later { /* an operation that is queued */
   struct later *next;
 } later;
 
-static struct {
+typedef struct own_thread { /* of a device */
   pthread_mutex_t lock;           /* of `job` and what it says */
   pthread_cond_t wanted, changed;
   job *job;
-  bool there;                     /* the thread */
-} own = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  bool there;
+} own_thread;
+
+static own_thread threads[ENGINE_DEVICES_MAX] = {
+    [0 ... ENGINE_DEVICES_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
 
 /* Under the engine's lock. */
 static later *first, **end = &first;
 static uint64_t given_sequence;   /* ff_engine.last_sequence when the kernel gave way */
 
-static _Thread_local job *mine;   /* on the engine's own thread: the launch it runs */
+static _Thread_local job *mine;   /* on such a thread: the launch it runs */
 
 /* ---- what is behind ---- */
 
@@ -186,13 +190,13 @@ void engine_behind_give_way(void *unused) {
     pthread_mutex_unlock(&ff_engine.lock);
     engine_behind_rest();
   } else {
-    pthread_mutex_lock(&own.lock);
-    ff_engine.given = true;
+    own_thread *own = &threads[mine->stream->device];
+    pthread_mutex_lock(&own->lock);
+    if (!ff_engine.given++) given_sequence = ff_engine.last_sequence;
     mine->stream->behind = true;
-    given_sequence = ff_engine.last_sequence;
     mine->gave_way = true;
-    pthread_cond_signal(&own.changed);
-    pthread_mutex_unlock(&own.lock);
+    pthread_cond_signal(&own->changed);
+    pthread_mutex_unlock(&own->lock);
   }
   pthread_mutex_lock(&ff_engine.lock);
   engine_touch_collect(true);
@@ -207,58 +211,65 @@ static void free_job(job *j) {
   free(j);
 }
 
-static void run(job *j) {
+/* What was queued is carried out behind the last of them: it may have come behind any. */
+static void run(own_thread *own, job *j) {
   mine = j;
   j->result = engine_launch_packed(&j->launch, &j->info, j->stream, j->params, j->declared);
   if (!j->gave_way) {
     mine = NULL;
-    pthread_mutex_lock(&own.lock);
-    own.job = NULL;
+    pthread_mutex_lock(&own->lock);
+    own->job = NULL;
     j->done = true;
-    pthread_cond_signal(&own.changed);
-    pthread_mutex_unlock(&own.lock);
+    pthread_cond_signal(&own->changed);
+    pthread_mutex_unlock(&own->lock);
     return;
   }
   if (j->result && !ff_engine.stop) engine_fault_locked(j->result, j->stream->device, "a kernel that had been waiting for the host could not go on");
-  carry_out_all();
-  none_behind();
+  bool last = ff_engine.given == 1;
+  if (last) carry_out_all();
+  if (last) none_behind();
   mine = NULL;
-  own.job = NULL;
-  ff_engine.given = false;
-  pthread_cond_broadcast(&ff_engine.behind_done);
+  own->job = NULL;
+  ff_engine.given--;
+  if (last) pthread_cond_broadcast(&ff_engine.behind_done);
   pthread_mutex_unlock(&ff_engine.lock);
   free_job(j);
 }
 
-static void *own_thread(void *unused) {
+static void *thread_main(void *context) {
+  own_thread *own = context;
   for (;;) {
-    pthread_mutex_lock(&own.lock);
-    while (!own.job) pthread_cond_wait(&own.wanted, &own.lock);
-    job *j = own.job;
-    pthread_mutex_unlock(&own.lock);
-    run(j);
+    pthread_mutex_lock(&own->lock);
+    while (!own->job) pthread_cond_wait(&own->wanted, &own->lock);
+    job *j = own->job;
+    pthread_mutex_unlock(&own->lock);
+    run(own, j);
   }
-  return unused;
+  return NULL;
 }
 
 void engine_behind_forget(void) {
-  pthread_mutex_init(&own.lock, NULL);
-  pthread_cond_init(&own.wanted, NULL);
-  pthread_cond_init(&own.changed, NULL);
-  own.job = NULL;
-  own.there = false;
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) {
+    pthread_mutex_init(&threads[d].lock, NULL);
+    pthread_cond_init(&threads[d].wanted, NULL);
+    pthread_cond_init(&threads[d].changed, NULL);
+    threads[d].job = NULL;
+    threads[d].there = false;
+  }
 }
 
-static bool have_thread(void) {
+static bool have_thread(own_thread *own) {
   pthread_t thread;
-  if (!own.there) own.there = !pthread_create(&thread, NULL, own_thread, NULL) && !pthread_detach(thread);
-  return own.there;
+  if (!own->there) own->there = !pthread_create(&thread, NULL, thread_main, own) && !pthread_detach(thread);
+  return own->there;
 }
 
 /* ---- launches ---- */
 
-/* One that waits is enough; a checked program's kernels are seen by the checker on the thread that launches. */
-static bool may_give_way(const engine_function_info *info) { return info->kernel.may_wait && !ff_engine.given && !ff_engine.check && have_thread(); }
+/* One of a device that waits is enough; a checked program's kernels are seen by the checker on the thread that launches. */
+static bool may_give_way(const engine_function_info *info, own_thread *own) {
+  return info->kernel.may_wait && !own->job && !mine && !ff_engine.check && have_thread(own);
+}
 
 static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stream, size_t bytes, unsigned char *params, engine_declared **declared) {
   later *op = queue(stream);
@@ -278,7 +289,8 @@ cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *str
   cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
   if (error) return error;
   if (engine_behind(stream)) return queue_launch(launch, stream, info.kernel.param_bytes, params, declared);
-  if (!may_give_way(&info)) {
+  own_thread *own = &threads[stream->device];
+  if (!may_give_way(&info, own)) {
     error = engine_launch_packed(launch, &info, stream, params, *declared);
     free(params);
     return error;
@@ -286,12 +298,12 @@ cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *str
   job *j = ff_alloc(sizeof *j);
   *j = (job){.launch = *launch, .info = info, .stream = stream, .params = params, .declared = *declared};
   *declared = NULL;
-  pthread_mutex_lock(&own.lock);
-  own.job = j;
-  pthread_cond_signal(&own.wanted);
-  while (!j->done && !j->gave_way) pthread_cond_wait(&own.changed, &own.lock);
+  pthread_mutex_lock(&own->lock);
+  own->job = j;
+  pthread_cond_signal(&own->wanted);
+  while (!j->done && !j->gave_way) pthread_cond_wait(&own->changed, &own->lock);
   bool done = j->done;
-  pthread_mutex_unlock(&own.lock);
+  pthread_mutex_unlock(&own->lock);
   if (!done) return cudaSuccess;
   error = j->result;
   free_job(j);

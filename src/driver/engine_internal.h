@@ -182,9 +182,9 @@ typedef struct engine_state {
   uint32_t next_event, next_module, next_kernel;
   uint64_t allocations, launches;
   uint64_t device_used[ENGINE_DEVICES_MAX]; /* bytes of each device's memory in use by device allocations, whole pages */
-  trace_launch *running;   /* the launch that exec works on; NULL: none, or no simulation */
-  bool given;              /* a kernel has given way, on the engine's own thread: engine_behind.c */
-  pthread_cond_t behind_done; /* it has finished, and all that was queued behind it */
+  FF_VEC(trace_launch *) running; /* the launches that exec works on, or that have given way; none without a simulation */
+  uint32_t given;          /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_behind.c */
+  pthread_cond_t behind_done; /* the last of them has finished, and all that was queued behind them */
   volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */
   enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */

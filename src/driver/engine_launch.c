@@ -195,6 +195,13 @@ static void note_fault(const char *kernel, const char *message) {
   free(note.chars);
 }
 
+static void runs_no_more(const trace_launch *launch) {
+  size_t kept = 0;
+  for (size_t i = 0; i < ff_engine.running.count; i++)
+    if (ff_engine.running.items[i] != launch) ff_engine.running.items[kept++] = ff_engine.running.items[i];
+  ff_engine.running.count = kept;
+}
+
 /* Runs one kernel; what it launched is added to `children`. */
 static cudaError_t run(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params,
                        const engine_declared *declared, exec_children *children) {
@@ -214,14 +221,13 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;
-  trace_launch *outer = ff_engine.running; /* of a kernel that has given way */
   bool outer_waits = waits_in_call;
-  ff_engine.running = request.trace;
+  if (request.trace) FF_PUSH(&ff_engine.running, request.trace);
   waits_in_call = !config.give_way;
   if (ff_engine.check) check_launch(ff_engine.check, launch->function->title);
   ff_status status = exec_launch_checked(&config, &request, check_hooks(ff_engine.check), &stats, &fault, &reason);
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
-  ff_engine.running = outer;
+  runs_no_more(request.trace);
   waits_in_call = outer_waits;
   engine_touch_settle_all();
   if (request.trace) trace_launch_finish(request.trace);

@@ -14,8 +14,8 @@
  * the next one starts regardless: it may be what they wait for.
  *
  * One launch runs at a time in a process. One whose blocks all do nothing but look at memory again and again may give way
- * (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on another launch may run, with workers
- * of its own.
+ * (exec_config.give_way): its workers stop between two turns of blocks, and until it goes on other launches may run, with workers
+ * of their own, and give way, too.
  *
  *     RUNNING --give_way: the launching thread stops the others--> STOPPED --config->give_way returns--> RUNNING */
 #include <errno.h>
@@ -65,7 +65,8 @@ struct worker_pool {
 
 #define POOL {.launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, \
               .left = PTHREAD_COND_INITIALIZER, .go_on = PTHREAD_COND_INITIALIZER}
-static worker_pool pools[] = {POOL, POOL}; /* the second is for launches while the first's has given way */
+#define MAX_POOLS 17 /* launches that have given way at a time, and the one that runs */
+static worker_pool pools[MAX_POOLS] = {[0 ... MAX_POOLS - 1] = POOL};
 
 static uint64_t clock_total;      /* warp instructions of all launches so far */
 
@@ -508,6 +509,13 @@ ff_status exec_launch(const exec_config *config, const exec_launch_request *requ
   return exec_launch_checked(config, request, NULL, stats, fault, error);
 }
 
+/* The first whose launch has not given way. */
+static worker_pool *free_pool(void) {
+  uint32_t n = 0;
+  while (n + 1 < MAX_POOLS && pools[n].given) n++;
+  return &pools[n];
+}
+
 ff_status exec_launch_checked(const exec_config *config, const exec_launch_request *request, exec_checker *checker, exec_stats *stats, exec_fault *fault,
                               ff_error *error) {
   static uint64_t shape;
@@ -523,7 +531,7 @@ ff_status exec_launch_checked(const exec_config *config, const exec_launch_reque
   exec_stats unused = {0};
   core_launch *launch = ff_alloc_aligned(64, sizeof *launch);
   unsigned char *params = ff_alloc(request->kernel->info.param_bytes + 16u);
-  worker_pool *pool = &pools[pools[0].given];
+  worker_pool *pool = free_pool();
   pthread_mutex_lock(&pool->launching);
   set_up(launch, config, request, params);
   launch->isa = isa;
