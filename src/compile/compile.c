@@ -128,6 +128,20 @@ static void wait_for(entry *e) {
   pthread_mutex_unlock(&all.lock);
 }
 
+/* ---- forks: the child has nobody who makes code, and goes on with what there is ---- */
+
+static void before_fork(void) { pthread_mutex_lock(&all.lock); }
+static void parent_goes_on(void) { pthread_mutex_unlock(&all.lock); }
+
+static void child_goes_on(void) {
+  pthread_mutex_init(&all.lock, NULL);
+  pthread_cond_init(&all.done, NULL);
+  for (entry *e = all.entries; e; e = e->next)
+    if (e->state == RUNNING) e->state = IDLE;
+}
+
+static void watch_forks(void) { pthread_atfork(before_fork, parent_goes_on, child_goes_on); }
+
 /* ---- entries ---- */
 
 static uint32_t watch_of(const core_launch *launch) {
@@ -242,6 +256,8 @@ bool compile_mode_parse(const char *text, compile_mode *mode) {
 ff_status compile_use(compile_mode mode, ff_error *error) {
   if (mode == COMPILE_ALWAYS && !compile_available())
     return ff_fail(error, FF_NOT_FOUND, "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
   all.mode = mode;
   exec_native_use(mode == COMPILE_NEVER ? NULL : &provider);
   return FF_OK;

@@ -117,7 +117,7 @@ static void improve(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   LLVMDisposePassManager(passes);
 }
 
-static void make_functions(generator *g, const native_request *request) {
+static bool make_functions(generator *g, const native_request *request) {
   const native_function *functions = (const native_function *)(const void *)(request + 1);
   const native_instr *instrs = (const native_instr *)(const void *)(functions + request->function_count);
   const native_operand *operands = (const native_operand *)(const void *)(instrs + request->instr_count);
@@ -126,9 +126,11 @@ static void make_functions(generator *g, const native_request *request) {
   g->watched = request->watch != 0;
   for (uint32_t f = 0; f < request->function_count; f++) {
     plan *p = plan_make(&functions[f], f, instrs, operands, request->operand_count);
+    if (!p) return false;
     gen_function(g, p, &functions[f], f);
     plan_free(p);
   }
+  return true;
 }
 
 static void put_together(const native_request *request, const flat *f, unsigned char **image, uint32_t *bytes) {
@@ -179,7 +181,8 @@ static bool make_object(session *s, const native_request *request, const char **
   LLVMSetTarget(s->module, "x86_64-unknown-linux-gnu");
   s->data = LLVMCreateTargetDataLayout(s->machine);
   LLVMSetModuleDataLayout(s->module, s->data);
-  make_functions(&g, request);
+  *message = "it is too large";
+  if (!make_functions(&g, request)) return false;
   char *why = NULL;
   bool good = !getenv("FARFAULT_COMPILE_CHECK") || !LLVMVerifyModule(s->module, LLVMReturnStatusAction, &why);
   if (good) {

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "exec/core.h"
 
+#define MOST_SET_WORDS (UINT64_C(24) << 20) /* of one kind of set, of all blocks */
+
 bool plan_ends_block(const native_instr *n) {
   return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF || n->op == NATIVE_SYNC;
 }
@@ -64,7 +66,7 @@ static void number_slots(plan *p, uint32_t operand_count) {
 
 /* ---- blocks ---- */
 
-static void find_blocks(plan *p) {
+static bool find_blocks(plan *p) {
   uint8_t *leader = ff_alloc(p->count + 1);
   leader[0] = 1;
   for (uint32_t n = 0; n < p->count; n++) {
@@ -74,6 +76,11 @@ static void find_blocks(plan *p) {
     if ((i->op == NATIVE_BRANCH || i->op == NATIVE_BRANCH_IF) && i->target < p->count) leader[i->target] = 1;
   }
   for (uint32_t n = 0; n < p->count; n++) p->block_count += leader[n];
+  if ((uint64_t)p->block_count * p->words > MOST_SET_WORDS) {
+    p->block_count = 0;
+    free(leader);
+    return false;
+  }
   p->blocks = ff_alloc((p->block_count + 1) * sizeof *p->blocks);
   p->block_of = ff_alloc((p->count + 1) * sizeof *p->block_of);
   uint32_t b = 0;
@@ -93,6 +100,7 @@ static void find_blocks(plan *p) {
     uint64_t **sets[] = {&block->live_in, &block->live_out, &block->uniform_in, &block->uniform_out};
     for (int s = 0; s < 4; s++) *sets[s] = ff_alloc(p->words * sizeof(uint64_t));
   }
+  return true;
 }
 
 /* ---- liveness ---- */
@@ -246,7 +254,10 @@ plan *plan_make(const native_function *function, uint32_t number, const native_i
   p->count = function->count;
   p->number = number;
   number_slots(p, operand_count);
-  find_blocks(p);
+  if (!find_blocks(p)) {
+    plan_free(p);
+    return NULL;
+  }
   find_liveness(p);
   find_uniform(p, number);
   return p;

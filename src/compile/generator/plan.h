@@ -42,7 +42,7 @@ static inline void plan_drop(uint64_t *set, uint32_t slot) { set[slot / 64] &= ~
 
 /* live: what is live after the instruction -> before it. */
 void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
-/* number: 0 is the kernel itself. `operands`: the whole request's. */
+/* number: 0 is the kernel itself. `operands`: the whole request's. NULL: it has too many blocks and slots to be worth it. */
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code, const native_operand *operands, uint32_t operand_count);
 void plan_free(plan *p);
 /* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */

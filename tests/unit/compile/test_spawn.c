@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compiler that is missing, fails, dies, says nonsense, says nothing or hangs: kernels are interpreted, and nothing waits for ever.
  * Each case in a process of its own, as the compiler is looked for once. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,30 +32,42 @@ static ff_text kernel_text(bool large) {
   return text;
 }
 
-/* 0: the kernel ran and what it gave is right. */
-static int run_kernel(bool large) {
-  ff_text text = kernel_text(large);
+static struct { ff_text text; exec_memory *memory; ptx_module *module; exec_program *program; exec_kernel *kernel; const exec_allocation *out; } opened;
+
+static bool open_kernel(bool large) {
   ff_error error = {0};
-  exec_memory *memory;
-  ptx_module *module;
-  exec_program *program;
-  exec_kernel *kernel;
-  const exec_allocation *out;
-  if (exec_memory_create(&memory, &error) || ptx_module_parse("k", text.chars, text.length, &module, &error) || exec_program_create(module, memory, &program, &error) ||
-      exec_program_kernel(program, "k", &kernel, &error) || exec_memory_allocate(memory, 256, 0, EXEC_MEMORY_DEVICE, "out", &out, &error)) {
-    printf("%s\n", error.message);
-    return 10;
-  }
-  exec_config config = {.memory = memory, .threads = 1, .sm_count = 1};
-  exec_launch_request request = {.kernel = kernel, .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = &out->address};
-  int bad = exec_launch(&config, &request, NULL, NULL, &error) != FF_OK;
-  for (uint32_t n = 0; n < 64; n++) bad |= ((const uint32_t *)(uintptr_t)out->address)[n] != 3 * n;
-  if (bad) printf("the kernel failed, or gave something else: %s\n", error.message);
-  exec_program_free(program);
-  ptx_module_free(module);
-  exec_memory_free(memory);
-  free(text.chars);
-  return bad ? 11 : 0;
+  opened.text = kernel_text(large);
+  if (!exec_memory_create(&opened.memory, &error) && !ptx_module_parse("k", opened.text.chars, opened.text.length, &opened.module, &error) &&
+      !exec_program_create(opened.module, opened.memory, &opened.program, &error) && !exec_program_kernel(opened.program, "k", &opened.kernel, &error) &&
+      !exec_memory_allocate(opened.memory, 256, 0, EXEC_MEMORY_DEVICE, "out", &opened.out, &error))
+    return true;
+  printf("%s\n", error.message);
+  return false;
+}
+
+/* True: the kernel ran and what it gave is right. */
+static bool launch_kernel(void) {
+  ff_error error = {0};
+  exec_config config = {.memory = opened.memory, .threads = 1, .sm_count = 1};
+  exec_launch_request request = {.kernel = opened.kernel, .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = &opened.out->address};
+  bool good = exec_launch(&config, &request, NULL, NULL, &error) == FF_OK;
+  for (uint32_t n = 0; n < 64; n++) good &= ((const uint32_t *)(uintptr_t)opened.out->address)[n] == 3 * n;
+  if (!good) printf("the kernel failed, or gave something else: %s\n", error.message);
+  return good;
+}
+
+static void close_kernel(void) {
+  exec_program_free(opened.program);
+  ptx_module_free(opened.module);
+  exec_memory_free(opened.memory);
+  free(opened.text.chars);
+}
+
+static int run_kernel(bool large) {
+  if (!open_kernel(large)) return 10;
+  bool good = launch_kernel();
+  close_kernel();
+  return good ? 0 : 11;
 }
 
 /* The child: compiling is asked for, and cannot be; the program goes on. */
@@ -125,7 +138,7 @@ static void missing(void **unused) {
   assert_int_equal(status, 0);
 }
 
-/* A program that does not want to hear of its children, and one that forks while a kernel is made. */
+/* A program that does not want to hear of its children. */
 static void signals_ignored(void **unused) {
   pid_t child = fork();
   if (!child) {
@@ -143,6 +156,39 @@ static void signals_ignored(void **unused) {
   assert_int_equal(status, 0);
 }
 
+/* A kernel is being made, by a compiler that takes its time, when the program forks: the child's launches do not wait for what nobody
+ * makes there. */
+static void *launch_beside(void *unused) { return launch_kernel() ? NULL : unused; }
+
+static void forked_meanwhile(void **unused) {
+  char path[4096];
+  ff_error error;
+  const char *script = "#!/bin/sh\nexec sleep 3\n";
+  snprintf(path, sizeof path, "%s/slow", folder);
+  assert_int_equal(ff_file_write(path, script, strlen(script), &error), FF_OK);
+  assert_int_equal(chmod(path, 0700), 0);
+  pid_t child = fork();
+  if (!child) {
+    pthread_t thread;
+    int status;
+    alarm(60);
+    setenv("FARFAULT_COMPILER", path, 1);
+    compile_patience(2000);
+    if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || pthread_create(&thread, NULL, launch_beside, &opened)) _exit(1);
+    usleep(500000);
+    pid_t grandchild = fork();
+    if (!grandchild) {
+      alarm(30);
+      _exit(!launch_kernel());
+    }
+    if (waitpid(grandchild, &status, 0) != grandchild || pthread_join(thread, NULL)) _exit(2);
+    _exit(status != 0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 static int make_folder(void **unused) {
   snprintf(folder, sizeof folder, "%s/farfault-spawn-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
   return !mkdtemp(folder);
@@ -154,6 +200,6 @@ static int drop_folder(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile)};
   return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
