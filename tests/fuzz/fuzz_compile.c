@@ -33,7 +33,7 @@ static const char kernels[] =
     "{ .param .b32 v; .param .b32 a; .param .b64 b; st.param.b32 [a], r4; st.param.b64 [b], d0; call (v), f, (a, b); ld.param.b32 r4, [v]; }\n"
     "setp.lt.u32 p4, r11, r0; @p4 bra L;\n@p0 st.global.u16 [d1+2], h0; st.global.v2.u32 [d1], {r4, r5}; ret;\n}\n";
 
-enum { BASES = 4 }; /* by watch */
+enum { BASES = 8 }; /* by watch; for full warps, then for any */
 static unsigned char *bases[BASES];
 static uint32_t base_bytes[BASES];
 
@@ -52,7 +52,7 @@ static void make_bases(void) {
     abort();
   }
   for (uint32_t b = 0; b < BASES; b++) {
-    bases[b] = native_describe(kernel, code, isa, b, &base_bytes[b]);
+    bases[b] = native_describe(kernel, code, isa, b % 4, b >= 4, &base_bytes[b]);
     ((native_request *)(void *)bases[b])->isa = 0; /* nothing is run: for AVX-512 on any processor */
   }
   exec_program_free(program);
@@ -66,11 +66,11 @@ static void try_image(unsigned char *image, uint32_t bytes, uint32_t functions) 
   if (!compile_seal(image, bytes, &key) || !compile_is_whole(image, bytes, &key, functions)) return;
   image_head head;
   memcpy(&head, image, sizeof head);
-  exec_native_code *code = compile_map(image);
+  exec_native_function *code = compile_map(image);
   FF_ASSERT(code);
-  uintptr_t start = (uintptr_t)code[0].full;
+  uintptr_t start = (uintptr_t)code[0];
   for (uint32_t f = 0; f < functions; f++)
-    if ((uintptr_t)code[f].full < start) start = (uintptr_t)code[f].full;
+    if ((uintptr_t)code[f] < start) start = (uintptr_t)code[f];
   if (functions) munmap((void *)(start & ~(uintptr_t)4095), head.code_bytes);
   free(code);
 }
