@@ -6,9 +6,9 @@
  * CUfunction and CUkernel: engine_function), so runtime and driver share them; a CUdeviceptr is an address of this
  * process. A symbol's suffix says its version: cuMemAlloc_v2 is what a program's cuMemAlloc becomes.
  *
- *   not initialised --cuInit--> no context current --cuCtxCreate, cuCtxSetCurrent...--> context current
+ *   not initialised --cuInit, or the runtime's first call--> no context current --cuCtxCreate, cuCtxSetCurrent...--> context current
  *
- * Calls before cuInit are CUDA_ERROR_NOT_INITIALIZED, calls that need a context CUDA_ERROR_INVALID_CONTEXT. All
+ * Calls before that are CUDA_ERROR_NOT_INITIALIZED, calls that need a context CUDA_ERROR_INVALID_CONTEXT. All
  * contexts of a device see the same memory; destroying one frees nothing, unless a kernel's fault has made it unusable: then the
  * device is reset, as a new context would find it. */
 #ifndef FF_DRIVER_LIBCUDA_H

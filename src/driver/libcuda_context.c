@@ -44,7 +44,21 @@ static __thread unsigned depth;
 
 /* ---- state ---- */
 
-CUresult libcuda_ready(void) { return atomic_load(&initialised) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+/* Is the CUDA runtime in this process too? */
+static bool runtime_is_loaded(void) {
+  static atomic_int known; /* 0: not asked yet, 1: no, 2: yes */
+  int state = atomic_load(&known);
+  if (!state) {
+    state = dlsym(RTLD_DEFAULT, "__cudaRegisterFatBinary") ? 2 : 1;
+    atomic_store(&known, state);
+  }
+  return state == 2;
+}
+
+/* The runtime's first call initialises the driver. */
+CUresult libcuda_ready(void) {
+  return atomic_load(&initialised) || (runtime_is_loaded() && engine_started()) ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
 
 CUresult libcuda_device(CUdevice device) {
   LIBCUDA_TRY(libcuda_ready());
@@ -82,17 +96,6 @@ static void use_current(void) {
 static void hear_runtime(void) {
   int device;
   if (engine_device_chosen(&device) && depth) stack[depth - 1] = primary_of(device);
-}
-
-/* Is the CUDA runtime in this process too? */
-static bool runtime_is_loaded(void) {
-  static atomic_int known; /* 0: not asked yet, 1: no, 2: yes */
-  int state = atomic_load(&known);
-  if (!state) {
-    state = dlsym(RTLD_DEFAULT, "__cudaRegisterFatBinary") ? 2 : 1;
-    atomic_store(&known, state);
-  }
-  return state == 2;
 }
 
 CUcontext libcuda_current(void) {

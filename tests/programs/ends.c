@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small program on the driver API that ends in the way its argument names, for the tests of `farfault run`: it copies 4 MiB
  * to the GPU, then: exit, abort, quick (quick_exit), exec (becomes itself with "exit"), wait (until a signal comes),
- * handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation at all). */
+ * handled (as wait, but SIGTERM is its own), room (asks for more memory than any GPU has), idle (no operation at all). "runtime": instead, it
+ * asks the driver API for the context after a call of the runtime's, and before. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,10 +36,22 @@ static void end(const char *way, void *library, char **argv) {
   for (;;) pause();
 }
 
+/* The runtime initialises the driver, in its own time: cuInit is not called. */
+static int after_runtime(void *library) {
+  void *runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_GLOBAL), *context = NULL;
+  if (!runtime) return 9;
+  printf("before: %d\n", call(library, "cuCtxGetCurrent", &context, NULL, NULL));
+  if (call(runtime, "cudaFree", NULL, NULL, NULL)) return 8;
+  int result = call(library, "cuCtxGetCurrent", &context, NULL, NULL);
+  printf("after: %d, %s\n", result, context ? "a context" : "none");
+  return 0;
+}
+
 int main(int argc, char **argv) {
   static char data[BYTES];
   void *library = dlopen("libcuda.so.1", RTLD_NOW), *context, *memory;
   if (!library || argc != 2) return 9;
+  if (!strcmp(argv[1], "runtime")) return after_runtime(library);
   if (!strcmp(argv[1], "handled")) signal(SIGTERM, on_term);
   if (call(library, "cuInit", NULL, NULL, NULL) || call(library, "cuCtxCreate_v2", &context, NULL, NULL)) return 8;
   if (!strcmp(argv[1], "idle")) return 0;

@@ -68,4 +68,10 @@ if ulimit -c 0 && mkdir full && mount -t tmpfs -o size=4k,nr_inodes=64 none full
   expect_err "could not write its results"
   expect test "$(grep -c 'did not use the virtual GPU' err)" -eq 0
 fi
+
+# A program that uses both APIs: the driver is initialised when the runtime is.
+run "$farfault" run --memory none "$program" runtime
+expect_status 0
+expect_out "before: 3"
+expect_out "after: 0, a context"
 finish
