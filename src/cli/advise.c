@@ -81,7 +81,7 @@ static char **command(const work *w, const part *p) {
   char **argv = NULL;
   size_t count = 0;
   for (size_t i = 0; i < p->count; i++) ff_text_add(&memory, "%s%s", i ? "," : "", w->study.settings.items[p->first + i]->memory);
-  const char *words[] = {w->self, "sim", "--machine", a->setup.machine, "--memory", memory.chars, "--json", p->file,
+  const char *words[] = {w->self, "sim", "--device", "0", "--machine", a->setup.machine, "--memory", memory.chars, "--json", p->file,
                          *set ? "--set" : NULL, *set ? set : NULL, a->gpu_memory ? "--gpu-memory" : NULL, a->gpu_memory, "--", a->file};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (words[i]) add_word(&argv, &count, words[i]);

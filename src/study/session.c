@@ -133,7 +133,7 @@ static ff_status add_manager(session *session, const char *text, uint32_t device
   if (!session->recorders[device].future) session->recorders[device].future = trace_future_create();
   choice->options.ordinal = device;
   choice->options.peers = session->device_count > 1 ? session->peers[session->peers_count - 1] : NULL;
-  if (!status && session->options.devices > 1) status = name_device(choice, device, error);
+  if (!status && session->device_count > 1) status = name_device(choice, device, error);
   choice->options.future = session->recorders[device].future;
   choice->options.history = session->options.history;
   choice->options.offloading = session->options.offloading;
@@ -277,12 +277,20 @@ static ff_status add_recording(session *session, ff_error *error) {
   return recording_create(session, &session->recording, error);
 }
 
+static void note_device(session *session) {
+  ff_text note = {0};
+  ff_text_add(&note, "device %u of the program's %u; the host waits for no other", session->device_first, session->options.devices);
+  if (session->options.devices > 1) report_note(&session->notes, note.chars);
+  free(note.chars);
+}
+
 static ff_status set_up(session *session, ff_error *error) {
   if (session->options.problem[0]) return ff_fail(error, FF_INVALID, "%s", session->options.problem);
   session->device_count = session->options.devices ? session->options.devices : 1;
   if (session->options.device) {
     session->device_first = session->options.device - 1;
     session->device_count = 1;
+    note_device(session);
   }
   map_progress(session);
   ff_status status = load_machine(session, error);

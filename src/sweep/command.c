@@ -75,6 +75,7 @@ char **sweep_point_command(const sweep_plan *plan, const sweep_point *point, con
   add_option(&w, "memory", memory);
   for (size_t i = 0; i < plan->parameters.count; i++)
     if (point->values[i]) add_parameter(plan, plan->parameters.items[i].axis, point->values[i], &w);
+  if (json) add_option(&w, "device", "0"); /* one simulation a point */
   if (json) add_option(&w, "json", json);
   FF_PUSH(&w.list, NULL);
   free(memory);

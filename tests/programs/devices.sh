@@ -66,8 +66,12 @@ expect test "$(field copy.csv copy@0 remote_bytes)" -eq 0
 
 run "$farfault" sim --machine v100 --memory copy --device 1 copy.fft
 expect_status 0
-expect_out "copy@1"
-expect test "$(grep -c 'copy@0' out)" -eq 0
+expect_out "copy  "
+expect_out "device 1 of the program's 2"
+expect test "$(grep -c 'copy' out)" -eq 2 # the command's, and one row
+run "$farfault" advise --machine v100 --quick copy.fft
+expect_status 0
+expect_out "Now, with copy:"
 run "$farfault" sim --device 2 copy.fft
 expect_status 64
 expect_err "--device 2: the program had 2 GPUs, numbered from 0"
