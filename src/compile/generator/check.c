@@ -178,6 +178,8 @@ bool check_request(const unsigned char *data, uint32_t bytes, const char **messa
   uint64_t wanted = sizeof *head + (uint64_t)head->function_count * sizeof(native_function) + (uint64_t)head->instr_count * sizeof(native_instr) +
                     (uint64_t)head->operand_count * sizeof(native_operand) + (uint64_t)head->wait_count * sizeof(uint32_t);
   if (wanted != bytes) return false;
+  *message = "no code is made for this instruction set"; /* the baseline, which has no fused multiply-add, is always interpreted */
+  if (head->isa > 1) return false;
   const native_function *functions = (const native_function *)(const void *)(head + 1);
   const native_instr *instrs = (const native_instr *)(const void *)(functions + head->function_count);
   checker c = {.head = head, .operands = (const native_operand *)(const void *)(instrs + head->instr_count)};
