@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_call.h"
+
 /* i is the thread's number in the grid, t in its block; %rd3 and %rd4 are the addresses of word i of the arrays, %r5 is the shared word of t. */
 #define ENTRY(name, body)                                                                                                          \
   ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<16>;\n.reg .b64 %rd<12>;\n.reg .pred %p<6>;\n"          \
@@ -55,18 +57,8 @@ static const char code[] =
     ENTRY("named", "setp.gt.u32 %p1, %r2, 31;\n@%p1 bra SECOND;\nst.shared.u32 [%r5], %r1;\nbar.arrive 1, 64;\nbra DONE;\nSECOND:\nbar.sync 1, 64;\n"
                    "ld.shared.u32 %r7, [%r5+-128];\nst.global.u32 [%rd3], %r7;\nDONE:\n");
 
-static void *library;
-
 /* Calls a function of the driver's and returns its result. */
 #define TRY(name, types, ...) (((int(*) types)dlsym(library, #name))(__VA_ARGS__))
-#define CALL(name, types, ...)                                      \
-  do {                                                              \
-    int result = TRY(name, types, __VA_ARGS__);                     \
-    if (result) {                                                   \
-      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__); \
-      exit(2);                                                      \
-    }                                                               \
-  } while (0)
 
 static uint64_t allocate(size_t bytes) {
   uint64_t address;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_call.h"
+
 enum { WORDS = 1 << 16, BYTES = WORDS * 4 };
 
 static const char code[] =
@@ -18,19 +20,6 @@ static const char code[] =
     "ld.param.u64 %rd1, [to];\nld.param.u64 %rd4, [from];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
     "mad.lo.s32 %r2, %r3, %r4, %r2;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nadd.u64 %rd5, %rd4, %rd2;\n"
     "ld.global.u32 %r5, [%rd3];\nld.global.u32 %r6, [%rd5];\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
-
-static void *library;
-
-/* Calls a function of the driver's; whatever goes wrong is the end. */
-#define CALL(name, types, ...)                                                   \
-  do {                                                                           \
-    int(*function) types = (int(*) types)dlsym(library, #name);                  \
-    int result = function ? function(__VA_ARGS__) : -1;                          \
-    if (result) {                                                                \
-      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__);            \
-      exit(2);                                                                   \
-    }                                                                            \
-  } while (0)
 
 typedef struct device { void *context, *stream, *module; uint64_t memory; } device;
 

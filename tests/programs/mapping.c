@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_call.h"
+
 #define PIECE ((size_t)2 << 20)
 enum { PIECES = 8, FRAMES = 4, WORDS = 2048 }; /* WORDS of each piece are used: its first half, and its last */
 
@@ -15,19 +17,6 @@ static const char code[] =
     ".visible .entry twice(.param .u64 to)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<4>;\n"
     "ld.param.u64 %rd1, [to];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmad.lo.s32 %r2, %r3, %r4, %r2;\n"
     "mul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd3, %rd1, %rd2;\nld.global.u32 %r5, [%rd3];\nadd.u32 %r5, %r5, %r5;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
-
-static void *library;
-
-/* Calls a function of the driver's; whatever goes wrong is the end. */
-#define CALL(name, types, ...)                                                   \
-  do {                                                                           \
-    int(*function) types = (int(*) types)dlsym(library, #name);                  \
-    int result = function ? function(__VA_ARGS__) : -1;                          \
-    if (result) {                                                                \
-      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__);            \
-      exit(2);                                                                   \
-    }                                                                            \
-  } while (0)
 
 static void map(uint64_t at, uint64_t memory) {
   const int access[3] = {1, 0, 3};

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_call.h"
+
 enum { N = 128, TABLE = 64 };
 
 #define HEAD(name) ".visible .entry " name "(.param .u64 texture, .param .u64 second, .param .u64 out)\n{\n.reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .f32 %f<16>;\n" \
@@ -19,19 +21,6 @@ static const char code[] =
     HEAD("look") "add.f32 %f7, %f1, 0f3F000000; add.f32 %f8, %f2, 0f3F000000; tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [%rd1, {%f7,%f8}];\n"
                  "and.b32 %r5, %r4, 63; tex.1d.v4.s32.s32 {%r6,%r7,%r8,%r9}, [%rd2, {%r5}]; cvt.rn.f32.s32 %f9, %r6; add.f32 %f10, %f3, %f9;\n"
                  "mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd3, %rd4; st.global.f32 [%rd5], %f10;\nret;\n}\n";
-
-static void *library;
-
-/* Calls a function of the driver's; whatever goes wrong is the end. */
-#define CALL(name, types, ...)                                                   \
-  do {                                                                           \
-    int(*function) types = (int(*) types)dlsym(library, #name);                  \
-    int result = function ? function(__VA_ARGS__) : -1;                          \
-    if (result) {                                                                \
-      fprintf(stderr, "%s: %d (line %d)\n", #name, result, __LINE__);            \
-      exit(2);                                                                   \
-    }                                                                            \
-  } while (0)
 
 typedef struct shape { size_t width, height, depth; int format; unsigned channels, flags; } shape; /* CUDA_ARRAY3D_DESCRIPTOR */
 typedef struct copy_side { size_t x, y; int type; const void *host; uint64_t device; void *array; size_t pitch; } copy_side;
