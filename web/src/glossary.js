@@ -5,7 +5,7 @@ export const GLOSSARY = [
   [
     'memory manager',
     "what decides where each page of the program's GPU memory is, and when it moves: the program's own copies, or demand paging in its variants. " +
-      'NAME+PART=VALUE is a manager with a part changed.',
+      'NAME+PART=VALUE is a manager with a part changed, NAME@1 a manager on GPU 1 of a program that has several.',
   ],
   [
     'copy',

@@ -298,8 +298,10 @@ export function showRun(data) {
   byId('title').textContent = run.command ?? data.file;
   document.title = `${run.command ?? data.file} - farfault`;
   const machines = [...new Set(runs.map(({ machine }) => machine))].join(', ');
+  const devices = new Set(runs.map(({ device }) => device ?? 0)).size;
+  const managers = runs.length / devices; /* each is simulated on each device */
   byId('subtitle').textContent = runs.length
-    ? `on the simulated GPU ${machines}, under ${runs.length} memory ${runs.length === 1 ? 'manager' : 'managers'}`
+    ? `on ${devices > 1 ? `${devices} simulated GPUs` : 'the simulated GPU'} ${machines}, under ${managers} memory ${managers === 1 ? 'manager' : 'managers'}`
     : 'without a memory manager';
   byId('verdict').replaceChildren(...verdict(runs));
   byId('tiles').replaceChildren(...tiles(runs));
