@@ -51,7 +51,7 @@ OPS_INLINE uint32_t video_finish(int64_t r, uint32_t c_bits, uint32_t aux) {
   const int64_t c = is_signed ? (int64_t)(int32_t)c_bits : (int64_t)c_bits;
   r = aux & VIDEO_SAT ? video_clamp(r, low, high) : r;
   switch (VIDEO_SECOND(aux)) {
-    case 1: r += c; break;
+    case 1: r = (int64_t)((uint64_t)r + (uint64_t)c); break; /* of vshl it may be as large as that; 32 bits count */
     case 2: r = r < c ? r : c; break;
     case 3: r = r > c ? r : c; break;
     default: break;

@@ -13,6 +13,7 @@
 #include "compile/private.h"
 
 static char problem[256];
+static FF_VEC(exec_native_code *) all; /* what was made */
 
 static exec_native_function *bodies(const core_launch *launch, const exec_code *code, uint32_t watch, bool any) {
   uint32_t bytes, image_bytes;
@@ -34,6 +35,7 @@ static const exec_native_code *make(const core_launch *launch, const exec_code *
   exec_native_function *full = bodies(launch, code, watch, false), *any = bodies(launch, code, watch, true);
   exec_native_code *made = full && any ? ff_alloc((launch->function_count + (size_t)1) * sizeof *made) : NULL;
   for (uint32_t f = 0; made && f < launch->function_count; f++) made[f] = (exec_native_code){full[f], any[f]};
+  if (made) FF_PUSH(&all, made);
   free(full);
   free(any);
   return made;

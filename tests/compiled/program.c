@@ -209,9 +209,10 @@ static void put_load(program *p, const char *space, const char *base, uint32_t r
   bool generic = !space[0];
   put_address(p, 0, base, bytes, room / 2);
   const char *way = constant ? "" : CHOOSE(p, ways);
-  if (way[1] == 'c' && generic) way = "";
+  bool cached = way[0] && way[1] == 'c';
+  if (cached && generic) way = "";
   put_guard(p, 6);
-  if (way[1] == 'c') PUT(p, "ld%s%s", space, way);
+  if (cached) PUT(p, "ld%s%s", space, way);
   else PUT(p, "ld%s%s", way, space);
   PUT(p, "%s.%s ", vector == 1 ? "" : vector == 2 ? ".v2" : ".v4", c->type);
   put_data(p, c, vector, false);
