@@ -15,6 +15,8 @@
 
 static void no_launch(exec_checker *checker, const core_launch *launch) {}
 static void no_block(exec_checker *checker, core_block *block) {}
+static void no_entered(exec_checker *checker, core_warp *w, const exec_frame *frame) {}
+static void no_wrote(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address, uint32_t bytes) {}
 static uint32_t no_access(exec_checker *checker, const exec_watched *access) { return access->lanes; }
 static void no_fence(exec_checker *checker, core_warp *w, const exec_instr *i) {}
 static void no_meet(exec_checker *checker, core_warp *w, const exec_instr *i, uint32_t lanes) {}
@@ -23,7 +25,7 @@ static void no_release(exec_checker *checker, core_block *block, uint32_t id, ui
 static void no_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) {}
 static bool no_misuse(exec_checker *checker, core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address) { return false; }
 
-static const exec_checker no_hooks = {no_launch, no_launch, no_block, no_block, no_access, no_fence, no_meet, no_arrive, no_release, no_malloc, no_malloc, no_misuse};
+static const exec_checker no_hooks = {no_launch, no_launch, no_block, no_block, no_entered, no_wrote, no_access, no_fence, no_meet, no_arrive, no_release, no_malloc, no_malloc, no_misuse};
 
 /* ---- a process that is stopped ---- */
 

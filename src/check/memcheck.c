@@ -2,16 +2,15 @@
 /* memcheck: every access of a kernel before it happens.
  *
  * An access that is not good is reported and does not happen: a load gives 0, a store changes nothing, and the kernel goes on. What a
- * kernel reads of memory from cudaMalloc before anything was written there is reported, element by element: one of which a part was
- * written is taken for padding and let through. */
+ * kernel reads of memory from cudaMalloc (if asked for: of shared and local memory, block.h) before anything was written there is
+ * reported, element by element: one of which a part was written is taken for padding and let through. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/block.h"
 #include "check/private.h"
-
-typedef struct block_state { unsigned char *written; } block_state; /* a bit per byte of shared memory */
 
 static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
 
@@ -117,43 +116,46 @@ void check_heap_leaks(check *c) {
 
 /* ---- reads of what nobody wrote ---- */
 
-static bool written(const check *c, const exec_watched *a, const exec_reach *at, uint64_t offset) {
-  const exec_access *access = a->access;
-  if (at->space != PTX_SPACE_SHARED) return check_shadow_any(&c->written, at->address + offset, access->bytes);
-  const block_state *state = a->warp->block->watched;
-  for (uint64_t b = at->address + offset, end = b + access->bytes; b < end; b++)
-    if (state->written[b / 8] >> (b & 7) & 1) return true;
-  return false;
+static bool of_block(const exec_reach *at) { return at->space == PTX_SPACE_SHARED || at->space == PTX_SPACE_LOCAL; }
+
+static bool written(const check *c, const exec_watched *a, uint32_t lane, uint32_t element) {
+  const exec_reach *at = &a->at[lane];
+  uint32_t bytes = a->access->bytes;
+  uint64_t from = at->address + (uint64_t)element * bytes;
+  return of_block(at) ? check_block_any(a->warp->block->watched, a->warp, at->space, lane, from, bytes) : check_shadow_any(&c->written, from, bytes);
 }
 
-static void mark(check *c, const exec_watched *a, const exec_reach *at) {
-  if (at->space != PTX_SPACE_SHARED) {
-    check_shadow_set(&c->written, at->address, a->bytes);
-    return;
-  }
-  block_state *state = a->warp->block->watched;
-  for (uint64_t b = at->address; b < at->address + a->bytes; b++) state->written[b / 8] |= (unsigned char)(1u << (b & 7));
+static void mark(check *c, const exec_watched *a, uint32_t lane) {
+  const exec_reach *at = &a->at[lane];
+  if (of_block(at)) check_block_stored(a->warp->block->watched, a, lane);
+  else check_shadow_set(&c->written, at->address, a->bytes);
+}
+
+static void report_unwritten(check *c, const exec_watched *a, uint32_t lane, uint32_t element) {
+  const exec_reach *at = &a->at[lane];
+  ff_text text = {0}, tail = {0};
+  ff_text_add(&text, "Access at 0x%" PRIx64 " reads what nothing has written\n", at->address + (uint64_t)element * a->access->bytes);
+  if (at->space == PTX_SPACE_GLOBAL) check_add_neighbour(c, at->address, a->bytes, &text, &tail);
+  else if (at->space == PTX_SPACE_SHARED) ff_text_add(&text, "and shared memory has no values when its block begins\n");
+  else ff_text_add(&text, "and local memory has no values when its function begins\n");
+  report_access(c, a, lane, CHECK_UNINITIALIZED, "Uninitialized", text.chars);
+  free(text.chars);
+  free(tail.chars);
 }
 
 static void check_written(check *c, const exec_watched *a, uint32_t lane) {
-  const exec_access *access = a->access;
-  const exec_reach *at = &a->at[lane];
-  for (uint32_t e = 0; e < a->bytes / access->bytes; e++) {
-    if (written(c, a, at, (uint64_t)e * access->bytes)) continue;
-    ff_text text = {0}, tail = {0};
-    ff_text_add(&text, "Access at 0x%" PRIx64 " reads what nothing has written\n", at->address + (uint64_t)e * access->bytes);
-    if (at->space == PTX_SPACE_GLOBAL) check_add_neighbour(c, at->address, a->bytes, &text, &tail);
-    if (!c->muted) report_access(c, a, lane, CHECK_UNINITIALIZED, "Uninitialized", text.chars);
-    free(text.chars);
-    free(tail.chars);
-    mark(c, a, at); /* each byte once */
+  check_block *block = a->at[lane].space == PTX_SPACE_LOCAL ? a->warp->block->watched : NULL;
+  for (uint32_t e = 0; e < a->bytes / a->access->bytes; e++) {
+    if (written(c, a, lane, e) || (block && check_block_carry(block, a, lane, e))) continue;
+    if (!c->muted) report_unwritten(c, a, lane, e);
+    mark(c, a, lane); /* each byte once */
     return;
   }
 }
 
 /* Is it known of these bytes whether they were written? */
 static bool knows(check *c, const exec_watched *a, const exec_reach *at) {
-  if (at->space == PTX_SPACE_SHARED) return a->warp->block->watched != NULL;
+  if (of_block(at)) return a->warp->block->watched != NULL;
   if (at->space != PTX_SPACE_GLOBAL || !at->record || c->options.initcheck == CHECK_INIT_NONE) return false;
   const check_allocation *allocation = check_allocation_of(c, &at->record->info);
   return allocation && allocation->tracked;
@@ -161,10 +163,11 @@ static bool knows(check *c, const exec_watched *a, const exec_reach *at) {
 
 static void follow_values(check *c, const exec_watched *a, uint32_t lane) {
   const exec_access *access = a->access;
+  if (a->warp->block->watched && access->op == EXEC_OP_LOAD) check_block_loaded(a->warp->block->watched, a, lane);
   if (!knows(c, a, &a->at[lane])) return;
   bool reads = access->op == EXEC_OP_LOAD || (access->op == EXEC_OP_ATOMIC && !a->synchronises);
   if (reads) check_written(c, a, lane);
-  if (access->op != EXEC_OP_LOAD) mark(c, a, &a->at[lane]);
+  if (access->op != EXEC_OP_LOAD) mark(c, a, lane);
 }
 
 static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
@@ -191,25 +194,29 @@ static uint32_t access_memory(exec_checker *checker, const exec_watched *a) {
 /* ---- blocks ---- */
 
 static void block_begin(exec_checker *checker, core_block *block) {
-  block_state *state = NULL;
-  if (check_of(checker)->options.initcheck == CHECK_INIT_ALL) {
-    state = ff_alloc(sizeof *state);
-    state->written = ff_alloc(block->shared_bytes / 8 + 8);
-  }
-  block->watched = state;
+  block->watched = check_of(checker)->options.initcheck == CHECK_INIT_ALL ? check_block_create(block) : NULL;
 }
 
 static void block_end(exec_checker *checker, core_block *block) {
-  block_state *state = block->watched;
-  if (state) free(state->written);
-  free(state);
+  check_block_free(block->watched);
   block->watched = NULL;
+}
+
+static void entered(exec_checker *checker, core_warp *w, const exec_frame *frame) {
+  if (w->block->watched) check_block_enter(w->block->watched, w, frame);
+}
+
+static void wrote(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address, uint32_t bytes) {
+  if (space == PTX_SPACE_GLOBAL) check_shadow_set(&check_of(checker)->written, address, bytes);
+  else if (w->block->watched) check_block_set(w->block->watched, w, space, lane, address, bytes);
 }
 
 void check_memcheck_hooks(exec_checker *hooks) {
   hooks->access = access_memory;
   hooks->block_begin = block_begin;
   hooks->block_end = block_end;
+  hooks->entered = entered;
+  hooks->wrote = wrote;
   hooks->launch_end = check_launch_end;
   hooks->heap_malloc = heap_malloc;
   hooks->heap_freed = heap_freed;

@@ -41,6 +41,11 @@ struct exec_checker {
   void (*launch_end)(exec_checker *checker, const core_launch *launch);
   void (*block_begin)(exec_checker *checker, core_block *block); /* core_block.watched is the checker's to use until block_end */
   void (*block_end)(exec_checker *checker, core_block *block);
+  /* Lanes have begun a function that has local memory; its values are undefined. */
+  void (*entered)(exec_checker *checker, core_warp *w, const exec_frame *frame);
+  /* Bytes of a lane have a value without a store: what a function of the virtual GPU's own gives back, a parameter whose address is taken;
+   * address: as in exec_reach. */
+  void (*wrote)(exec_checker *checker, core_warp *w, uint32_t lane, ptx_space space, uint64_t address, uint32_t bytes);
   /* Returns the lanes whose access is to happen; loads give 0 to the others. Lanes that are not good must go through if the launch is
    * to end with a fault. */
   uint32_t (*access)(exec_checker *checker, const exec_watched *access);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "exec/access.h"
+#include "exec/checker.h"
 #include "exec/fault.h"
 
 /* ---- the pool: four size classes per power of two, from 512 bytes ---- */
@@ -68,7 +69,15 @@ static void clear_load_numbers(const core_warp *w, exec_frame *frame) {
   if (w->trace) memset(frame->registers + frame->function->loads_offset, 0, frame->function->load_count * 4);
 }
 
-static void clear_all_local(core_warp *w, uint32_t bytes) { memset(w->local, 0, (size_t)bytes * EXEC_LANES); }
+/* Of a new frame; all: of all lanes, as there are no others yet. */
+static void start_local(core_warp *w, const exec_frame *frame, bool all) {
+  uint32_t bytes = frame->function->local_bytes;
+  if (!bytes) return;
+  if (all) memset(w->local, 0, (size_t)bytes * EXEC_LANES);
+  else clear_local(w, frame, bytes);
+  exec_checker *checker = w->launch->checker;
+  if (checker) checker->entered(checker, w, frame);
+}
 
 void core_warp_start(core_warp *w) {
   const exec_function *kernel = w->launch->functions[0];
@@ -80,7 +89,7 @@ void core_warp_start(core_warp *w) {
   frame->local = 0;
   frame->stack = kernel->stack_bytes;
   clear_load_numbers(w, frame);
-  if (kernel->local_bytes) clear_all_local(w, kernel->local_bytes);
+  start_local(w, frame, true);
   w->frame = frame;
   w->pc = kernel->code;
   w->active = w->live = w->present;
@@ -92,6 +101,13 @@ void core_warp_start(core_warp *w) {
 }
 
 /* ---- parameters ---- */
+
+/* A parameter or result of `frame` that stands in its local memory has a value. */
+static void tell_written(core_warp *w, const exec_frame *frame, const exec_place *place, uint32_t mask) {
+  exec_checker *checker = w->launch->checker;
+  for (uint32_t m = checker ? mask : 0; m; m &= m - 1)
+    checker->wrote(checker, w, (uint32_t)__builtin_ctz(m), PTX_SPACE_LOCAL, frame->local + place->local, place->words * 4);
+}
 
 /* Copies a parameter's words for the lanes of `mask`; either side may live in local memory. whole: the other lanes'
  * registers of `to` do not matter. */
@@ -112,6 +128,7 @@ static void copy_param(core_warp *w, const exec_frame *from, const exec_place *s
     for (uint32_t lane = 0; lane < EXEC_LANES; lane++)
       if (mask >> lane & 1) b[lane] = a[lane];
   }
+  if (target->local != EXEC_NO_OFFSET) tell_written(w, to, target, mask);
 }
 
 /* ---- calls ---- */
@@ -134,7 +151,7 @@ void core_call(core_warp *w, const exec_instr *i, const exec_function *callee) {
   frame->local = parent->stack;
   frame->stack = parent->stack + callee->stack_bytes;
   clear_load_numbers(w, frame);
-  if (callee->local_bytes) clear_local(w, frame, callee->local_bytes);
+  start_local(w, frame, false);
   uint32_t count = call->argument_count < callee->param_count ? call->argument_count : callee->param_count;
   for (uint32_t p = 0; p < count; p++) copy_param(w, parent, &call->arguments[p], frame, &callee->params[p], w->active, true);
   w->frame = frame;

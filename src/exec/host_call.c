@@ -108,6 +108,9 @@ void core_write_memory(core_warp *w, const exec_instr *i, uint32_t lane, uint64_
   else if (in_bytes(shared, w->shared_bytes, count)) memcpy(w->shared + shared, bytes, count);
   else
     for (uint32_t n = 0; n < count; n++) *core_local_word(w, (uint32_t)local + n, lane) = ((const unsigned char *)bytes)[n];
+  exec_checker *checker = w->launch->checker;
+  ptx_space space = global ? PTX_SPACE_GLOBAL : in_bytes(shared, w->shared_bytes, count) ? PTX_SPACE_SHARED : PTX_SPACE_LOCAL;
+  if (checker) checker->wrote(checker, w, lane, space, space == PTX_SPACE_GLOBAL ? address : space == PTX_SPACE_SHARED ? shared : local, count);
 }
 
 static void read_string(const reader *r, uint64_t address, char *string, uint32_t room) {

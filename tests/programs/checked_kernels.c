@@ -32,6 +32,11 @@ static const char code[] =
     ENTRY("padding", "st.global.u8 [%rd2], %r1;\nst.global.u32 [%rd2+4], %r1;\nld.global.u64 %rd6, [%rd2];\nst.global.u64 [%rd1], %rd6;\n")
     ENTRY("shared", LOC(18) "st.shared.u32 [%r5+508], %r1;\n")
     ENTRY("unwritten", LOC(19) "ld.shared.u32 %r7, [%r5];\nst.global.u32 [%rd3], %r7;\n")
+    ENTRY("local", ".local .align 8 .b8 mine[32];\nst.local.v2.u32 [mine+8], {%r1, %r1};\n" LOC(24) "ld.local.u32 %r7, [mine+8];\n" LOC(25)
+                   "ld.local.u32 %r8, [mine+16];\nadd.u32 %r7, %r7, %r8;\nst.global.u32 [%rd3], %r7;\n")
+    ENTRY("pointer", ".local .align 8 .b8 mine[32];\nmov.u64 %rd6, mine;\ncvta.local.u64 %rd7, %rd6;\n" LOC(26) "ld.u32 %r7, [%rd7+4];\nst.global.u32 [%rd3], %r7;\n")
+    ENTRY("holes", ".local .align 8 .b8 mine[32];\nst.local.u32 [mine], %r1;\nld.local.v2.u32 {%r7, %r8}, [mine];\nst.local.v2.u32 [mine+8], {%r7, %r8};\n"
+                   "ld.local.u64 %rd6, [mine+8];\nst.global.u32 [%rd3], %rd6;\n")
     ENTRY("heap", "{\n.param .b64 n;\nst.param.b64 [n], 20;\n.param .b64 r;\ncall.uni (r), malloc, (n);\nld.param.b64 %rd6, [r];\n}\n"
                   "st.u32 [%rd6+16], %r1;\n" LOC(20) "st.u32 [%rd6+20], %r1;\n{\n.param .b64 p;\nst.param.b64 [p], %rd6;\ncall.uni free, (p);\n}\n"
                   "{\n.param .b64 p;\nst.param.b64 [p], %rd6;\n" LOC(21) "call.uni free, (p);\n}\n")

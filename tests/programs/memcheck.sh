@@ -67,8 +67,24 @@ clean unwritten
 run "$farfault" memcheck --initcheck all "$program" unwritten
 expect_status 1
 expect_err "Uninitialized __shared__ read of size 4 bytes"
-run "$farfault" memcheck --initcheck all "$program" good
-expect_status 0
+run "$farfault" memcheck --initcheck all "$program" local
+expect_status 1
+expect_err "========= Uninitialized __local__ read of size 4 bytes"
+expect_err "=========     at local in faults.cu:25"
+expect grep -qE '^=========     PTX line [0-9]+: ld.local.u32 %r8, \[mine\+16\];$' err
+expect_err "=========     Access at 0x10 reads what nothing has written"
+expect_err "=========     and local memory has no values when its function begins"
+expect_err "and 31 more of the same"
+expect_err "========= ERROR SUMMARY: 1 error"
+run "$farfault" memcheck --initcheck all --json found.json "$program" pointer 1 1
+expect_status 1
+expect_err "at pointer in faults.cu:26"
+for text in '"kind": "uninitialized-read"' '"space": "local"' '"line": 26' '"address": 4'; do expect grep -qF "$text" found.json; done
+for name in good holes padding; do
+  run "$farfault" memcheck --initcheck all "$program" $name
+  expect_status 0
+done
+for name in local pointer; do clean $name; done # asked for only with --initcheck all
 
 check heap 1 1
 expect_err "and is in the heap of device malloc, but not in a live block of it"
@@ -135,7 +151,7 @@ if [[ -x $workloads/vectoradd ]]; then
   while IFS=$'\t' read -r name _ _ arguments _; do
     [[ $name == name ]] && continue
     # shellcheck disable=SC2086 # the arguments are words
-    run "$farfault" memcheck --leak-check full "$workloads/$name" $arguments
+    run "$farfault" memcheck --leak-check full --initcheck all "$workloads/$name" $arguments
     expect_status 0
     expect_out PASSED
     expect_err "ERROR SUMMARY: 0 errors"

@@ -6,17 +6,20 @@
 
 #include "check/check.h"
 
-static check *open_check(kernel_test *t, check_tool tool, char *log) {
+static check *open_with(kernel_test *t, check_tool tool, uint32_t initcheck, char *log) {
   check_options options;
   check *made;
   check_options_default(tool, &options);
   options.backtrace = 0;
+  options.initcheck = initcheck;
   strcpy(log, "/tmp/test_check_XXXXXX");
   close(mkstemp(log));
   strcpy(options.log, log);
   assert_int_equal(check_create(&options, t->memory, NULL, &made, NULL), FF_OK);
   return made;
 }
+
+static check *open_check(kernel_test *t, check_tool tool, char *log) { return open_with(t, tool, CHECK_INIT_GLOBAL, log); }
 
 /* A buffer that the check knows as the program's own. */
 static uint64_t known_buffer(kernel_test *t, check *c, uint64_t bytes) {
@@ -96,6 +99,77 @@ static void values_come_from_somewhere(void **state) {
   close_check(t, c, log);
 }
 
+/* Local and shared memory with --initcheck all: what is read of it, 32 threads at once, and what is said of that. */
+typedef struct unwritten_case { const char *body, *said; } unwritten_case; /* said: NULL: nothing */
+
+#define OUT "mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %out, %rd1; st.global.u32 [%rd2], %r5;\n"
+#define LOCAL ".local .align 16 .b8 l[64]; .shared .align 16 .b8 s[2048]; mov.u32 %r1, %tid.x; mov.u32 %r7, s; mad.lo.u32 %r6, %r1, 16, %r7;\n" \
+              "mov.u64 %rd10, l; cvta.local.u64 %rd11, %rd10; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;\n"
+#define CALL "{ .param .b32 q; st.param.b32 [q], %r9; .param .b32 r; call (r), f, (q); ld.param.b32 %r5, [r]; }\n"
+
+static const unwritten_case unwritten_cases[] = {
+    {LOCAL "st.local.u32 [l+4], %r1; ld.local.u32 %r5, [l+4];" OUT, NULL},
+    {LOCAL "st.local.u32 [l+4], %r1; ld.local.u32 %r5, [l+8];" OUT, "and 31 more of the same"},
+    {LOCAL "st.local.u8 [l+10], %r1; ld.local.u32 %r5, [l+8];" OUT, NULL}, /* a part was written: as of global memory */
+    {LOCAL "st.local.u8 [l+10], %r1; ld.local.u16 %r5, [l+8];" OUT, "Uninitialized __local__ read of size 2 bytes"},
+    {LOCAL "st.local.v2.u32 [l+16], {%r1, %r1}; ld.local.v4.u32 {%r2, %r3, %r4, %r5}, [l+16];" OUT, "Access at 0x1c reads what nothing has written"}, /* %r4 is not used */
+    {LOCAL "st.local.v2.u32 [l+16], {%r1, %r1}; ld.local.v2.u64 {%rd3, %rd4}, [l+16]; cvt.u32.u64 %r5, %rd3;" OUT, NULL}, /* %rd4: nobody reads it */
+    {LOCAL "st.local.v4.u32 [l+16], {%r1, %r1, %r1, %r1}; ld.local.v4.u32 {%r2, %r3, %r4, %r5}, [l+16];" OUT, NULL},
+    {LOCAL "@%p1 st.local.u32 [l], %r1; ld.local.u32 %r5, [l];" OUT, "and 15 more of the same"}, /* every thread has its own */
+    {LOCAL "st.u64 [%rd11+8], %rd10; ld.local.u32 %r5, [l+12];" OUT, NULL},
+    {LOCAL "st.local.u32 [l], %r1; ld.u32 %r5, [%rd11+4];" OUT, "Uninitialized __local__ read of size 4 bytes"},
+    /* what is only copied is not reported, what is looked at is */
+    {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r5, %r8}, [l]; st.local.v2.u32 [l+32], {%r5, %r8};" OUT, NULL},
+    {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r5, %r8}, [l]; st.local.v2.u32 [l+32], {%r5, %r8}; add.u32 %r5, %r5, %r8;" OUT, "Access at 0x4 reads"},
+    {LOCAL "ld.local.u32 %r5, [l]; st.local.u32 [l+32], %r5; st.local.u32 [l], %r5;" OUT, "Uninitialized __local__"},
+    {LOCAL "ld.local.u64 %rd3, [l]; mov.u32 %r5, 0; st.local.u64 [%rd3], %rd3;" OUT, "Uninitialized __local__ read of size 8 bytes"}, /* an address */
+    {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r4, %r8}, [l]; st.local.v2.u32 [l+32], {%r4, %r8}; ld.local.u32 %r5, [l+32];" OUT, NULL},
+    {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r4, %r8}, [l]; st.local.v2.u32 [l+32], {%r4, %r8}; ld.local.u32 %r5, [l+36];" OUT, "Access at 0x24 reads"},
+    {LOCAL "mov.u32 %r3, 0; AGAIN: setp.eq.u32 %p2, %r3, 1; @%p2 st.local.u32 [l], %r1; ld.local.u32 %r8, [l]; st.local.u32 [l+32], %r8;\n"
+           "add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2; @%p3 bra AGAIN; ld.local.u32 %r5, [l+32];" OUT, NULL}, /* the second time it has a value */
+    {LOCAL "@%p1 st.local.u32 [l], %r1; ld.local.u32 %r8, [l]; st.local.u32 [l+32], %r8; ld.local.u32 %r5, [l+32];" OUT, "and 15 more of the same"},
+    {LOCAL "ld.local.u32 %r9, [l];" CALL OUT, "Uninitialized __local__"}, /* a value */
+    {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r4, %r8}, [l]; { .param .align 4 .b8 q[8]; st.param.v2.b32 [q], {%r4, %r8}; call g, (q); } mov.u32 %r5, 0;" OUT, NULL},
+    {LOCAL "mov.u32 %r9, 1;" CALL OUT, NULL},
+    {LOCAL "mov.u32 %r9, 1;" CALL "mov.u32 %r9, 2;" CALL OUT, "and 31 more of the same"}, /* the call before wrote there */
+    {LOCAL "mov.u32 %r9, 3;" CALL OUT, NULL}, /* a parameter that stands in local memory */
+    /* shared memory */
+    {LOCAL "st.shared.u32 [%r6], %r1; bar.sync 0; xor.b32 %r4, %r1, 31; mad.lo.u32 %r4, %r4, 16, %r7; ld.shared.u32 %r5, [%r4];" OUT, NULL},
+    {LOCAL "st.shared.u32 [%r6+4], %r1; bar.sync 0; ld.shared.u32 %r5, [%r6];" OUT, "and shared memory has no values when its block begins"},
+    {LOCAL "@%p1 cp.async.ca.shared.global [%r6], [%out], 16; cp.async.wait_all; ld.shared.u32 %r5, [%r6+12];" OUT, "and 15 more of the same"},
+    {LOCAL "cp.async.ca.shared.global [%r6], [%out], 16, 0; cp.async.wait_all; ld.shared.u32 %r5, [%r6+12];" OUT, NULL}, /* zeros */
+    {LOCAL "st.shared.u32 [%r6+4], %r1; bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r6];" OUT, "Uninitialized __shared__ read of size 4 bytes"},
+    {LOCAL "st.shared.v4.u32 [%r6], {%r1, %r1, %r1, %r1}; bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r6];" OUT, NULL},
+    {LOCAL "atom.shared.add.u32 %r5, [s], 1;" OUT, "Uninitialized __shared__ atomic of size 4 bytes"},
+};
+
+/* f(1) writes a local variable, f(2) reads it, f(3) reads its parameter by an address. */
+static const char unwritten_function[] =
+    ".func (.param .b32 r) f (.param .b32 q)\n{\n.reg .b32 %a<8>; .reg .b64 %b<4>; .reg .pred %p<4>; .local .align 4 .b8 v[16];\n"
+    "ld.param.b32 %a1, [q]; mov.u32 %a2, 0; setp.ne.u32 %p1, %a1, 1; @%p1 bra NEXT; st.local.u32 [v+4], %a1;\n"
+    "NEXT: setp.ne.u32 %p2, %a1, 2; @%p2 bra LAST; ld.local.u32 %a2, [v+4];\n"
+    "LAST: setp.ne.u32 %p3, %a1, 3; @%p3 bra DONE; mov.b64 %b1, q; ld.param.b32 %a2, [%b1];\nDONE: st.param.b32 [r], %a2; ret;\n}\n"
+    ".func g (.param .align 4 .b8 q[8])\n{\n.reg .b32 %a<8>;\nld.param.b32 %a1, [q]; ret;\n}\n";
+
+static void blocks_memory_has_no_values(void **state) {
+  for (size_t n = 0; n < sizeof unwritten_cases / sizeof *unwritten_cases; n++) {
+    char log[64];
+    kernel_test *t = open_body(unwritten_function, unwritten_cases[n].body);
+    check *c = open_with(t, CHECK_MEMCHECK, CHECK_INIT_ALL, log);
+    launch_checked(t, c, 32, buffer(t, 256), 0);
+    launch_checked(t, c, 32, buffer(t, 256), 0); /* what one launch wrote, the next one does not have */
+    check_finish(c, true);
+    if (unwritten_cases[n].said) expect_in_log(log, unwritten_cases[n].said, true);
+    else expect_in_log(log, "ninitialized", false);
+    close_check(t, c, log);
+    t = open_body(unwritten_function, unwritten_cases[n].body); /* neither is looked at if not asked for */
+    c = open_check(t, CHECK_MEMCHECK, log);
+    launch_checked(t, c, 32, buffer(t, 256), 0);
+    expect_in_log(log, "ninitialized", false);
+    close_check(t, c, log);
+  }
+}
+
 static void races_are_found(void **state) {
   char log[64];
   kernel_test *t = open_body("", ".shared .align 4 .b8 s[512];\nmov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; st.shared.u32 [%r3], %r1;\n"
@@ -113,5 +187,6 @@ static void races_are_found(void **state) {
   close_check(t, c, log);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_lanes_are_masked), cmocka_unit_test(values_come_from_somewhere), cmocka_unit_test(races_are_found)};
+static const struct CMUnitTest tests[] = {cmocka_unit_test(bad_lanes_are_masked), cmocka_unit_test(values_come_from_somewhere), cmocka_unit_test(blocks_memory_has_no_values),
+                                          cmocka_unit_test(races_are_found)};
 RUN_ON_EVERY_ISA(tests)
