@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "exec/access.h"
 #include "exec/layout.h"
 #include "exec/moves.h"
@@ -34,36 +35,45 @@ typedef struct known_handler {
   const form *form;       /* NULL: only its operands are known */
 } known_handler;
 
-typedef struct handler_table {
-  known_handler *slots;
-  uint32_t room;
+typedef struct handler_table { /* slots: numbers into `known`, plus 1; 0: empty */
+  known_handler *known;
+  uint16_t *slots;
+  uint32_t room, count;
 } handler_table;
 
 static handler_table tables[EXEC_ISAS];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static known_handler *find_slot(const handler_table *t, exec_handler run) {
+static uint16_t *find_slot(const handler_table *t, exec_handler run) {
   uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)run >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (t->room - 1);
-  while (t->slots[at].run && t->slots[at].run != run) at = (at + 1) & (t->room - 1);
+  while (t->slots[at] && t->known[t->slots[at] - 1].run != run) at = (at + 1) & (t->room - 1);
   return &t->slots[at];
+}
+
+static known_handler *known_of(const handler_table *t, exec_handler run) {
+  uint16_t slot = *find_slot(t, run);
+  return slot ? &t->known[slot - 1] : NULL;
 }
 
 static void fill_table(handler_table *t, ops_set *set) {
   uint32_t count = 0;
   for (int n = 0; set->tables[n]; n++)
     for (const ops_entry *entry = set->tables[n]; entry->names; entry++) count++;
+  FF_ASSERT(count < UINT16_MAX);
   for (t->room = 64; t->room < 2 * count; t->room *= 2) {}
   t->slots = ff_alloc(t->room * sizeof *t->slots);
+  t->known = ff_alloc(count * sizeof *t->known);
   for (int n = 0; set->tables[n]; n++)
     for (const ops_entry *entry = set->tables[n]; entry->names; entry++) {
-      known_handler *slot = find_slot(t, entry->run[0]);
-      if (!slot->run) *slot = (known_handler){.run = entry->run[0], .entry = entry};
+      uint16_t *slot = find_slot(t, entry->run[0]);
+      if (*slot) continue;
+      t->known[t->count++] = (known_handler){.run = entry->run[0], .entry = entry};
+      *slot = (uint16_t)t->count;
     }
   for (size_t n = 0; n < sizeof forms / sizeof *forms; n++) {
     const ops_entry *entry = ops_find(set, forms[n].name);
-    if (!entry) continue;
-    known_handler *slot = find_slot(t, entry->run[0]);
-    if (!slot->form) slot->form = &forms[n];
+    known_handler *known = entry ? known_of(t, entry->run[0]) : NULL;
+    if (known && !known->form) known->form = &forms[n];
   }
 }
 
@@ -305,10 +315,10 @@ static exec_move move_of(const describer *d, exec_handler run) {
 }
 
 static void describe_computing(describer *d, const exec_instr *i) {
-  const known_handler *known = find_slot(d->handlers, i->run[0]);
+  const known_handler *known = known_of(d->handlers, i->run[0]);
   if (is_access(d->function, i)) describe_access(d, i);
-  else if (known->run && known->form) describe_form(d, i, known->form);
-  else if (known->run) describe_entry(d, i, known->entry);
+  else if (known && known->form) describe_form(d, i, known->form);
+  else if (known) describe_entry(d, i, known->entry);
   else describe_move(d, i, move_of(d, i->run[0]));
 }
 

@@ -344,8 +344,10 @@ void engine_module_trace(engine_module *module) {
 
 /* ---- functions ---- */
 
-/* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. */
+/* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is only asked of
+ * mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that is called `i`. */
 char *engine_demangle(const char *name) {
+  if (strncmp(name, "_Z", 2)) return ff_strdup(name);
   char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
   void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
   if (!symbol) {

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -265,6 +266,15 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
   memory->live[kind] += bytes;
 }
 
+/* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an array for the first time
+ * would else spend more time in page faults than in computing. Not beyond an eighth of the host's memory: of an allocation that is
+ * mostly never touched, pages of 2 MiB may take far more than what is. */
+static void want_large_pages(const exec_memory *memory, uint64_t start, uint64_t bytes) {
+  uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
+  for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
+  if (live <= room) madvise((void *)(EXEC_ARENA_BASE + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
+}
+
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
                                const char *name, const exec_allocation **allocation, ff_error *error) {
   if (!bytes) return ff_fail(error, FF_INVALID, "an allocation of 0 bytes");
@@ -284,6 +294,7 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
     exec_record *record = new_record(memory);
     open_record(memory, record, EXEC_ARENA_BASE + start, bytes, reserved, kind, name);
     table_set(memory, start, reserved, record);
+    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start, bytes);
     *allocation = &record->info;
   }
   pthread_mutex_unlock(&memory->lock);

@@ -7,27 +7,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/ops_table.h"
 
+/* name -> entry: made at a process's first launch, which should not feel it. A slot is 0, or 16 bits of the name's hash above the
+ * entry's number among all tables, plus 1; entries are found by number through `starts`. */
 struct ops_index {
-  ff_map map; /* name -> entry */
+  uint32_t *slots, room;
+  uint32_t starts[OPS_MAX_TABLES + 1];
 };
 
 /* --- The index. --- */
 
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void index_add(struct ops_index *index, const ops_entry *entry) {
-  const char *name = entry->names;
-  while (*name) {
+static uint32_t hash_name(const char *name, size_t length) {
+  uint32_t hash = 0;
+  for (size_t n = 0; n < length; n++) hash = hash * 31 + (unsigned char)name[n];
+  return hash * 2654435761u;
+}
+
+static const ops_entry *entry_at(const ops_set *set, const struct ops_index *index, uint32_t number) {
+  int t = 0;
+  while (number >= index->starts[t + 1]) t++;
+  return &set->tables[t][number - index->starts[t]];
+}
+
+static bool has_name(const ops_entry *entry, const char *wanted, size_t length) {
+  for (const char *name = entry->names; *name;) {
+    size_t at = strcspn(name, " ");
+    if (at == length && !memcmp(name, wanted, length)) return true;
+    name += at + strspn(name + at, " ");
+  }
+  return false;
+}
+
+/* The slot of that name, or the empty one where it belongs. */
+static uint32_t *find_slot(const ops_set *set, const struct ops_index *index, const char *name, size_t length, uint32_t hash) {
+  uint32_t at = hash & (index->room - 1);
+  for (; index->slots[at]; at = (at + 1) & (index->room - 1))
+    if (index->slots[at] >> 16 == hash >> 16 && has_name(entry_at(set, index, (index->slots[at] & 0xffff) - 1), name, length)) break;
+  return &index->slots[at];
+}
+
+static void index_add(const ops_set *set, struct ops_index *index, const ops_entry *entry, uint32_t number) {
+  for (const char *name = entry->names; *name;) {
     size_t length = strcspn(name, " ");
-    char *key = ff_alloc(length + 1);
-    memcpy(key, name, length);
-    ff_map_set(&index->map, key, (void *)(uintptr_t)entry);
+    uint32_t hash = hash_name(name, length);
+    *find_slot(set, index, name, length, hash) = (hash & 0xffff0000u) | (number + 1);
     name += length + strspn(name + length, " ");
   }
+}
+
+static struct ops_index *make_index(const ops_set *set) {
+  struct ops_index *index = ff_alloc(sizeof *index);
+  uint32_t names = 0, number = 0;
+  for (int t = 0; set->tables[t]; t++) {
+    const ops_entry *entry = set->tables[t];
+    for (; entry->names; entry++)
+      for (const char *name = entry->names; name; name = strchr(name + 1, ' ')) names++;
+    index->starts[t + 1] = index->starts[t] + (uint32_t)(entry - set->tables[t]);
+  }
+  FF_ASSERT(names < UINT16_MAX);
+  for (index->room = 64; index->room < 2 * names; index->room *= 2) {}
+  index->slots = ff_alloc(index->room * sizeof *index->slots);
+  for (int t = 0; set->tables[t]; t++)
+    for (const ops_entry *entry = set->tables[t]; entry->names; entry++) index_add(set, index, entry, number++);
+  return index;
 }
 
 static struct ops_index *index_of(ops_set *set) {
@@ -35,17 +83,17 @@ static struct ops_index *index_of(ops_set *set) {
   if (index) return index;
   pthread_mutex_lock(&index_lock);
   index = set->index;
-  if (!index) {
-    index = ff_alloc(sizeof *index);
-    for (int t = 0; set->tables[t]; t++)
-      for (const ops_entry *entry = set->tables[t]; entry->names; entry++) index_add(index, entry);
-    __atomic_store_n(&set->index, index, __ATOMIC_RELEASE);
-  }
+  if (!index) __atomic_store_n(&set->index, index = make_index(set), __ATOMIC_RELEASE);
   pthread_mutex_unlock(&index_lock);
   return index;
 }
 
-const ops_entry *ops_find(ops_set *set, const char *name) { return ff_map_get(&index_of(set)->map, name); }
+const ops_entry *ops_find(ops_set *set, const char *name) {
+  const struct ops_index *index = index_of(set);
+  size_t length = strlen(name);
+  uint32_t slot = *find_slot(set, index, name, length, hash_name(name, length));
+  return slot ? entry_at(set, index, (slot & 0xffff) - 1) : NULL;
+}
 
 /* --- The canonical name. --- */
 
