@@ -9,9 +9,21 @@
 
 /* ---- formats ---- */
 
+/* cudaChannelFormatKind: CUarray_format's numbers 0xc0 to 0xcb, then 0x91 to 0x9e. */
+enum { PLANAR = 4, FIRST_NORMALIZED = 5, FIRST_BLOCKS = 17, TEN_BITS = 31 };
+
+/* The kind says all; the bits must be those of cudaCreateChannelDesc. */
+static cudaError_t numbered_format(const cudaChannelFormatDesc *desc, engine_format *format) {
+  unsigned kind = (unsigned)desc->f;
+  engine_format_numbered(kind < FIRST_BLOCKS ? kind - FIRST_NORMALIZED + 0xc0 : kind - FIRST_BLOCKS + 0x91, format);
+  cudaChannelFormatDesc want = cudart_channel_desc(*format);
+  return memcmp(&want, desc, sizeof want) ? cudaErrorInvalidChannelDescriptor : cudaSuccess;
+}
+
 cudaError_t cudart_format(const cudaChannelFormatDesc *desc, engine_format *format) {
   if (!desc) return cudaErrorInvalidValue;
-  if ((int)desc->f > cudaChannelFormatKindNone && (int)desc->f <= 31) return engine_format_refused("channel formats with normalised, planar or compressed texels");
+  if ((int)desc->f == PLANAR || (int)desc->f == TEN_BITS) return engine_format_refused("planar and 10-bit channel formats");
+  if ((int)desc->f >= FIRST_NORMALIZED && (int)desc->f < TEN_BITS) return numbered_format(desc, format);
   int bits = desc->x;
   bool two = desc->y == bits, four = desc->z == bits && desc->w == bits;
   bool good = (bits == 8 || bits == 16 || bits == 32) && (two || !desc->y) && (four || (!desc->z && !desc->w)) && (two || !four);
@@ -19,15 +31,19 @@ cudaError_t cudart_format(const cudaChannelFormatDesc *desc, engine_format *form
   int size = bits == 8 ? 0 : bits == 16 ? 1 : 2;
   static const exec_texel_type types[3][3] = {{EXEC_TEXEL_S8, EXEC_TEXEL_S16, EXEC_TEXEL_S32}, {EXEC_TEXEL_U8, EXEC_TEXEL_U16, EXEC_TEXEL_U32},
                                               {EXEC_TEXEL_COUNT, EXEC_TEXEL_F16, EXEC_TEXEL_F32}};
-  *format = (engine_format){types[desc->f][size], four ? 4 : two ? 2 : 1};
+  *format = (engine_format){.type = types[desc->f][size], .channels = four ? 4 : two ? 2 : 1};
   return cudaSuccess;
 }
 
 cudaChannelFormatDesc cudart_channel_desc(engine_format format) {
   int bits = 8 * (int)exec_texel_channel_bytes(format.type);
   bool is_signed = format.type == EXEC_TEXEL_S8 || format.type == EXEC_TEXEL_S16 || format.type == EXEC_TEXEL_S32;
-  cudaChannelFormatKind kind = !exec_texel_is_integer(format.type) ? cudaChannelFormatKindFloat : is_signed ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned;
-  return (cudaChannelFormatDesc){.x = bits, .y = format.channels > 1 ? bits : 0, .z = format.channels > 2 ? bits : 0, .w = format.channels > 2 ? bits : 0, .f = kind};
+  unsigned number = engine_format_number(format);
+  cudaChannelFormatKind kind = number ? (cudaChannelFormatKind)(number >= 0xc0 ? number - 0xc0 + FIRST_NORMALIZED : number - 0x91 + FIRST_BLOCKS)
+                               : !exec_texel_is_integer(format.type) ? cudaChannelFormatKindFloat
+                               : is_signed ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned;
+  uint32_t channels = engine_format_channels(format);
+  return (cudaChannelFormatDesc){.x = bits, .y = channels > 1 ? bits : 0, .z = channels > 2 ? bits : 0, .w = channels > 3 ? bits : 0, .f = kind};
 }
 
 /* ---- life ---- */

@@ -82,6 +82,7 @@ static cudaError_t check_shape(const engine_array_shape *s) {
     engine_say_once("sparse arrays", "sparse and deferred-mapping CUDA arrays are not implemented by the virtual GPU");
     return cudaErrorNotSupported;
   }
+  if (s->format.blocks && (!s->height || s->flags & cudaArraySurfaceLoadStore)) return cudaErrorInvalidValue; /* blocks have two dimensions, and are only read */
   return (s->flags & ~known) || !fits(s) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -101,7 +102,7 @@ static engine_array_shape level_shape(const engine_array_shape *s, uint32_t leve
 
 /* Its image from `address` on; *end: the first byte behind it. The limits keep all products far below 2^64. */
 static exec_image lay_out(const engine_array_shape *s, uint64_t address, uint64_t *end) {
-  uint64_t pitch = round_up(s->width * engine_format_bytes(s->format), ROW_UNIT), slice = pitch * at_least_one(s->height);
+  uint64_t pitch = round_up(engine_row_bytes(s), ROW_UNIT), slice = pitch * at_least_one(engine_format_elements(s->format, s->height));
   *end = address + slice * at_least_one(s->depth);
   return (exec_image){.address = address, .pitch = pitch, .slice = slice, .width = (uint32_t)s->width,
                       .height = (uint32_t)at_least_one(s->height), .depth = (uint32_t)at_least_one(s->depth)};

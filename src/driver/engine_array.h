@@ -3,7 +3,7 @@
  * libcuda share.
  *
  * An array is an allocation of the device's. Its layout is rows: texel (x, y, z) of a level at z * slice + y * pitch + x * bytes, rows
- * padded to 32 bytes, a layer or face per z; the levels of a mipmapped array follow each other, each on a multiple of 512 bytes. It
+ * padded to 32 bytes, a layer or face per z (of block-compressed formats: rows of blocks); the levels of a mipmapped array follow each other, each on a multiple of 512 bytes. It
  * counts in GPU memory and pages like any allocation. A GPU's own layouts are tiled and secret; nothing that a program can see differs.
  *
  * What always holds: a handle that is not (or no longer) an array's is cudaErrorInvalidResourceHandle; a box that leaves its array is
@@ -20,15 +20,35 @@ typedef struct engine_mipmap engine_mipmap;
 enum { cudaArrayDefault = 0, cudaArrayLayered = 1, cudaArraySurfaceLoadStore = 2, cudaArrayCubemap = 4, cudaArrayTextureGather = 8,
        cudaArrayColorAttachment = 0x20, cudaArraySparse = 0x40, cudaArrayDeferredMapping = 0x80 };
 
-typedef struct engine_format { exec_texel_type type; uint32_t channels; } engine_format; /* channels 1, 2, 4 */
+typedef struct engine_format {
+  exec_texel_type type;
+  uint32_t channels;  /* 1, 2, 4 */
+  exec_blocks blocks; /* compressed: type and channels are what fetches give */
+  bool normalized;    /* integers that are read as [0, 1] or [-1, 1], whatever the texture says */
+  bool srgb;          /* colours are linearised, whatever the texture says */
+} engine_format;
 
 typedef struct engine_array_shape {
   engine_format format;
-  uint64_t width, height, depth; /* texels; 0: it has no such dimension. depth: of a layered one its layers, faces counted one by one */
+  uint64_t width, height, depth; /* texels, also of compressed ones; 0: it has no such dimension. depth: of a layered one its layers, faces counted one by one */
   unsigned flags;                /* cudaArray*; the driver's numbers are the same */
 } engine_array_shape;
 
-static inline uint32_t engine_format_bytes(engine_format format) { return format.channels * exec_texel_channel_bytes(format.type); }
+/* What copies count in is an element: a texel, or of compressed formats a block of 4 by 4 of them. */
+static inline uint32_t engine_format_bytes(engine_format format) {
+  return format.blocks ? exec_block_bytes(format.blocks) : format.channels * exec_texel_channel_bytes(format.type);
+}
+static inline uint64_t engine_format_elements(engine_format format, uint64_t texels) { return format.blocks ? (texels + 3) / 4 : texels; }
+static inline uint64_t engine_row_bytes(const engine_array_shape *shape) {
+  return engine_format_elements(shape->format, shape->width) * engine_format_bytes(shape->format);
+}
+
+/* By CUarray_format's number, those that have one of their own; 0: it has none. */
+ENGINE_API bool engine_format_numbered(unsigned number, engine_format *format);
+ENGINE_API unsigned engine_format_number(engine_format format);
+engine_format engine_format_of_blocks(exec_blocks blocks, bool srgb);
+/* As descriptors count them: 3 of BC6H. */
+ENGINE_API uint32_t engine_format_channels(engine_format format);
 
 /* `call` names the allocation. cudaErrorInvalidValue: no such shape, or beyond the device's limits; cudaErrorNotSupported: sparse or
  * deferred memory (said on stderr); cudaErrorMemoryAllocation: the GPU is full. */

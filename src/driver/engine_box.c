@@ -8,10 +8,10 @@
 
 typedef struct resolved { uint64_t address, pitch, slice; engine_side side; } resolved;
 
-static bool box_inside(const engine_box *box, const engine_box_end *end, const exec_image *image, uint32_t texel) {
-  uint64_t row = (uint64_t)image->width * texel;
+static bool box_inside(const engine_box *box, const engine_box_end *end, const exec_image *image, engine_format format) {
+  uint64_t texel = engine_format_bytes(format), row = engine_format_elements(format, image->width) * texel, rows = engine_format_elements(format, image->height);
   if ((end->x | box->width) % texel) return false;
-  return end->x <= row && box->width <= row - end->x && end->y <= image->height && box->height <= image->height - end->y && end->z <= image->depth &&
+  return end->x <= row && box->width <= row - end->x && end->y <= rows && box->height <= rows - end->y && end->z <= image->depth &&
          box->depth <= image->depth - end->z;
 }
 
@@ -20,7 +20,7 @@ static cudaError_t resolve_array(const engine_box *box, const engine_box_end *en
   if (!engine_array_images_of(end->array, &images)) return cudaErrorInvalidResourceHandle;
   const exec_image *image = &images.level[0];
   *texel = engine_format_bytes(images.shape->format);
-  if (!box_inside(box, end, image, *texel)) return cudaErrorInvalidValue;
+  if (!box_inside(box, end, image, images.shape->format)) return cudaErrorInvalidValue;
   *out = (resolved){.address = image->address + end->z * image->slice + end->y * image->pitch + end->x, .pitch = image->pitch, .slice = image->slice, .side = ENGINE_SIDE_DEVICE};
   return cudaSuccess;
 }
@@ -75,7 +75,7 @@ static cudaError_t row_of(const engine_box_end *end, uint64_t *bytes) {
   *bytes = UINT64_MAX;
   if (!end->array) return cudaSuccess;
   cudaError_t error = engine_array_describe(end->array, &shape);
-  if (!error) *bytes = shape.width * engine_format_bytes(shape.format);
+  if (!error) *bytes = engine_row_bytes(&shape);
   return error;
 }
 

@@ -9,6 +9,7 @@
 #include "driver/engine_array.h"
 #include "driver/engine_internal.h"
 #include "driver/properties.h"
+#include "exec/texture_sample.h"
 
 typedef struct kept_spec { uint64_t handle; int device; bool surface; engine_texture_spec spec; } kept_spec;
 static FF_VEC(kept_spec) specs; /* by slot, the low 20 bits of the handle - 1 */
@@ -20,7 +21,7 @@ static uint64_t limit(cudaDeviceAttr attribute) {
 }
 
 cudaError_t engine_format_refused(const char *what) {
-  engine_say_once(what, "%s: not implemented by the virtual GPU (channels of 8, 16 and 32 bits, signed, unsigned and floating-point, are)", what);
+  engine_say_once(what, "%s: not implemented by the virtual GPU (channels of 8, 16 and 32 bits, signed, unsigned, normalised and floating-point, and BC1 to BC7 are)", what);
   return cudaErrorNotSupported;
 }
 
@@ -38,6 +39,7 @@ static cudaError_t linear_images(const engine_texture_spec *spec, exec_texture *
   uint32_t texel = engine_format_bytes(spec->format);
   uint64_t texels = spec->bytes / texel, rows = spec->resource == ENGINE_RESOURCE_PITCH ? spec->height : 1, bytes;
   bool pitched = spec->resource == ENGINE_RESOURCE_PITCH;
+  if (spec->format.blocks) return cudaErrorInvalidValue; /* arrays only */
   if (spec->address % limit(cudaDevAttrTextureAlignment)) return cudaErrorInvalidValue;
   if (pitched) {
     bool good = spec->width >= 1 && spec->width <= limit(cudaDevAttrMaxTexture2DLinearWidth) && rows >= 1 && rows <= limit(cudaDevAttrMaxTexture2DLinearHeight) &&
@@ -52,6 +54,7 @@ static cudaError_t linear_images(const engine_texture_spec *spec, exec_texture *
   if (!readable(spec->address, bytes)) return cudaErrorInvalidValue;
   t->type = spec->format.type;
   t->channels = (uint8_t)spec->format.channels;
+  t->normalized = spec->format.normalized;
   t->resource = pitched ? EXEC_RESOURCE_PITCH : EXEC_RESOURCE_LINEAR;
   t->dimensions = pitched ? 2 : 1;
   t->address = spec->address;
@@ -69,6 +72,8 @@ static void array_images(const engine_array_images *images, exec_texture *t) {
   t->resource = EXEC_RESOURCE_ARRAY;
   t->type = s->format.type;
   t->channels = (uint8_t)s->format.channels;
+  t->blocks = s->format.blocks;
+  t->normalized = s->format.normalized;
   t->layered = s->flags & cudaArrayLayered;
   t->cube = s->flags & cudaArrayCubemap;
   t->dimensions = !s->height ? 1 : !s->depth || t->layered || t->cube ? 2 : 3;
@@ -79,26 +84,45 @@ static void array_images(const engine_array_images *images, exec_texture *t) {
   memcpy(t->level, images->level, sizeof t->level);
 }
 
-/* cudaResourceViewFormat: 0x01 to 0x18, three numbers of channels of each of these. */
+/* cudaResourceViewFormat: 0x01 to 0x18, three numbers of channels of each of these; from 0x19 on block compression. */
 static bool view_format(unsigned number, engine_format *format) {
   static const exec_texel_type types[] = {EXEC_TEXEL_U8, EXEC_TEXEL_S8, EXEC_TEXEL_U16, EXEC_TEXEL_S16, EXEC_TEXEL_U32, EXEC_TEXEL_S32, EXEC_TEXEL_F16, EXEC_TEXEL_F32};
+  if (number > 0x18 && number - 0x18 < EXEC_BLOCKS_COUNT) {
+    *format = engine_format_of_blocks((exec_blocks)(number - 0x18), false);
+    return true;
+  }
   if (number < 1 || number > 0x18) return false;
-  *format = (engine_format){types[(number - 1) / 3], 1u << (number - 1) % 3};
+  *format = (engine_format){.type = types[(number - 1) / 3], .channels = 1u << (number - 1) % 3};
   return true;
 }
 
+/* The levels' texels: halved from the view's, but within the blocks that there are. */
+static void view_blocks(const engine_view *v, exec_texture *t) {
+  for (uint32_t l = 0; l < t->level_count; l++) {
+    exec_image *image = &t->level[l];
+    uint64_t width = v->width >> l, height = v->height >> l;
+    image->width = width < 4ull * image->width ? (uint32_t)(width ? width : 1) : 4 * image->width;
+    image->height = height < 4ull * image->height ? (uint32_t)(height ? height : 1) : 4 * image->height;
+  }
+}
+
 static cudaError_t apply_view(const engine_view *v, exec_texture *t) {
-  engine_format format = {t->type, t->channels};
+  engine_format format = {.type = t->type, .channels = t->channels, .normalized = t->normalized};
   bool layers = t->layered || t->cube;
   const exec_image *base = &t->level[0];
-  if (v->format > 0x18 && v->format <= 0x22) return engine_format_refused("block-compressed resource views");
+  if (t->blocks) return cudaErrorInvalidValue; /* "not in a block compressed format" */
   if (v->format && (!view_format(v->format, &format) || engine_format_bytes(format) != exec_texel_bytes(t))) return cudaErrorInvalidValue;
+  if (format.blocks && (t->type != EXEC_TEXEL_U32 || t->dimensions < 2)) return cudaErrorInvalidValue; /* each texel of the array is a block */
   if (v->first_level > v->last_level || v->last_level >= t->level_count) return cudaErrorInvalidValue;
   if (layers && (v->first_layer > v->last_layer || v->last_layer >= base->depth)) return cudaErrorInvalidValue;
   if (t->cube && ((v->last_layer - v->first_layer + 1) % 6 || (!t->layered && v->last_layer - v->first_layer != 5))) return cudaErrorInvalidValue;
-  if (v->width != base->width || (t->dimensions > 1 && v->height != base->height) || (t->dimensions > 2 && v->depth != base->depth)) return cudaErrorInvalidValue;
+  uint32_t side = format.blocks ? 4 : 1;
+  if (v->width != (uint64_t)base->width * side || (t->dimensions > 1 && v->height != (uint64_t)base->height * side) || (t->dimensions > 2 && v->depth != base->depth)) return cudaErrorInvalidValue;
   t->type = format.type;
   t->channels = (uint8_t)format.channels;
+  t->blocks = format.blocks;
+  t->normalized = format.normalized;
+  if (t->blocks) view_blocks(v, t);
   t->level_count = v->last_level - v->first_level + 1;
   memmove(t->level, t->level + v->first_level, t->level_count * sizeof *t->level);
   for (uint32_t l = 0; layers && l < t->level_count; l++) {
@@ -111,11 +135,10 @@ static cudaError_t apply_view(const engine_view *v, exec_texture *t) {
 /* ---- making ---- */
 
 static cudaError_t check_sampler(const engine_texture_spec *spec, const exec_texture *t) {
-  const exec_sampler *s = &spec->sampler;
+  const exec_sampler *s = &t->sampler;
   for (int d = 0; d < 3; d++)
     if ((unsigned)s->mode[d] > EXEC_ADDRESS_BORDER) return cudaErrorInvalidValue;
-  bool floats = !exec_texel_is_integer(t->type) || (s->as_float && exec_texel_channel_bytes(t->type) < 4);
-  bool filters = s->linear && spec->resource != ENGINE_RESOURCE_LINEAR;
+  bool floats = texture_gives_floats(t), filters = s->linear && spec->resource != ENGINE_RESOURCE_LINEAR;
   if ((filters || (s->mip_linear && t->mipmapped)) && !floats) return cudaErrorInvalidFilterSetting;
   return t->mipmapped && !s->normalized ? cudaErrorInvalidValue : cudaSuccess;
 }
@@ -123,6 +146,7 @@ static cudaError_t check_sampler(const engine_texture_spec *spec, const exec_tex
 static cudaError_t build(const engine_texture_spec *spec, exec_texture *t) {
   engine_array_images images;
   cudaError_t error = cudaSuccess;
+  images.shape = NULL; /* linear memory */
   memset(t, 0, sizeof *t);
   switch (spec->resource) {
     case ENGINE_RESOURCE_ARRAY:
@@ -138,9 +162,10 @@ static cudaError_t build(const engine_texture_spec *spec, exec_texture *t) {
     default: return cudaErrorInvalidValue;
   }
   if (!error && spec->viewed) error = t->resource == EXEC_RESOURCE_ARRAY ? apply_view(&spec->view, t) : cudaErrorInvalidValue;
-  if (!error) error = check_sampler(spec, t);
   t->sampler = spec->sampler;
-  return error;
+  t->sampler.as_float |= t->normalized || t->blocks;
+  if (images.shape) t->sampler.srgb |= images.shape->format.srgb;
+  return error ? error : check_sampler(spec, t);
 }
 
 static cudaError_t keep(const exec_texture *t, const engine_texture_spec *spec, uint64_t *handle) {
@@ -173,6 +198,7 @@ cudaError_t engine_surface_create(engine_array *array, uint64_t *handle) {
   else if (!(images.shape->flags & cudaArraySurfaceLoadStore)) error = cudaErrorInvalidValue;
   else {
     array_images(&images, &texture);
+    texture.sampler.as_float = texture.normalized;
     error = keep(&texture, &spec, handle);
   }
   engine_leave();

@@ -9,20 +9,23 @@ static const struct { CUarray_format number; exec_texel_type type; } formats[] =
     {CU_AD_FORMAT_SIGNED_INT8, EXEC_TEXEL_S8},   {CU_AD_FORMAT_SIGNED_INT16, EXEC_TEXEL_S16},   {CU_AD_FORMAT_SIGNED_INT32, EXEC_TEXEL_S32},
     {CU_AD_FORMAT_HALF, EXEC_TEXEL_F16},         {CU_AD_FORMAT_FLOAT, EXEC_TEXEL_F32}};
 
-/* Planar, compressed and normalised formats of the manual. */
-static bool known_elsewhere(unsigned number) { return number == 0x50 || (number >= 0x91 && number <= 0xb5) || (number >= 0xc0 && number <= 0xcb); }
+/* Planar and 10-bit formats of the manual. */
+static bool known_elsewhere(unsigned number) { return number == 0x50 || (number >= 0x9f && number <= 0xb5); }
 
 CUresult libcuda_format(CUarray_format format, unsigned channels, engine_format *out) {
-  if (known_elsewhere((unsigned)format)) return libcuda_result(engine_format_refused("array formats with normalised, planar or compressed texels"));
+  if (known_elsewhere((unsigned)format)) return libcuda_result(engine_format_refused("planar and 10-bit array formats"));
+  if (engine_format_numbered((unsigned)format, out)) return channels == engine_format_channels(*out) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   for (size_t n = 0; n < sizeof formats / sizeof *formats; n++)
     if (formats[n].number == format && (channels == 1 || channels == 2 || channels == 4)) {
-      *out = (engine_format){formats[n].type, channels};
+      *out = (engine_format){.type = formats[n].type, .channels = channels};
       return CUDA_SUCCESS;
     }
   return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUarray_format libcuda_format_number(engine_format format) {
+  unsigned number = engine_format_number(format);
+  if (number) return (CUarray_format)number;
   size_t n = 0;
   while (formats[n].type != format.type) n++;
   return formats[n].number;
@@ -57,7 +60,7 @@ LIBCUDA_CALL(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR *out, CUarray a
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
   *out = (CUDA_ARRAY3D_DESCRIPTOR){.Width = shape.width, .Height = shape.height, .Depth = shape.depth, .Format = libcuda_format_number(shape.format),
-                                   .NumChannels = shape.format.channels, .Flags = shape.flags};
+                                   .NumChannels = engine_format_channels(shape.format), .Flags = shape.flags};
   return CUDA_SUCCESS;
 }
 
@@ -66,7 +69,7 @@ LIBCUDA_CALL(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR *out, CUarray array
   LIBCUDA_TRY(libcuda_enter());
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
-  *out = (CUDA_ARRAY_DESCRIPTOR){.Width = shape.width, .Height = shape.height, .Format = libcuda_format_number(shape.format), .NumChannels = shape.format.channels};
+  *out = (CUDA_ARRAY_DESCRIPTOR){.Width = shape.width, .Height = shape.height, .Format = libcuda_format_number(shape.format), .NumChannels = engine_format_channels(shape.format)};
   return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@ typedef unsigned long long CUtexObject, CUsurfObject;
 typedef enum CUarray_format {
   CU_AD_FORMAT_UNSIGNED_INT8 = 1, CU_AD_FORMAT_UNSIGNED_INT16 = 2, CU_AD_FORMAT_UNSIGNED_INT32 = 3, CU_AD_FORMAT_SIGNED_INT8 = 8,
   CU_AD_FORMAT_SIGNED_INT16 = 9, CU_AD_FORMAT_SIGNED_INT32 = 0xa, CU_AD_FORMAT_HALF = 0x10, CU_AD_FORMAT_FLOAT = 0x20,
+  CU_AD_FORMAT_BC1_UNORM = 0x91, CU_AD_FORMAT_BC7_UNORM_SRGB = 0x9e, CU_AD_FORMAT_UNORM_INT8X1 = 0xc0, CU_AD_FORMAT_SNORM_INT16X4 = 0xcb, /* and those between */
 } CUarray_format;
 
 typedef struct CUDA_ARRAY_DESCRIPTOR { size_t Width, Height; CUarray_format Format; unsigned NumChannels; } CUDA_ARRAY_DESCRIPTOR;

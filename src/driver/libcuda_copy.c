@@ -124,7 +124,7 @@ static engine_box_end linear(uint64_t address, engine_side side) { return (engin
 static CUresult array_end(engine_array *array, size_t offset, engine_box_end *end) {
   engine_array_shape shape;
   LIBCUDA_TRY(libcuda_result(engine_array_describe(array, &shape)));
-  uint64_t row = shape.width * engine_format_bytes(shape.format);
+  uint64_t row = engine_row_bytes(&shape);
   *end = (engine_box_end){.array = array, .x = offset % row, .y = offset / row};
   return CUDA_SUCCESS;
 }

@@ -32,7 +32,7 @@ static reference *add(engine_module *module, uint64_t cell, bool surface) {
   *made = (reference){.module = module, .cell = cell, .surface = surface, .next = all};
   for (int n = 0; n < 3; n++) made->spec.sampler.mode[n] = EXEC_ADDRESS_CLAMP;
   made->spec.sampler.as_float = true;
-  made->spec.format = (engine_format){EXEC_TEXEL_F32, 1};
+  made->spec.format = (engine_format){.type = EXEC_TEXEL_F32, .channels = 1};
   made->spec.anisotropy = 1;
   return all = made;
 }

@@ -2,7 +2,8 @@
 /* Texture and surface objects as kernels see them: images in memory, how they are read, and the handles that name them.
  *
  *   image     texels in rows: texel (x, y, z) stands at address + z * slice + y * pitch + x * texel_bytes; z is the layer of a layered
- *             one (a cubemap's faces are six layers, +x -x +y -y +z -z)
+ *             one (a cubemap's faces are six layers, +x -x +y -y +z -z). Of a block-compressed one: its block at
+ *             address + z * slice + y / 4 * pitch + x / 4 * texel_bytes
  *   texture   one image per mipmap level, and the sampler: CUDA C++ Programming Guide, "Texture Fetching"
  *   handle    what a kernel has in a register: 64 bits, never 0, never an address; a stale or invented one is a fault
  *
@@ -28,12 +29,27 @@ typedef enum exec_texel_type {
   EXEC_TEXEL_COUNT
 } exec_texel_type;
 
+/* X(NAME, bytes of a block of 4 by 4 texels, channels that it has, their type as txq has it, may its colours be sRGB's); in the order of
+ * cudaResourceViewFormat. */
+#define EXEC_BLOCK_FORMATS(X)                                                                                      \
+  X(BC1, 8, 4, U8, true) X(BC2, 16, 4, U8, true) X(BC3, 16, 4, U8, true) X(BC4, 8, 1, U8, false)                   \
+  X(BC4_SIGNED, 8, 1, S8, false) X(BC5, 16, 2, U8, false) X(BC5_SIGNED, 16, 2, S8, false)                          \
+  X(BC6H, 16, 4, F16, false) X(BC6H_SIGNED, 16, 4, F16, false) X(BC7, 16, 4, U8, true)
+
+typedef enum exec_blocks { /* how texels are compressed */
+  EXEC_BLOCKS_NONE,
+#define X(name, bytes, channels, type, srgb) EXEC_BLOCKS_##name,
+  EXEC_BLOCK_FORMATS(X)
+#undef X
+  EXEC_BLOCKS_COUNT
+} exec_blocks;
+
 typedef enum exec_address_mode { EXEC_ADDRESS_WRAP, EXEC_ADDRESS_CLAMP, EXEC_ADDRESS_MIRROR, EXEC_ADDRESS_BORDER } exec_address_mode;
 typedef enum exec_resource { EXEC_RESOURCE_ARRAY, EXEC_RESOURCE_LINEAR, EXEC_RESOURCE_PITCH } exec_resource;
 
 typedef struct exec_image {
   uint64_t address, pitch, slice;
-  uint32_t width, height, depth; /* texels, at least 1 each */
+  uint32_t width, height, depth; /* texels, at least 1 each; block-compressed images may end within a block */
 } exec_image;
 
 typedef struct exec_sampler {
@@ -51,6 +67,8 @@ typedef struct exec_texture {
   exec_resource resource;
   exec_texel_type type;
   uint8_t channels;         /* 1, 2, 4 */
+  exec_blocks blocks;       /* type and channels: what is in the blocks; as_float is set */
+  bool normalized;          /* 8- and 16-bit integers that stand for [0, 1] or [-1, 1], in surfaces as well; as_float is set */
   uint8_t dimensions;       /* 1, 2, 3; of one layer */
   bool layered, cube;
   bool surface;             /* only for suld, sust, sured, suq */
@@ -70,7 +88,20 @@ static inline uint32_t exec_texel_channel_bytes(exec_texel_type type) {
   };
   return bytes[type];
 }
-static inline uint32_t exec_texel_bytes(const exec_texture *texture) { return texture->channels * exec_texel_channel_bytes(texture->type); }
+static inline uint32_t exec_block_bytes(exec_blocks format) {
+  static const uint8_t bytes[] = {0,
+#define X(name, count, channels, type, srgb) count,
+      EXEC_BLOCK_FORMATS(X)
+#undef X
+  };
+  return bytes[format];
+}
+/* Of what stands in memory: a texel, or a block. */
+static inline uint32_t exec_texel_bytes(const exec_texture *texture) {
+  return texture->blocks ? exec_block_bytes(texture->blocks) : texture->channels * exec_texel_channel_bytes(texture->type);
+}
+/* How many of them the texels of a row take, or rows of them those of a column. */
+static inline uint32_t exec_texels_across(exec_blocks format, uint32_t texels) { return format ? texels / 4 + (texels % 4 != 0) : texels; }
 static inline bool exec_texel_is_integer(exec_texel_type type) { return type != EXEC_TEXEL_F16 && type != EXEC_TEXEL_F32; }
 
 /* The texture is copied. FF_INVALID: an image that is not inside its memory, or a texel that is not aligned; FF_LIMIT: too many. */

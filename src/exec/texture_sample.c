@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "exec/texture_block.h"
 #include "exec/texture_texel.h"
 
 typedef struct axis { int32_t index[2]; uint32_t weight; } axis; /* weight of index[1] in 256ths; an index may be TEXTURE_BORDER */
@@ -99,11 +100,9 @@ static uint32_t layer_of(const exec_texture *t, const texture_at *at) {
 
 float texture_srgb[256];
 static pthread_once_t srgb_once = PTHREAD_ONCE_INIT;
+static float of_srgb(double v) { return (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4)); }
 static void make_srgb(void) {
-  for (int i = 0; i < 256; i++) {
-    double v = i / 255.0;
-    texture_srgb[i] = (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
-  }
+  for (int i = 0; i < 256; i++) texture_srgb[i] = of_srgb(i / 255.0);
 }
 
 void texture_prepare(const exec_texture *t) {
@@ -120,15 +119,34 @@ void texture_border(const exec_texture *t, texture_value *value) {
   }
 }
 
+static bool may_be_srgb(exec_blocks format) {
+  static const bool may[] = {false,
+#define X(name, bytes, channels, type, srgb) srgb,
+                             EXEC_BLOCK_FORMATS(X)
+#undef X
+  };
+  return may[format];
+}
+
 /* ---- reading ---- */
+
+static void unpack_block(const exec_texture *t, const unsigned char *block, uint32_t x, uint32_t y, texture_value *value) {
+  texture_block_texel(t->blocks, block, x, y, value->real);
+  for (uint32_t c = 0; c < 3 && t->sampler.srgb && may_be_srgb(t->blocks); c++) value->real[c] = of_srgb(value->real[c]);
+}
 
 static void read_texel(const exec_texture *t, const exec_image *image, int32_t x, int32_t y, int32_t z, texture_value *value, texture_reads *reads) {
   if (x == TEXTURE_BORDER || y == TEXTURE_BORDER || z == TEXTURE_BORDER) {
     texture_border(t, value);
     return;
   }
-  uint64_t address = image->address + (uint64_t)z * image->slice + (uint64_t)y * image->pitch + (uint64_t)x * exec_texel_bytes(t);
+  uint32_t side = t->blocks ? 4 : 1;
+  uint64_t address = image->address + (uint64_t)z * image->slice + (uint64_t)((uint32_t)y / side) * image->pitch + (uint64_t)((uint32_t)x / side) * exec_texel_bytes(t);
   if (reads->count < TEXTURE_TEXELS) reads->address[reads->count++] = address;
+  if (t->blocks) {
+    unpack_block(t, (const unsigned char *)(uintptr_t)address, (uint32_t)x % side, (uint32_t)y % side, value);
+    return;
+  }
   texel_unpack(t->type, t->channels, texture_gives_floats(t), t->sampler.srgb, (const unsigned char *)(uintptr_t)address, value);
 }
 
@@ -260,10 +278,23 @@ static uint32_t clamp_integer(exec_texel_type type, uint32_t bits) {
   }
 }
 
+/* The integer that stands for a number in [0, 1] or [-1, 1]; 0 for NaN. */
+static uint32_t normalize(exec_texel_type type, float real) {
+  bool is_signed = type == EXEC_TEXEL_S8 || type == EXEC_TEXEL_S16;
+  float most = type == EXEC_TEXEL_U8 ? 255 : type == EXEC_TEXEL_S8 ? 127 : type == EXEC_TEXEL_U16 ? 65535 : 32767, least = is_signed ? -1 : 0;
+  float inside = real != real ? 0 : real < least ? least : real > 1 ? 1 : real;
+  return (uint32_t)(int32_t)rint((double)inside * most);
+}
+
+static uint32_t pack_channel(const exec_texture *t, uint32_t bits) {
+  if (t->normalized) return normalize(t->type, ops_f32_of(bits));
+  return t->type == EXEC_TEXEL_F16 ? ops_f16_rn(ops_f32_of(bits)) : clamp_integer(t->type, bits);
+}
+
 void texture_pack(const exec_texture *t, const uint32_t bits[4], unsigned char *texel) {
   uint32_t step = exec_texel_channel_bytes(t->type);
   for (uint32_t c = 0; c < t->channels; c++) {
-    uint32_t value = t->type == EXEC_TEXEL_F16 ? ops_f16_rn(ops_f32_of(bits[c])) : clamp_integer(t->type, bits[c]);
+    uint32_t value = pack_channel(t, bits[c]);
     memcpy(texel + c * step, &value, step); /* little-endian */
   }
 }

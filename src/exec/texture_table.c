@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "exec/space.h"
+#include "exec/texture_sample.h"
 
 enum { SLOT_BITS = 20, CHUNK = 256, CHUNKS = (1 << SLOT_BITS) / CHUNK, GENERATION_BITS = 24 };
 
@@ -55,17 +56,19 @@ void exec_textures_free(exec_textures *table) {
 
 static bool image_inside(const exec_texture *t, const exec_image *image) {
   uint32_t texel = exec_texel_bytes(t);
-  uint64_t offset = image->address - t->address, row = (uint64_t)image->width * texel, rows, slices, end;
+  uint64_t offset = image->address - t->address, row = (uint64_t)exec_texels_across(t->blocks, image->width) * texel, rows, slices, end;
+  uint32_t height = exec_texels_across(t->blocks, image->height);
   if (!image->width || !image->height || !image->depth || image->address < t->address || offset > t->bytes) return false;
-  if (__builtin_mul_overflow(image->height - 1, image->pitch, &rows) || __builtin_mul_overflow(image->depth - 1, image->slice, &slices)) return false;
+  if (__builtin_mul_overflow(height - 1, image->pitch, &rows) || __builtin_mul_overflow(image->depth - 1, image->slice, &slices)) return false;
   if (__builtin_add_overflow(rows, slices, &end) || __builtin_add_overflow(end, row, &end)) return false;
-  if ((image->address | (image->height > 1 ? image->pitch : 0) | (image->depth > 1 ? image->slice : 0)) & (texel - 1)) return false;
+  if ((image->address | (height > 1 ? image->pitch : 0) | (image->depth > 1 ? image->slice : 0)) & (texel - 1)) return false;
   return end <= t->bytes - offset;
 }
 
 static ff_status check(const exec_texture *t, ff_error *error) {
   bool good = t->type < EXEC_TEXEL_COUNT && (t->channels == 1 || t->channels == 2 || t->channels == 4) && t->dimensions >= 1 &&
               t->dimensions <= 3 && t->level_count >= 1 && t->level_count <= EXEC_TEXTURE_LEVELS && t->address + t->bytes >= t->address;
+  good = good && (!t->blocks || (t->blocks < EXEC_BLOCKS_COUNT && !t->surface && t->dimensions > 1 && texture_gives_floats(t)));
   for (uint32_t l = 0; good && l < t->level_count; l++) good = image_inside(t, &t->level[l]) && (!t->cube || t->level[l].depth % 6 == 0);
   return good ? FF_OK : ff_fail(error, FF_INVALID, "a texture whose texels are not inside its memory");
 }

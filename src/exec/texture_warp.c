@@ -136,7 +136,7 @@ bool texture_fetch_warp(const exec_warp *x, const exec_texture_access *a, const 
   const exec_image *image = &t->level[0];
   const uint32_t size[3] = {image->width, image->height, image->depth};
   bool floats = texture_gives_floats(t), linear = t->sampler.linear && floats && !a->integer, layers = t->layered && t->dimensions < 3;
-  if (a->gather || a->level || a->gradient || a->cube || t->cube || a->offset[0] != EXEC_NO_OFFSET || a->dimensions < t->dimensions) return false;
+  if (t->blocks || a->gather || a->level || a->gradient || a->cube || t->cube || a->offset[0] != EXEC_NO_OFFSET || a->dimensions < t->dimensions) return false;
   for (uint32_t d = 0; d < t->dimensions; d++)
     if (size[d] > INT32_MAX / 4) return false;
   texture_prepare(t);

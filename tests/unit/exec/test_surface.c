@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Surface loads, stores and reductions; what handles that are none, freed memory, and places outside lead to; references; what the
  * access stream and declared uses see of textures and surfaces. */
+#include <math.h>
+
 #include "texture_harness.h"
 
 static unsigned char *byte_of(const image *i, uint64_t x, uint64_t y, uint64_t z) {
@@ -86,6 +88,17 @@ static void test_formatted_stores(void **state) {
   i = make_image(EXEC_TEXEL_S8, 2, 2, 4, 4, 1);
   fetch(add_texture(&i, NULL), &(words){.s = {-200, 100, 5, 6}}, got, 1);
   assert_memory_equal(byte_of(&i, 2, 2, 0), ((int8_t[2]){-128, 100}), 2);
+  /* numbers, where the format is normalised */
+  static const struct { exec_texel_type type; uint32_t bytes; unsigned char want[8]; } cases[] = {
+      {EXEC_TEXEL_U8, 4, {128, 0, 255, 0}}, {EXEC_TEXEL_S8, 4, {64, 0x81, 127, 0}},
+      {EXEC_TEXEL_U16, 8, {0, 0x80, 0, 0, 0xff, 0xff, 0, 0}}, {EXEC_TEXEL_S16, 8, {0, 0x40, 1, 0x80, 0xff, 0x7f, 0, 0}}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    open_instruction(code);
+    i = make_image(cases[n].type, 4, 2, 4, 4, 1);
+    i.texture.normalized = true;
+    fetch(add_texture(&i, NULL), &(words){.f = {0.5f, -2, 70000, NAN}}, got, 1);
+    assert_memory_equal(byte_of(&i, cases[n].bytes, 2, 0), cases[n].want, cases[n].bytes);
+  }
 }
 
 static void test_reductions(void **state) {

@@ -5,6 +5,8 @@
 
 #include "texture_harness.h"
 
+#include "exec/texture_block.h"
+
 /* ---- the reference ---- */
 
 static double half_value(uint32_t h) {
@@ -15,6 +17,14 @@ static double half_value(uint32_t h) {
 
 /* One channel of texel (x, y, z) as a number; integers as they are unless read as floats. */
 static double channel_at(const exec_texture *t, const exec_image *image, long x, long y, long z, uint32_t c) {
+  if (t->blocks) { /* which test_block.c tests */
+    const unsigned char *block = (const unsigned char *)(uintptr_t)(image->address + (uint64_t)z * image->slice + (uint64_t)(y / 4) * image->pitch) + (uint64_t)(x / 4) * exec_texel_bytes(t);
+    float v[4];
+    texture_block_texel(t->blocks, block, (uint32_t)x % 4, (uint32_t)y % 4, v);
+    bool coloured = t->blocks <= EXEC_BLOCKS_BC3 || t->blocks == EXEC_BLOCKS_BC7;
+    if (!t->sampler.srgb || !coloured || c == 3) return v[c];
+    return (double)v[c] <= 0.04045 ? (double)v[c] / 12.92 : pow(((double)v[c] + 0.055) / 1.055, 2.4);
+  }
   const unsigned char *p = (const unsigned char *)(uintptr_t)(image->address + (uint64_t)z * image->slice + (uint64_t)y * image->pitch) + (uint64_t)x * exec_texel_bytes(t);
   uint8_t b; uint16_t h; uint32_t w; float f;
   bool n = t->sampler.as_float;
@@ -164,6 +174,72 @@ static void test_formats(void **state) {
     }
   image i = make_image(EXEC_TEXEL_U8, 4, 2, 16, 16, 1);
   compare_plain(&i, &(exec_sampler){.as_float = true, .srgb = true, .linear = true, .mode = {EXEC_ADDRESS_CLAMP, EXEC_ADDRESS_CLAMP}}, 3, "sRGB");
+}
+
+/* Block compression, also of images that end within a block, of layers, by gathers. */
+static void test_blocks(void **state) {
+  static const struct { uint8_t channels; exec_texel_type type; } inside[EXEC_BLOCKS_COUNT] = {{0},
+#define X(name, bytes, channels, type, srgb) {channels, EXEC_TEXEL_##type},
+                                                                                               EXEC_BLOCK_FORMATS(X)
+#undef X
+  };
+  for (int blocks = 1; blocks < EXEC_BLOCKS_COUNT; blocks++)
+    for (uint32_t form = 0; form < 8; form++) {
+      bool odd = form & 1, linear = form >> 1 & 1;
+      open_instruction(plain[form == 4 ? 3 : 2]);
+      image i = make_image(EXEC_TEXEL_U32, 4, form == 4 ? 3 : 2, odd ? 13 : 16, odd ? 10 : 16, form == 4 ? 4 : 1); /* room for more */
+      i.texture.blocks = (exec_blocks)blocks;
+      i.texture.type = inside[blocks].type;
+      i.texture.channels = inside[blocks].channels;
+      if (blocks == EXEC_BLOCKS_BC6H_SIGNED && linear) continue; /* random blocks have infinities */
+      exec_sampler s = {.mode = {EXEC_ADDRESS_BORDER, EXEC_ADDRESS_CLAMP, EXEC_ADDRESS_CLAMP}, .as_float = true, .linear = linear, .srgb = form >> 2, .border = {0.25f, 0.5f}, .normalized = form == 6};
+      char what[80];
+      snprintf(what, sizeof what, "block compression %d, form %u", blocks, form);
+      compare_plain(&i, &s, 5 * form + (uint32_t)blocks, what);
+    }
+}
+
+/* One channel of the four texels around a place; and the block that they share is read once. */
+static void test_gather_of_blocks(void **state) {
+  open_instruction("tld4.g.2d.v4.f32.f32 {%f10,%f11,%f12,%f13}, [%h, {6.0, 7.0}];");
+  image i = make_image(EXEC_TEXEL_U8, 4, 2, 16, 16, 1);
+  words nothing = {{0}}, got;
+  float want[4];
+  i.texture.blocks = EXEC_BLOCKS_BC7;
+  fetch(add_texture(&i, &(exec_sampler){.as_float = true}), &nothing, &got, 1);
+  const exec_image *image = &i.texture.level[0];
+  for (uint32_t n = 0; n < 4; n++) { /* (5, 7) (6, 7) (6, 6) (5, 6) */
+    uint32_t x = n == 1 || n == 2 ? 6 : 5, y = n < 2 ? 7 : 6;
+    texture_block_texel(EXEC_BLOCKS_BC7, (const unsigned char *)(uintptr_t)(image->address + y / 4 * image->pitch + x / 4 * 16), x % 4, y % 4, want);
+    assert_true(got.f[n] == want[1]);
+  }
+}
+
+/* What may not be in the table: blocks outside of the memory, surfaces and lines of blocks. */
+static void test_wrong_blocks(void **state) {
+  open_instruction(plain[2]);
+  image i = make_image(EXEC_TEXEL_U8, 4, 2, 16, 16, 1);
+  uint64_t handle;
+  exec_texture good = i.texture;
+  good.blocks = EXEC_BLOCKS_BC7;
+  good.sampler.as_float = true;
+  good.bytes = 3 * good.level[0].pitch + 4 * 16;
+  assert_int_equal(exec_texture_add(test->memory, &good, &handle, NULL), FF_OK);
+  exec_texture wrong = good;
+  wrong.bytes--;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.level[0].width = 17;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.level[0].height = 17;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.surface = true;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.dimensions = 1;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.sampler.as_float = false;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
+  wrong = good, wrong.blocks = EXEC_BLOCKS_COUNT;
+  assert_int_equal(exec_texture_add(test->memory, &wrong, &handle, NULL), FF_INVALID);
 }
 
 /* Coordinates that are no numbers, infinite or huge give some texel of the image, or the border. */
@@ -397,7 +473,7 @@ int main(void) {
       cmocka_unit_test(test_modes),         cmocka_unit_test(test_formats), cmocka_unit_test(test_extreme_coordinates), cmocka_unit_test(test_integer_coordinates),
       cmocka_unit_test(test_layers),        cmocka_unit_test(test_cubemaps), cmocka_unit_test(test_levels),             cmocka_unit_test(test_gradients),
       cmocka_unit_test(test_gather),        cmocka_unit_test(test_offsets), cmocka_unit_test(test_half_results),        cmocka_unit_test(test_divergent_handles),
-      cmocka_unit_test(test_queries)};
+      cmocka_unit_test(test_queries),       cmocka_unit_test(test_blocks),  cmocka_unit_test(test_gather_of_blocks),    cmocka_unit_test(test_wrong_blocks)};
   int failed = 0;
   for (const char *const *isa = exec_isas(); *isa; isa++) {
     printf("instruction set %s\n", test_isa = *isa);
