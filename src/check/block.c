@@ -100,9 +100,11 @@ static const ptx_operand *element_of(const ptx_instr *instr, uint32_t operand, u
   return data->kind == PTX_OPERAND_VECTOR ? &data->elements[element] : data;
 }
 
-/* A store to local memory, or to a structure among the parameters and results of a call. */
+/* A store to local memory, or to a structure among the parameters and results of a call; or a choice, perhaps of the other value: compilers load
+ * before they know whether they need it. */
 static bool is_copy(const ptx_instr *instr, uint32_t reg) {
   ptx_space space = ptx_instr_space(instr);
+  if (instr->opcode == PTX_OP_SELP) return instr->operand_count == 4 && instr->operands[3].reg != reg && instr->guard != reg;
   if (instr->opcode != PTX_OP_ST || instr->operand_count < 2 || instr->guard == reg || instr->operands[0].reg == reg) return false;
   const ptx_var *var = instr->operands[0].symbol ? instr->operands[0].symbol->var : NULL;
   return space == PTX_SPACE_LOCAL || (space == PTX_SPACE_PARAM && var && var->size > ptx_type_bits(var->type) / 8);

@@ -21,7 +21,7 @@ bool check_block_any(const check_block *state, const core_warp *w, ptx_space spa
 /* ---- compilers copy structures with their holes; what nobody looks at on the way is no error ---- */
 
 /* A load from local memory gives a value that nothing has written. True: its function does nothing with that register but store it in local
- * memory or in a structure that is a parameter: it goes on there, unwritten. */
+ * memory or in a structure that is a parameter, where it goes on unwritten, or choose between it and another value. */
 bool check_block_carry(check_block *state, const exec_watched *a, uint32_t lane, uint32_t element);
 void check_block_loaded(check_block *state, const exec_watched *a, uint32_t lane); /* before check_block_carry of its elements; from any memory */
 void check_block_stored(check_block *state, const exec_watched *a, uint32_t lane); /* all elements; of shared memory, too */

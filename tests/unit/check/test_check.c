@@ -129,6 +129,8 @@ static const unwritten_case unwritten_cases[] = {
            "add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 2; @%p3 bra AGAIN; ld.local.u32 %r5, [l+32];" OUT, NULL}, /* the second time it has a value */
     {LOCAL "@%p1 st.local.u32 [l], %r1; ld.local.u32 %r8, [l]; st.local.u32 [l+32], %r8; ld.local.u32 %r5, [l+32];" OUT, "and 15 more of the same"},
     {LOCAL "ld.local.u32 %r9, [l];" CALL OUT, "Uninitialized __local__"}, /* a value */
+    {LOCAL "ld.local.u32 %r8, [l]; selp.b32 %r5, %r1, %r8, %p1;" OUT, NULL}, /* loaded ahead of the condition */
+    {LOCAL "ld.local.u32 %r8, [l]; selp.b32 %r5, %r8, %r1, %p1; add.u32 %r5, %r5, %r8;" OUT, "Uninitialized __local__"},
     {LOCAL "st.local.u32 [l], %r1; ld.local.v2.u32 {%r4, %r8}, [l]; { .param .align 4 .b8 q[8]; st.param.v2.b32 [q], {%r4, %r8}; call g, (q); } mov.u32 %r5, 0;" OUT, NULL},
     {LOCAL "mov.u32 %r9, 1;" CALL OUT, NULL},
     {LOCAL "mov.u32 %r9, 1;" CALL "mov.u32 %r9, 2;" CALL OUT, "and 31 more of the same"}, /* the call before wrote there */
