@@ -106,7 +106,7 @@ CUDART_API cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray
 static cudaError_t requirements(cudaArrayMemoryRequirements *out, cudaError_t error, uint64_t bytes, uint64_t alignment, int device) {
   if (error) return error;
   if (!out) return cudaErrorInvalidValue;
-  if (device) return cudaErrorInvalidDevice;
+  if (!cudart_is_device(device)) return cudaErrorInvalidDevice;
   *out = (cudaArrayMemoryRequirements){.size = bytes, .alignment = alignment};
   return cudaSuccess;
 }

@@ -165,9 +165,9 @@ CUDART_API cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *texels, cons
   engine_format format;
   uint64_t most;
   if (!texels) return engine_return(cudaErrorInvalidValue);
-  if (device) return engine_return(cudaErrorInvalidDevice);
   cudaError_t error = cudart_format(desc, &format);
   if (!error) error = engine_texture_linear_width(format, &most);
+  if (!error && !cudart_is_device(device)) error = cudaErrorInvalidDevice;
   if (!error) *texels = most;
   return engine_return(error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Three devices: which one a call means, what belongs to it, peers, and kernels that reach where they may not. For test_devices*.c. */
+#include "driver/cudart_array.h"
 #include "driver/cudart_graph.h"
 #include "driver/engine_peer.h"
 #include "driver/properties.h"
@@ -387,12 +388,63 @@ static void graphs(void **state) {
   succeed(cudaFree(one));
 }
 
+/* Arrays and texture objects are a device's: they count in its memory and go with its reset; questions may be about any device. */
+static void arrays(void **state) {
+  (void)state;
+  const cudaChannelFormatDesc bytes = {8, 0, 0, 0, cudaChannelFormatKindUnsigned};
+  unsigned char data[64], back[64] = {0};
+  cudaArray_t zero, one;
+  cudaMipmappedArray_t mipmap;
+  cudaTextureObject_t texture_of_zero, texture_of_one;
+  cudaArrayMemoryRequirements needs;
+  size_t before, after, total, texels;
+  for (int i = 0; i < 64; i++) data[i] = (unsigned char)(i * 5);
+  succeed(cudaSetDevice(0));
+  succeed(cudaMallocArray(&zero, &bytes, 8, 8, 0));
+  cudaResourceDesc resource = {.resType = cudaResourceTypeArray, .res.array.array = zero};
+  succeed(cudaCreateTextureObject(&texture_of_zero, &resource, &(cudaTextureDesc){0}, NULL));
+  succeed(cudaSetDevice(1));
+  succeed(cudaMemGetInfo(&before, &total));
+  succeed(cudaMallocArray(&one, &bytes, 1024, 1024, 0));
+  succeed(cudaMallocMipmappedArray(&mipmap, &bytes, (cudaExtent){8, 8, 0}, 2, 0));
+  succeed(cudaMemGetInfo(&after, &total));
+  assert_true(before - after >= 1024 * 1024);
+  resource.res.array.array = one;
+  succeed(cudaCreateTextureObject(&texture_of_one, &resource, &(cudaTextureDesc){0}, NULL));
+  for (int device = 0; device < DEVICES; device++) {
+    succeed(cudaArrayGetMemoryRequirements(&needs, one, device));
+    assert_int_equal(needs.size, 1024 * 1024);
+    succeed(cudaMipmappedArrayGetMemoryRequirements(&needs, mipmap, device));
+    succeed(cudaDeviceGetTexture1DLinearMaxWidth(&texels, &bytes, device));
+    assert_true(texels > 0);
+  }
+  for (int n = 0; n < 2; n++) {
+    int device = n ? -1 : DEVICES;
+    expect(cudaArrayGetMemoryRequirements(&needs, one, device), cudaErrorInvalidDevice);
+    expect(cudaMipmappedArrayGetMemoryRequirements(&needs, mipmap, device), cudaErrorInvalidDevice);
+    expect(cudaDeviceGetTexture1DLinearMaxWidth(&texels, &bytes, device), cudaErrorInvalidDevice);
+  }
+  succeed(cudaMemcpy2DToArray(zero, 0, 0, data, 8, 8, 8, cudaMemcpyHostToDevice)); /* of another device than the current one */
+  succeed(cudaMemcpy2DArrayToArray(one, 0, 0, zero, 0, 0, 8, 8, cudaMemcpyDeviceToDevice));
+  succeed(cudaMemcpy2DFromArray(back, 8, one, 0, 0, 8, 8, cudaMemcpyDeviceToHost));
+  assert_memory_equal(back, data, 64);
+  succeed(cudaDeviceReset()); /* device 1 */
+  expect(cudaGetChannelDesc(&(cudaChannelFormatDesc){0}, one), cudaErrorInvalidResourceHandle);
+  expect(cudaFreeMipmappedArray(mipmap), cudaErrorInvalidResourceHandle);
+  expect(cudaDestroyTextureObject(texture_of_one), cudaErrorInvalidValue);
+  succeed(cudaDestroyTextureObject(texture_of_zero));
+  succeed(cudaMemcpy2DFromArray(back, 8, zero, 0, 0, 8, 8, cudaMemcpyDeviceToHost));
+  assert_memory_equal(back, data, 64);
+  succeed(cudaFreeArray(zero));
+  succeed(cudaSetDevice(0));
+}
+
 static int run_devices(const char *managers) {
   setenv("FARFAULT_DEVICES", "3", 1);
   if (managers) setenv("FARFAULT_MEMORY", managers, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(counting), cmocka_unit_test(a_device_per_thread), cmocka_unit_test(memory_of_a_device),
                                      cmocka_unit_test(streams_and_events), cmocka_unit_test(variables), cmocka_unit_test(peers),
                                      cmocka_unit_test(reaching_too_far), cmocka_unit_test(pools), cmocka_unit_test(managed_memory),
-                                     cmocka_unit_test(kernels_that_meet), cmocka_unit_test(graphs)};
+                                     cmocka_unit_test(kernels_that_meet), cmocka_unit_test(graphs), cmocka_unit_test(arrays)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
