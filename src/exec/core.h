@@ -273,6 +273,7 @@ struct core_warp {
   uint32_t inside;                 /* trace: lanes that are in `region`, among them all of the running split; 0: no region is entered */
   const exec_region *region;
   uint32_t loads, waited;          /* trace: loads so far; the one last waited for */
+  const exec_instr *known;         /* compiled code for full warps left it at this barrier, and has found it since; else NULL (native.h) */
   bool started;                    /* it has a frame */
   bool starting;                   /* its first turn is not over */
   _Alignas(64) uint32_t tid[3][EXEC_LANES];

@@ -136,27 +136,53 @@ static warp_turn yield(core_warp *w, const exec_instr *next) {
 
 static warp_turn nobody_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
 
-/* Compiled code goes on at at->i. True: the warp's turn is over at w->pc. */
-static bool run_native(core_warp *w, step *at) {
+/* A whole warp is at barrier w->pc. True: it goes on behind it at once. False: it waits. */
+static bool pass_barrier(core_warp *w, const step *at) {
+  const exec_instr *i = w->pc;
+  uint8_t ask = i->attention & at->attention;
+  if (ask & EXEC_ATTEND_MARK) core_mark(w, i);
+  if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, i);
+  if (core_barrier_arrive(w, i)) {
+    w->pc = i + 1;
+    return true;
+  }
+  if (core_pick(w)) return true;
+  w->known = i;
+  return false;
+}
+
+typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
+
+/* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for full warps left it
+ * at the barrier before at->i, nobody has changed its frame. */
+static native_turn run_native(core_warp *w, step *at, bool known) {
   const exec_native_code *code = &w->launch->native[w->function->number];
-  uint32_t number = (uint32_t)(at->i - at->code), how = EXEC_NATIVE_DECLINE;
+  uint32_t how = EXEC_NATIVE_DECLINE;
   w->pc = at->i;
-  if (w->active == UINT32_MAX && !w->ready_count) how = code->full(w, number, &exec_native_calls);
+  while (w->active == UINT32_MAX && !w->ready_count) {
+    how = code->full(w, (uint32_t)(w->pc - at->code) | (known ? EXEC_NATIVE_KNOWN : 0), &exec_native_calls);
+    if (how != EXEC_NATIVE_EXIT || w->pc->flow != EXEC_FLOW_BARRIER || w->pc->guard != EXEC_NO_GUARD) break;
+    if (!pass_barrier(w, at)) return NATIVE_WAITS;
+    known = true;
+  }
   if (how == EXEC_NATIVE_DECLINE) {
     exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
-    if (any) how = any(w, number, &exec_native_calls);
+    if (any) how = any(w, (uint32_t)(w->pc - at->code), &exec_native_calls);
     else exec_native_wish(w->launch);
   }
   at->i = at->skip = w->pc;
-  return how == EXEC_NATIVE_YIELD;
+  return how == EXEC_NATIVE_YIELD ? NATIVE_GIVES_WAY : NATIVE_GOES_ON;
 }
 
 warp_turn ISA(core_run)(core_warp *w);
 warp_turn ISA(core_run)(core_warp *w) {
   step at = {.skip = NULL};
+  const exec_instr *known = w->known;
+  w->known = NULL;
   if (!w->started) core_warp_start(w);
   if (!w->active && !core_pick(w)) return nobody_runs(w);
   enter(w, &at);
+  known = known && at.i == known + 1 && (at.attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
   for (;;) {
     while (LIKELY(!(at.i->attention & at.attention))) {
       at.i->run[at.form](&w->x, at.i);
@@ -175,6 +201,7 @@ warp_turn ISA(core_run)(core_warp *w) {
         w->pc = at.i;
         core_switch(w);
         enter(w, &at);
+        at.skip = NULL; /* compiled code left it for this */
       }
       ask = at.i->attention & at.attention;
     }
@@ -182,7 +209,10 @@ warp_turn ISA(core_run)(core_warp *w) {
       if (at.i == at.skip) {
         at.skip = NULL;
       } else {
-        if (run_native(w, &at)) return yield(w, w->pc);
+        native_turn turn = run_native(w, &at, at.i == known);
+        known = NULL;
+        if (turn == NATIVE_WAITS) return TURN_BLOCKED;
+        if (turn == NATIVE_GIVES_WAY) return yield(w, w->pc);
         continue;
       }
     }

@@ -38,8 +38,11 @@ enum {
   EXEC_NATIVE_EXIT,    /* the interpreter goes on at w->pc */
   EXEC_NATIVE_YIELD,   /* the turn's budget is used up: the running split goes on at w->pc later */
   EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on does not hold */
+  EXEC_NATIVE_NOTHING, /* nothing was done: the instruction is the interpreter's */
 };
-/* `at`: index of the decoded instruction to go on at. */
+/* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the barrier before it, and nobody
+ * has run it since, so that what was the same in all lanes still is. */
+#define EXEC_NATIVE_KNOWN 0x80000000u
 typedef uint32_t (*exec_native_function)(core_warp *w, uint32_t at, const exec_native_api *api);
 
 typedef struct exec_native_code { /* of one function */

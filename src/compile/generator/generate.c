@@ -467,6 +467,9 @@ static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
   if (count) {
     LLVMTypeRef types[2] = {g->pointer, g->pointer}, type = LLVMFunctionType(g->i8, types, 2, false);
     value arguments[2] = {g->warp, places_of(g, places, count + 1)};
+    LLVMBasicBlockRef check = gen_block(g, "check");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, LLVMGetParam(g->function, 1), gen_i32(g, 0), ""), g->bodies[b], check);
+    LLVMPositionBuilderAtEnd(g->b, check);
     value good = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_uniform), arguments, 2, "");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), ""), g->bodies[b], decline);
   } else {
@@ -547,11 +550,12 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   end_leaving(g);
   LLVMBasicBlockRef none = gen_block(g, "no_entry"), decline = gen_block(g, "decline");
   LLVMPositionBuilderAtEnd(g->b, none);
-  LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_EXIT));
+  LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_NOTHING));
   LLVMPositionBuilderAtEnd(g->b, decline);
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_DECLINE));
   LLVMPositionBuilderAtEnd(g->b, g->entry);
-  value where = LLVMBuildSwitch(g->b, LLVMGetParam(g->function, 1), none, p->block_count);
+  value at = LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), "");
+  value where = LLVMBuildSwitch(g->b, at, none, p->block_count);
   for (uint32_t b = 0; b < p->block_count; b++) {
     if (!is_entry(p, b)) continue;
     LLVMBasicBlockRef from = gen_block(g, "enter");

@@ -5,11 +5,13 @@
  *   one address          global and shared loads: one cell, checked like every lane's
  *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
  *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
- *   gathers (some lanes) global and shared loads of words: each lane's by itself
+ *   cells (some lanes)   global and shared: each lane's by itself, loads of words as gathers
  *
  * What always holds: a check here is never weaker than the handler's (exec/access.isa.c); where it fails, the handler does
  * the whole access, and counts it. */
 #include "compile/generator/generate.h"
+
+#include <stdio.h>
 
 #include "exec/core.h"
 
@@ -19,6 +21,8 @@ typedef struct access {
   const native_instr *n;
   uint32_t total;             /* bytes of a lane */
   LLVMTypeRef cell, slot;     /* one element in memory, in its register */
+  value guard;                /* i32: lanes whose guard is true; NULL: there is no guard */
+  value bits;                 /* i32: lanes that access; NULL: all of a full warp */
 } access;
 
 static value both(const access *a, value x, value y) { return x ? LLVMBuildAnd(a->b, x, y, "") : y; }
@@ -74,8 +78,9 @@ static void end_fast(const access *a, fork f, const value *results, bool scalar)
   generator *g = a->g;
   const native_instr *n = a->n;
   if (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) {
-    value counted = LLVMBuildLoad2(a->b, g->i64, g->accesses, "");
-    LLVMBuildStore(a->b, LLVMBuildAdd(a->b, counted, gen_i64(g, 1), ""), g->accesses);
+    value counted = LLVMBuildLoad2(a->b, g->i64, g->accesses, ""), one = gen_i64(g, 1);
+    if (a->guard) one = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, ""); /* by nobody: none */
+    LLVMBuildStore(a->b, LLVMBuildAdd(a->b, counted, one, ""), g->accesses);
   }
   LLVMBasicBlockRef fast_end = LLVMGetInsertBlock(a->b);
   LLVMBuildBr(a->b, f.on);
@@ -386,9 +391,9 @@ static bool windows_of_shared(const access *a, value lanes) {
 
 /* ---- some lanes only: each lane's cell by itself ---- */
 
-/* Is no lane of `bad` active? */
+/* Is no lane of `bad` among those that access? */
 static value none_of(const access *a, value bad) {
-  value bits = LLVMBuildAnd(a->b, gen_bits(a->g, bad), a->g->active, "");
+  value bits = LLVMBuildAnd(a->b, gen_bits(a->g, bad), a->bits, "");
   return LLVMBuildICmp(a->b, LLVMIntEQ, bits, gen_i32(a->g, 0), "");
 }
 
@@ -399,55 +404,138 @@ static value misaligned(const access *a, value lanes, LLVMTypeRef type) {
   return LLVMBuildICmp(a->b, LLVMIntNE, low, LLVMConstNull(gen_vector_type(type)), "");
 }
 
-/* base: of the pointers; offset: bytes from it, of each lane, not negative. */
+/* Cells that a gather of the processor's takes. */
+static bool is_word(const access *a) { return a->n->bytes == a->n->slot_bytes; }
+
 static value gather(const access *a, value base, value offset) {
   generator *g = a->g;
   LLVMTypeRef type = gen_vector_type(a->cell), pointers = gen_vector_type(LLVMPointerType(a->cell, 0)), types[2] = {type, pointers};
   value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), pointers, "");
-  value arguments[4] = {at, gen_i32(g, a->n->bytes), g->mask, LLVMConstNull(type)};
+  value arguments[4] = {at, gen_i32(g, a->n->bytes), gen_lanes(g, a->bits), LLVMConstNull(type)};
   return gen_intrinsic(g, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
-static bool is_simple_load(const access *a) {
-  const native_instr *n = a->n;
-  return !n->store && n->elements == 1 && n->bytes == n->slot_bytes && (n->bytes == 4 || n->bytes == 8);
+static value in_memory(const access *a, value v) {
+  value row = gen_variable(a->g, LLVMTypeOf(v));
+  gen_store(a->g, v, row, 64);
+  return LLVMBuildBitCast(a->b, row, a->g->pointer, "");
 }
 
-static bool gather_shared(const access *a, value lanes) {
+static value element_of(const access *a, LLVMTypeRef type, value row, value lane, uint32_t bytes) {
+  value at = LLVMBuildMul(a->b, lane, gen_i64(a->g, bytes), "");
+  return gen_load(a->g, type, LLVMBuildGEP2(a->b, a->g->i8, row, &at, 1, ""), bytes);
+}
+
+/* each(base, offsets, row, lanes): a cell between base + offsets[l] and row[l], lane after lane, which is the order of stores to one cell. A
+ * function of the module for each width: there are many places that need it. */
+static value each_function(const access *a, uint32_t offset_bytes) {
   generator *g = a->g;
-  if (!is_simple_load(a) || a->n->immediate < 0 || a->n->immediate > INT32_MAX || (g->traced && a->total != 4)) return false;
-  value beyond, high = NULL;
+  const native_instr *n = a->n;
+  char name[64];
+  snprintf(name, sizeof name, "each_%u_%u_%u_%u_%u_%u", n->store, n->bytes, n->slot_bytes, n->sign, n->to16, offset_bytes);
+  value made = LLVMGetNamedFunction(g->module, name);
+  if (made) return made;
+  LLVMTypeRef types[4] = {g->pointer, g->pointer, g->pointer, g->i32};
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(a->b);
+  made = LLVMAddFunction(g->module, name, LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 4, false));
+  LLVMSetLinkage(made, LLVMInternalLinkage);
+  LLVMBasicBlockRef first = LLVMAppendBasicBlockInContext(g->context, made, ""), loop = LLVMAppendBasicBlockInContext(g->context, made, ""),
+                    end = LLVMAppendBasicBlockInContext(g->context, made, "");
+  LLVMPositionBuilderAtEnd(a->b, first);
+  value base = LLVMGetParam(made, 0), offsets = LLVMGetParam(made, 1), row = LLVMGetParam(made, 2), lanes = LLVMGetParam(made, 3);
+  LLVMBuildCondBr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, lanes, gen_i32(g, 0), ""), end, loop);
+  LLVMPositionBuilderAtEnd(a->b, loop);
+  value left = LLVMBuildPhi(a->b, g->i32, ""), count[2] = {left, LLVMConstInt(g->i1, 1, false)};
+  value lane = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.cttz", &g->i32, 1, count, 2), g->i64, "");
+  value offset = element_of(a, offset_bytes == 4 ? g->i32 : g->i64, offsets, lane, offset_bytes);
+  if (offset_bytes == 4) offset = LLVMBuildZExt(a->b, offset, g->i64, "");
+  value cell = LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), at = LLVMBuildMul(a->b, lane, gen_i64(g, n->slot_bytes), "");
+  value slot = LLVMBuildGEP2(a->b, g->i8, row, &at, 1, "");
+  if (n->store) gen_store(g, LLVMBuildTrunc(a->b, gen_load(g, a->slot, slot, n->slot_bytes), a->cell, ""), cell, n->bytes);
+  else gen_store(g, extended(a, gen_load(g, a->cell, cell, n->bytes), a->slot), slot, n->slot_bytes);
+  value next = LLVMBuildAnd(a->b, left, LLVMBuildSub(a->b, left, gen_i32(g, 1), ""), "");
+  LLVMBuildCondBr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, next, gen_i32(g, 0), ""), end, loop);
+  value from[2] = {lanes, next};
+  LLVMBasicBlockRef blocks[2] = {first, loop};
+  LLVMAddIncoming(left, from, blocks, 2);
+  LLVMPositionBuilderAtEnd(a->b, end);
+  LLVMBuildRetVoid(a->b);
+  LLVMPositionBuilderAtEnd(a->b, here);
+  return made;
+}
+
+static void call_each(const access *a, uint32_t offset_bytes, value base, value offsets, value row) {
+  LLVMTypeRef types[4] = {a->g->pointer, a->g->pointer, a->g->pointer, a->g->i32};
+  value arguments[4] = {base, offsets, row, a->bits};
+  LLVMBuildCall2(a->b, LLVMFunctionType(LLVMVoidTypeInContext(a->g->context), types, 4, false), each_function(a, offset_bytes), arguments, 4, "");
+}
+
+/* Where the guard is false the old value stays. */
+static value merged(const access *a, uint32_t element, value v) {
+  return a->guard ? LLVMBuildSelect(a->b, gen_lanes(a->g, a->bits), v, gen_vector(a->g, written(a, element)), "") : v;
+}
+
+/* base: of the pointers; offset: bytes from it, of each lane that accesses, not negative. */
+static void cells(const access *a, value base, value offset, value *results) {
+  generator *g = a->g;
+  const native_instr *n = a->n;
+  uint32_t offset_bytes = LLVMTypeOf(offset) == gen_vector_type(g->i32) ? 4 : 8;
+  if (!n->store && n->elements == 1 && is_word(a)) {
+    value wide = offset_bytes == 4 ? LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "") : offset;
+    results[0] = merged(a, 0, gather(a, base, wide));
+    return;
+  }
+  value offsets = in_memory(a, offset);
+  for (uint32_t e = 0; e < n->elements; e++) {
+    value from = gen_at(g, base, (uint64_t)e * n->bytes);
+    LLVMTypeRef type = gen_vector_type(a->slot);
+    value row = in_memory(a, n->store ? gen_vector(g, n->operands + 1 + e) : LLVMConstNull(type));
+    call_each(a, offset_bytes, from, offsets, row);
+    if (!n->store) results[e] = merged(a, e, gen_load(g, type, row, 64));
+  }
+}
+
+/* What is needed on both ways. */
+static void know_operands(const access *a) {
+  for (uint32_t e = 0; e < a->n->elements; e++)
+    if (a->n->store) gen_vector(a->g, a->n->operands + 1 + e);
+    else if (a->guard) gen_vector(a->g, written(a, e));
+}
+
+static bool cells_of_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  if (a->n->immediate < 0 || a->n->immediate > INT32_MAX || (g->traced && a->total != 4)) return false;
+  value beyond, high = NULL, results[4];
   lanes = narrow(a, lanes, &beyond);
   if (beyond) high = LLVMBuildICmp(a->b, LLVMIntNE, beyond, LLVMConstNull(LLVMTypeOf(beyond)), "");
   value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i32(g, (uint32_t)a->n->immediate)), "");
   value bytes = gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes), room = LLVMBuildSub(a->b, bytes, gen_i32(g, a->total), "");
   value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, room), "");
   if (high) outside = any_of(a, outside, any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, ""))); /* the sum may not fit either */
-  value good = both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, any_of(a, outside, misaligned(a, offset, g->i32))));
+  if (a->total > 1) outside = any_of(a, outside, misaligned(a, offset, g->i32));
+  value good = both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, outside));
+  know_operands(a);
   fork f = begin_fast(a, good);
   if (g->traced) tell_passes(a, ask_conflicts(a, offset));
-  value result = gather(a, shared_base(a), LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), ""));
-  end_fast(a, f, &result, false);
+  cells(a, shared_base(a), offset, results);
+  end_fast(a, f, results, false);
   return true;
 }
 
-static bool gather_global(const access *a, value lanes) {
+static bool cells_of_global(const access *a, value lanes) {
   generator *g = a->g;
-  if (!is_simple_load(a)) return false;
-  value record = record_of(a), room = gen_field(g, g->i64, record, g->at->record_readable), start = gen_field(g, g->i64, record, g->at->record_address);
+  value record = record_of(a), start = gen_field(g, g->i64, record, g->at->record_address), results[4];
+  value room = gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable);
   value add = LLVMBuildSub(a->b, gen_i64(g, (uint64_t)a->n->immediate), start, "");
   value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, add), ""), last = LLVMBuildSub(a->b, room, gen_i64(g, a->total), "");
   value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
   value address = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i64(g, (uint64_t)a->n->immediate)), "");
-  value good = both(a, at_least(a, room, gen_i64(g, a->total)), none_of(a, any_of(a, outside, misaligned(a, address, g->i64))));
-  fork f = begin_fast(a, good);
-  if (g->watched) {
-    value row = gen_variable(g, LLVMTypeOf(lanes));
-    gen_store(g, lanes, row, 64);
-    tell(a, g->at->api_scattered, LLVMBuildBitCast(a->b, row, g->pointer, ""));
-  }
-  value result = gather(a, pointer_to(a, start), offset);
-  end_fast(a, f, &result, false);
+  if (a->total > 1) outside = any_of(a, outside, misaligned(a, address, g->i64));
+  know_operands(a);
+  fork f = begin_fast(a, both(a, at_least(a, room, gen_i64(g, a->total)), none_of(a, outside)));
+  if (g->watched) tell(a, g->at->api_scattered, in_memory(a, lanes));
+  cells(a, pointer_to(a, start), offset, results);
+  end_fast(a, f, results, false);
   return true;
 }
 
@@ -468,24 +556,31 @@ static bool row_of_shared(const access *a, value lanes) {
 
 /* ---- choosing ---- */
 
+static value guard_of(const access *a) {
+  if (a->n->guard == NATIVE_NONE) return NULL;
+  value bits = gen_vector(a->g, a->n->operands + a->n->read_count - 1);
+  return a->n->guard_negated ? LLVMBuildNot(a->b, bits, "") : bits;
+}
+
 bool gen_access(generator *g, const native_instr *n) {
-  access a = {g, g->b, n, (uint32_t)n->bytes * n->elements, LLVMIntTypeInContext(g->context, n->bytes * 8u), n->slot_bytes == 4 ? g->i32 : g->i64};
-  if (n->guard != NATIVE_NONE || n->elements == 3 || n->elements > 4) return false;
+  access a = {g, g->b, n, (uint32_t)n->bytes * n->elements, LLVMIntTypeInContext(g->context, n->bytes * 8u), n->slot_bytes == 4 ? g->i32 : g->i64, NULL, NULL};
+  bool guarded = n->guard != NATIVE_NONE, global = (n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide;
+  /* whoever is told of a guarded access looks at the warp's mask, which only the handler changes */
+  if (n->elements == 3 || n->elements > 4 || (guarded && (g->watched || n->space == NATIVE_PARAM))) return false;
   if (n->space == NATIVE_PARAM) {
     parameter(&a);
     return true;
   }
-  value one = gen_scalar(g, n->operands);
-  if ((n->space == NATIVE_GLOBAL || n->space == NATIVE_GENERIC) && n->wide) {
-    if (one) return one_global(&a, one);
-    return g->full ? row_of_global(&a, gen_vector(g, n->operands)) : gather_global(&a, gen_vector(g, n->operands));
+  if (!global && n->space != NATIVE_SHARED) return false;
+  value one = guarded || (n->store && !g->full) ? NULL : gen_scalar(g, n->operands);
+  if (one) return global ? one_global(&a, one) : one_shared(&a, one);
+  if (!g->full || guarded) {
+    a.guard = guard_of(&a);
+    a.bits = !a.guard ? g->active : g->full ? a.guard : LLVMBuildAnd(a.b, g->active, a.guard, "");
+    return (global ? cells_of_global : cells_of_shared)(&a, gen_vector(g, n->operands));
   }
-  if (n->space == NATIVE_SHARED) {
-    if (one) return one_shared(&a, one);
-    if (!g->full) return gather_shared(&a, gen_vector(g, n->operands));
-    bool words = a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
-    if (words && !n->store) return windows_of_shared(&a, gen_vector(g, n->operands));
-    return row_of_shared(&a, gen_vector(g, n->operands));
-  }
-  return false;
+  if (global) return row_of_global(&a, gen_vector(g, n->operands));
+  bool words = a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+  if (words && !n->store) return windows_of_shared(&a, gen_vector(g, n->operands));
+  return row_of_shared(&a, gen_vector(g, n->operands));
 }
