@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "../share.h"
 #ifdef FF_TEST_COMPILED
 #include "compile/compile.h"
 #endif

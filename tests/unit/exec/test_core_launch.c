@@ -12,19 +12,20 @@
 /* A chained scan: block b waits for the flag of block b - 1, adds its part, passes it on. In the second form the blocks
  * count from the end, so that every block waits for one that starts later. */
 static void test_blocks_wait_for_blocks(void **state) {
+  enum { BLOCKS = SHARE(300, 3) };
   for (uint32_t backwards = 0; backwards < 2; backwards++) {
     kernel_test *t = open_body(
         "", "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; setp.eq.u32 %p5, %n, 0; @%p5 bra GO; sub.u32 %r1, %r2, %r1; add.u32 %r1, %r1, -1; GO: mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r1, 8;"
             "add.s64 %rd2, %out, %rd1; setp.ne.u32 %p1, %r3, 0; @%p1 bra END; mov.u32 %r6, 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra ADD;"
             "WAIT: ld.acquire.gpu.global.u32 %r5, [%rd2+-8]; setp.eq.u32 %p3, %r5, 0; @%p3 bra WAIT; ld.global.u32 %r6, [%rd2+-4];"
             "ADD: add.u32 %r6, %r6, %r1; st.global.u32 [%rd2+4], %r6; membar.gl; st.release.gpu.global.u32 [%rd2], 1; END: bar.sync 0;");
-    uint64_t out = buffer(t, 8 * 300);
+    uint64_t out = buffer(t, 8 * BLOCKS);
     for (uint32_t threads = 1; threads <= 3; threads++) {
       t->config.threads = threads;
-      t->config.resident_blocks = backwards ? 300 : 8;
-      memset(u32_at(out), 0, 8 * 300);
-      run(t, "k", 300, 64, out, backwards);
-      for (uint32_t b = 0; b < 300; b++) assert_int_equal(u32_at(out)[2 * b + 1], b * (b + 1) / 2);
+      t->config.resident_blocks = backwards ? BLOCKS : 8;
+      memset(u32_at(out), 0, 8 * BLOCKS);
+      run(t, "k", BLOCKS, 64, out, backwards);
+      for (uint32_t b = 0; b < BLOCKS; b++) assert_int_equal(u32_at(out)[2 * b + 1], b * (b + 1) / 2);
     }
     close_ptx(t);
   }
@@ -301,8 +302,8 @@ static void test_keeps_working(void **state) {
   for (uint32_t threads = 1; threads <= 2; threads++) {
     u32_at(out)[0] = 0;
     t->config.threads = threads;
-    run(t, "k", 4, 32, out, 10000000);
-    assert_int_equal(u32_at(out)[0], 10000000);
+    run(t, "k", 4, 32, out, SHARE(10000000, 16));
+    assert_int_equal(u32_at(out)[0], SHARE(10000000, 16));
   }
   assert_int_equal(given_times, 0);
   close_ptx(t);

@@ -376,7 +376,7 @@ static uint32_t random_regions(random_kernel *k, const ptx_func *f, exec_mark *m
 static void random_kernels(void **state) {
   (void)state;
   uint64_t pairs = 0, regions = 0;
-  for (uint64_t seed = 1; seed <= 80; seed++) {
+  for (uint64_t seed = 1; seed <= SHARE(80, 5); seed++) {
     ff_text text = random_kernel_of(seed, true);
     random_kernel k = {.state = seed * 977 + 13};
     words streams[2];
@@ -406,7 +406,7 @@ static void random_kernels(void **state) {
     }
     free(text.chars);
   }
-  assert_true(regions > 200 && pairs > 3 * regions);
+  assert_true(regions > SHARE(200, 5) && pairs > 3 * regions);
 }
 
 static void refusals(void **state) {

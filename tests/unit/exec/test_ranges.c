@@ -224,7 +224,7 @@ static void blocks(void **state) {
 
 static void random_kernels(void **state) {
   const char *asked = getenv("RANGES_KERNELS"), *from = getenv("RANGES_FROM");
-  uint64_t count = asked ? strtoull(asked, NULL, 10) : 400, first = from ? strtoull(from, NULL, 10) : 1, ran = 0, proved = 0, touched = 0;
+  uint64_t count = asked ? strtoull(asked, NULL, 10) : SHARE(400, 4), first = from ? strtoull(from, NULL, 10) : 1, ran = 0, proved = 0, touched = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     ff_text text = random_kernel_text(seed);
     setup s = {.grid = {1 + (uint32_t)(seed % 9), 1 + (uint32_t)(seed % 4), 1}, .block = {1 + (uint32_t)(seed % 40), 1 + (uint32_t)(seed % 3), 1},

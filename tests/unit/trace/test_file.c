@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "trace/file.h"
 #include "trace/frame.h"
+#include "unit/share.h"
 
 static uint64_t mix(uint64_t x) {
   x ^= x >> 33;
@@ -534,7 +535,7 @@ static void a_killed_recording_is_never_misread(void **state) {
   write_file(path, &medium);
   assert_int_equal(stat(path, &all), 0);
   uint64_t whole = (uint64_t)all.st_size;
-  for (unsigned i = 0; i < 100; i++) {
+  for (unsigned i = 0; i < SHARE(100, 4); i++) {
     unlink(path);
     pid_t child = fork();
     if (child == 0) {
