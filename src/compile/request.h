@@ -99,6 +99,7 @@ typedef struct native_request {
   native_layout layout;
   uint32_t function_count, instr_count, operand_count, wait_count;
   uint32_t watch, any;    /* any: the bodies for any lanes are wanted; else those for full warps (exec/native.h) */
+  uint32_t wide, unused;  /* wide: the form that is made for AVX-512, with another processor's instructions */
 } native_request;
 
 #endif

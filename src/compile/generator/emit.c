@@ -173,7 +173,8 @@ static bool make_object(session *s, const native_request *request, const char **
   static char text[256];
   LLVMContextRef c = s->context;
   generator g = {.request = request, .at = &request->layout, .context = c, .module = s->module, .b = s->builder, .i1 = LLVMInt1TypeInContext(c), .i8 = LLVMInt8TypeInContext(c),
-                 .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c), .f32 = LLVMFloatTypeInContext(c), .f64 = LLVMDoubleTypeInContext(c), .wide_vectors = request->isa == 0};
+                 .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c), .f32 = LLVMFloatTypeInContext(c), .f64 = LLVMDoubleTypeInContext(c), .emulated = request->isa && request->wide};
+  g.wide_vectors = g.emulated || !request->isa;
   g.pointer = LLVMPointerType(g.i8, 0);
   LLVMTypeRef parameters[2] = {g.pointer, g.pointer};
   g.handler = LLVMFunctionType(LLVMVoidTypeInContext(c), parameters, 2, false);

@@ -31,7 +31,8 @@ typedef struct generator {
   LLVMModuleRef module;
   LLVMBuilderRef b;
   LLVMTypeRef i1, i8, i32, i64, f32, f64, pointer, handler;
-  bool wide_vectors;      /* AVX-512 */
+  bool wide_vectors;      /* the form for AVX-512, */
+  bool emulated;          /* with another processor's instructions (native_request.wide) */
   /* the function */
   const plan *plan;
   bool has_sfu, has_fp64;

@@ -371,6 +371,20 @@ static const struct gen_shape *shape_of(const access *a, value lanes) {
   return shape;
 }
 
+/* Lane l: words[index[l]]; of an index the low bits count. */
+static value permuted(const access *a, value words, value index) {
+  generator *g = a->g;
+  value arguments[2] = {words, index};
+  if (!g->emulated) return gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
+  uint32_t lanes = piece_lanes(a);
+  value result = LLVMGetUndef(LLVMTypeOf(words));
+  for (uint32_t l = 0; l < lanes; l++) {
+    value from = LLVMBuildAnd(a->b, LLVMBuildExtractElement(a->b, index, gen_i32(g, l), ""), gen_i32(g, lanes - 1), "");
+    result = LLVMBuildInsertElement(a->b, result, LLVMBuildExtractElement(a->b, words, from, ""), gen_i32(g, l), "");
+  }
+  return result;
+}
+
 static bool windows_of_shared(const access *a, value lanes) {
   generator *g = a->g;
   const struct gen_shape *shape = shape_of(a, lanes);
@@ -381,8 +395,7 @@ static bool windows_of_shared(const access *a, value lanes) {
   for (uint32_t piece = 0; piece < pieces; piece++) {
     value offset = LLVMBuildZExt(a->b, shape->base[piece], g->i64, "");
     value p = gen_at(g, LLVMBuildGEP2(a->b, g->i8, shared_base(a), &offset, 1, ""), (uint64_t)a->n->immediate);
-    value arguments[2] = {gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), p, 4), shape->index[piece]};
-    parts[piece] = gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
+    parts[piece] = permuted(a, gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), p, 4), shape->index[piece]);
   }
   value result = join(a, parts, pieces, piece_lanes(a));
   end_fast(a, f, &result, false);
