@@ -235,7 +235,8 @@ static cudaError_t make_alloc(const cudaMemAllocNodeParams *from, engine_node_pa
   if (!from || from->poolProps.allocType != 1 || (from->accessDescCount && !from->accessDescs)) return cudaErrorInvalidValue; /* 1: pinned */
   if (from->poolProps.handleTypes) return cudaErrorNotSupported;
   if (from->poolProps.location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
-  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id, .access = from->accessDescs,
+                                                                   .access_count = from->accessDescCount}};
   return cudaSuccess;
 }
 
@@ -249,6 +250,7 @@ CUDART_API cudaError_t cudaGraphAddMemAllocNode(CUDART_ADD, cudaMemAllocNodePara
 
 static void fill_alloc(const engine_node_params *from, cudaMemAllocNodeParams *to) {
   *to = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, from->memory.device}}, .bytesize = from->memory.bytes,
+                                 .accessDescs = from->memory.access, .accessDescCount = from->memory.access_count,
                                  .dptr = (void *)(uintptr_t)from->memory.address};
 }
 

@@ -102,8 +102,8 @@ static cudaError_t check_params(const engine_node *node, const engine_node_param
     case ENGINE_NODE_HOST: return params->host.function ? cudaSuccess : cudaErrorInvalidValue;
     case ENGINE_NODE_WAIT: case ENGINE_NODE_RECORD: return engine_event_find(params->event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
     case ENGINE_NODE_ALLOC:
-      if (!engine_device_exists(params->memory.device)) return cudaErrorInvalidDevice;
-      return params->memory.bytes && !node->graph->owner ? cudaSuccess : cudaErrorInvalidValue;
+      if (node->graph->owner) return cudaErrorInvalidValue;
+      return engine_graph_memory_check(params);
     case ENGINE_NODE_EMPTY: return cudaSuccess;
     default: return cudaErrorInvalidValue;
   }
@@ -152,11 +152,12 @@ static cudaError_t assign_free(engine_node *node, const engine_node_params *para
 
 static cudaError_t assign_alloc(engine_node *node, const engine_node_params *params) {
   cudaError_t error;
-  engine_graph_memory *memory = engine_graph_memory_make(node, params->memory.device, params->memory.bytes, &error);
+  engine_graph_memory *memory = engine_graph_memory_make(node, params, &error);
   if (error) return error;
   node->memory = memory;
   node->params = *params;
   node->params.memory.address = memory->address;
+  node->params.memory.access = memory->access_count ? memory->access : NULL;
   return cudaSuccess;
 }
 

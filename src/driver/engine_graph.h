@@ -37,7 +37,12 @@ typedef struct engine_node_params { /* only what the kind names */
   struct { cudaHostFn_t function; void *data; } host;
   engine_graph *graph;          /* GRAPH: is cloned; afterwards, the clone */
   cudaEvent_t event;            /* WAIT, RECORD */
-  struct { uint64_t address, bytes; int device; } memory; /* ALLOC: the address is given by engine_graph_add; FREE: only the address */
+  struct { /* ALLOC: the address is given by engine_graph_add; FREE: only the address */
+    uint64_t address, bytes;
+    int device;
+    const cudaMemAccessDesc *access; /* of other devices; the list is copied, and the copy is the node's */
+    size_t access_count;
+  } memory;
   struct { uint64_t handle; uint32_t type, count; engine_graph **bodies; } conditional; /* bodies are made by engine_graph_add */
 } engine_node_params;
 

@@ -54,7 +54,26 @@ static bool over_before(const engine_node *node, const engine_graph_memory *memo
   return true;
 }
 
-engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uint64_t bytes, cudaError_t *error) {
+cudaError_t engine_graph_memory_check(const engine_node_params *params) {
+  if (!engine_device_exists(params->memory.device)) return cudaErrorInvalidDevice;
+  if (!params->memory.bytes || params->memory.access_count > ENGINE_DEVICES_MAX) return cudaErrorInvalidValue;
+  for (size_t i = 0; i < params->memory.access_count; i++) {
+    const cudaMemAccessDesc *a = &params->memory.access[i];
+    if (a->location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
+    if (a->flags != ENGINE_ACCESS_NONE && a->flags != ENGINE_ACCESS_READ && a->flags != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidValue;
+    if (!engine_device_exists(a->location.id)) return cudaErrorInvalidDevice;
+  }
+  return cudaSuccess;
+}
+
+static bool is_like(const engine_graph_memory *m, const engine_node_params *params, uint64_t bytes) {
+  size_t count = params->memory.access_count;
+  return m->bytes == bytes && m->device == params->memory.device && m->access_count == count &&
+         (!count || !memcmp(m->access, params->memory.access, count * sizeof *m->access));
+}
+
+engine_graph_memory *engine_graph_memory_make(engine_node *node, const engine_node_params *params, cudaError_t *error) {
+  uint64_t bytes = params->memory.bytes;
   *error = cudaSuccess;
   if (bytes > EXEC_ARENA_BYTES / 2) {
     *error = cudaErrorMemoryAllocation;
@@ -63,7 +82,7 @@ engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uin
   bytes = granules(bytes);
   for (size_t i = 0; i < node->graph->nodes.count; i++) {
     engine_graph_memory *m = node->graph->nodes.items[i]->memory;
-    if (!m || m->bytes != bytes || m->device != device || !over_before(node, m)) continue;
+    if (!m || !is_like(m, params, bytes) || !over_before(node, m)) continue;
     m->references++;
     return m;
   }
@@ -71,7 +90,9 @@ engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uin
   *error = engine_reserve_locked(bytes, 0, 0, &address);
   if (*error) return NULL;
   engine_graph_memory *made = ff_alloc(sizeof *made);
-  *made = (engine_graph_memory){.address = address, .bytes = bytes, .device = device, .references = 1, .next = graph_memory.all};
+  *made = (engine_graph_memory){.address = address, .bytes = bytes, .device = params->memory.device, .access_count = params->memory.access_count, .references = 1,
+                                .next = graph_memory.all};
+  if (made->access_count) memcpy(made->access, params->memory.access, made->access_count * sizeof *made->access);
   graph_memory.all = made;
   return made;
 }
@@ -136,6 +157,8 @@ static uint32_t make_chunk(int device, uint64_t bytes) {
 
 static void set_access(const engine_graph_memory *memory, bool access) {
   const exec_allocation *mapping = exec_memory_find(ff_engine.memory, memory->address);
+  for (size_t i = 0; i < memory->access_count; i++)
+    engine_mapped_open(mapping, memory->access[i].location.id, access ? (unsigned)memory->access[i].flags : ENGINE_ACCESS_NONE);
   engine_mapped_open(mapping, memory->device, access ? ENGINE_ACCESS_READ_WRITE : ENGINE_ACCESS_NONE);
 }
 

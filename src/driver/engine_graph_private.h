@@ -21,6 +21,8 @@ typedef struct engine_attribute { int id; cudaLaunchAttributeValue value; } engi
 typedef struct engine_graph_memory {
   uint64_t address, bytes;          /* whole granules */
   int device;
+  cudaMemAccessDesc access[ENGINE_DEVICES_MAX]; /* of other devices while it is allocated */
+  size_t access_count;
   uint32_t references;
   bool allocated;
   uint32_t chunk;                   /* whose memory is mapped there, in engine_graph_memory.c; 0: none */
@@ -130,7 +132,8 @@ void engine_graph_hold(engine_graph *graph, engine_object *object); /* one refer
 void engine_object_drop(engine_object *object, bool held); /* one less; held: it was a graph's */
 void engine_condition_drop(engine_condition *condition);
 
-engine_graph_memory *engine_graph_memory_make(engine_node *node, int device, uint64_t bytes, cudaError_t *error); /* reuses what ancestors of the node freed */
+cudaError_t engine_graph_memory_check(const engine_node_params *params); /* of an ALLOC node */
+engine_graph_memory *engine_graph_memory_make(engine_node *node, const engine_node_params *params, cudaError_t *error); /* reuses what ancestors of the node freed */
 void engine_graph_memory_release(engine_graph_memory *memory); /* one reference less */
 engine_graph_memory *engine_graph_memory_at(uint64_t address);
 cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream *stream); /* what the alloc node does */

@@ -292,12 +292,22 @@ static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_str
   return cudaSuccess;
 }
 
+/* Who may use what a captured allocation gives: those who may use the pool's now. */
+static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine_node_params *node) {
+  node->memory.device = pool->device;
+  node->memory.access = list;
+  for (int device = 0; engine_device_exists(device); device++)
+    if (device != pool->device && pool->access[device] != ENGINE_ACCESS_NONE)
+      list[node->memory.access_count++] = (cudaMemAccessDesc){.location = {cudaMemLocationTypeDevice, device}, .flags = pool->access[device]};
+}
+
 cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t handle, const char *call, uint64_t *address) {
   cudaError_t error = engine_enter();
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   bool taken = false;
   engine_node_params node = {.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = bytes}};
+  cudaMemAccessDesc list[ENGINE_DEVICES_MAX];
   *address = 0;
   if (!pool) {
     default_of(engine_device_of(stream));
@@ -306,7 +316,7 @@ cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t
   if (!stream) error = engine_stream_error(handle);
   else if (!is_live(pool)) error = cudaErrorInvalidValue;
   else if (bytes) {
-    node.memory.device = pool->device;
+    note_access(pool, list, &node);
     error = engine_capture_take(stream, &node, true, &taken);
   }
   if (!error && taken) *address = node.memory.address;

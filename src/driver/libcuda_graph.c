@@ -49,8 +49,10 @@ static CUresult make_set(const cudaMemsetParams *from, engine_node_params *to) {
 
 static CUresult make_alloc(const cudaMemAllocNodeParams *from, engine_node_params *to) {
   if (!from || from->poolProps.allocType != 1 || from->poolProps.location.type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
+  if (from->accessDescCount && !from->accessDescs) return CUDA_ERROR_INVALID_VALUE;
   if (from->poolProps.handleTypes) return CUDA_ERROR_NOT_SUPPORTED;
-  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize}};
+  *to = (engine_node_params){.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = from->bytesize, .device = from->poolProps.location.id, .access = from->accessDescs,
+                                                                   .access_count = from->accessDescCount}};
   return CUDA_SUCCESS;
 }
 
@@ -353,6 +355,7 @@ LIBCUDA_CALL(cuGraphMemAllocNodeGetParams, (CUgraphNode node, cudaMemAllocNodePa
   LIBCUDA_TRY(libcuda_ready());
   LIBCUDA_TRY(get(node, ENGINE_NODE_ALLOC, out, &p));
   *out = (cudaMemAllocNodeParams){.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, p.memory.device}}, .bytesize = p.memory.bytes,
+                                  .accessDescs = p.memory.access, .accessDescCount = p.memory.access_count,
                                   .dptr = (void *)(uintptr_t)p.memory.address};
   return CUDA_SUCCESS;
 }

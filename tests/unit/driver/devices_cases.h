@@ -388,6 +388,94 @@ static void graphs(void **state) {
   succeed(cudaFree(one));
 }
 
+int cuInit(unsigned);
+int cuGraphAddMemAllocNode(cudaGraphNode_t *, cudaGraph_t, const cudaGraphNode_t *, size_t, cudaMemAllocNodeParams *);
+int cuGraphMemAllocNodeGetParams(cudaGraphNode_t, cudaMemAllocNodeParams *);
+
+/* Memory that a graph allocates on one device for another one, by a list and by the pool that a capture allocates from. */
+static void memory_of_graphs(void **state) {
+  (void)state;
+  void *zero = memory_on(0), *from_pool;
+  cudaGraph_t graph;
+  cudaGraphNode_t node, set;
+  cudaGraphExec_t exec;
+  cudaMemPool_t pool;
+  cudaStream_t stream;
+  cudaMemAccessDesc open = {.location = {cudaMemLocationTypeDevice, 0}, .flags = 3}, wrong;
+  cudaMemAllocNodeParams params = {.poolProps = {.allocType = 1, .location = {cudaMemLocationTypeDevice, 1}}, .accessDescs = &open, .accessDescCount = 1, .bytesize = 128}, found;
+  cudaPointerAttributes attributes;
+  succeed(cudaSetDevice(1));
+  succeed(cudaGraphCreate(&graph, 0));
+  for (int n = 0; n < 5; n++) { /* no such device, kind of place, access; too many; no list */
+    wrong = open;
+    if (n < 2) wrong.location.id = n ? -1 : DEVICES;
+    if (n == 2) wrong.location.type = (cudaMemLocationType)2;
+    if (n == 3) wrong.flags = 2;
+    params.accessDescs = n < 4 ? &wrong : NULL;
+    cudaError_t want = n < 2 ? cudaErrorInvalidDevice : cudaErrorInvalidValue;
+    assert_int_equal(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &params), want);
+  }
+  params.accessDescs = &open;
+  params.accessDescCount = 17;
+  expect(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &params), cudaErrorInvalidValue);
+  params.accessDescCount = 1;
+  params.poolProps.location.id = DEVICES;
+  expect(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &params), cudaErrorInvalidDevice);
+  params.poolProps.location.id = 1;
+  succeed(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &params));
+  succeed(cudaGraphMemAllocNodeGetParams(node, &found));
+  assert_int_equal(found.poolProps.location.id, 1);
+  assert_int_equal(found.accessDescCount, 1);
+  assert_memory_equal(found.accessDescs, &open, sizeof open);
+  cudaMemsetParams zeros = {.dst = params.dptr, .elementSize = 4, .width = 32, .height = 1};
+  succeed(cudaGraphAddMemsetNode(&set, graph, &node, 1, &zeros));
+  succeed(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+  succeed(cudaGraphLaunch(exec, NULL));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaPointerGetAttributes(&attributes, params.dptr));
+  assert_int_equal(attributes.device, 1);
+  succeed(cudaSetDevice(0));
+  succeed(add(zero, params.dptr)); /* device 0 reads it without peer access */
+  assert_int_equal(first_word(zero), 1);
+  succeed(cudaFree(params.dptr));
+  succeed(cudaGraphExecDestroy(exec));
+  succeed(cudaGraphDestroy(graph));
+  assert_int_equal(cuInit(0), 0); /* the driver's calls */
+  succeed(cudaGraphCreate(&graph, 0));
+  params.accessDescs = &open;
+  params.poolProps.location.id = DEVICES;
+  assert_int_equal(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params), 101); /* CUDA_ERROR_INVALID_DEVICE */
+  params.poolProps.location.id = 2;
+  assert_int_equal(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params), 0);
+  assert_int_equal(cuGraphMemAllocNodeGetParams(node, &found), 0);
+  assert_int_equal(found.poolProps.location.id, 2);
+  assert_memory_equal(found.accessDescs, &open, sizeof open);
+  params.accessDescs = NULL;
+  assert_int_equal(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params), 1);
+  succeed(cudaGraphDestroy(graph));
+
+  succeed(cudaSetDevice(1));
+  succeed(cudaDeviceGetDefaultMemPool(&pool, 1));
+  succeed(cudaMemPoolSetAccess(pool, &open, 1));
+  succeed(cudaStreamCreate(&stream));
+  succeed(cudaStreamBeginCapture(stream, 2));
+  succeed(cudaMallocAsync(&from_pool, 128, stream));
+  succeed(cudaMemsetAsync(from_pool, 0, 128, stream));
+  succeed(cudaStreamEndCapture(stream, &graph));
+  open.flags = 0;
+  succeed(cudaMemPoolSetAccess(pool, &open, 1)); /* later than the capture */
+  succeed(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+  succeed(cudaGraphLaunch(exec, stream));
+  succeed(cudaStreamSynchronize(stream));
+  succeed(cudaSetDevice(0));
+  succeed(add(zero, from_pool));
+  succeed(cudaDeviceSynchronize());
+  succeed(cudaSetDevice(2));
+  succeed(add(memory_on(2), from_pool)); /* it was not opened to device 2 */
+  expect(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  succeed(cudaDeviceReset());
+}
+
 /* Arrays and texture objects are a device's: they count in its memory and go with its reset; questions may be about any device. */
 static void arrays(void **state) {
   (void)state;
@@ -445,6 +533,6 @@ static int run_devices(const char *managers) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(counting), cmocka_unit_test(a_device_per_thread), cmocka_unit_test(memory_of_a_device),
                                      cmocka_unit_test(streams_and_events), cmocka_unit_test(variables), cmocka_unit_test(peers),
                                      cmocka_unit_test(reaching_too_far), cmocka_unit_test(pools), cmocka_unit_test(managed_memory),
-                                     cmocka_unit_test(kernels_that_meet), cmocka_unit_test(graphs), cmocka_unit_test(arrays)};
+                                     cmocka_unit_test(kernels_that_meet), cmocka_unit_test(graphs), cmocka_unit_test(arrays), cmocka_unit_test(memory_of_graphs)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
