@@ -2,6 +2,7 @@
 /* `farfault COMMAND ...`: finds the command, or says what there is. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,14 +13,13 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/describe.h"
+#include "compile/compile.h"
 
 const cli_command *const cli_commands[] = {
 #define X(name) &cli_##name,
 #include "cli/commands.def"
 #undef X
     NULL};
-
-#define VERSION_LINE "farfault " FARFAULT_VERSION
 
 int cli_fail(int status, const char *format, ...) {
   va_list args;
@@ -41,11 +41,18 @@ static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "prin
                                                     {"version", 'V', NULL, 0, "print the version", -1},
                                                     {0}};
 
+static void print_version(void) {
+  char compiler[PATH_MAX];
+  puts("farfault " FARFAULT_VERSION);
+  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", compiler);
+  else puts("native code of kernels: none, there is no farfault-compile; they are interpreted");
+}
+
 static error_t parse_common(int key, char *value, struct argp_state *state) {
   switch (key) {
   case '?': case 'h': argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP); return 0;
   case KEY_USAGE: argp_state_help(state, state->out_stream, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK); return 0;
-  case 'V': puts(VERSION_LINE); exit(CLI_DONE);
+  case 'V': print_version(); exit(CLI_DONE);
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -150,7 +157,7 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?")) return help(stdout);
   if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-    puts(VERSION_LINE);
+    print_version();
     return CLI_DONE;
   }
   bool help_of = !strcmp(name, "help");

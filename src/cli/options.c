@@ -86,7 +86,7 @@ static const struct argp_option executed_options[] = {
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
     {"execute", KEY_EXECUTE, "HOW", 0,
      "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
-     "beside the interpreter (default: interpret). Results are the same bit for bit", 2},
+     "beside the interpreter (default: auto). Results are the same bit for bit", 2},
     {0}};
 
 static error_t parse_executed(int key, char *value, struct argp_state *state) {

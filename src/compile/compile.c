@@ -11,6 +11,7 @@
  * READY. Results do not depend on any of this. */
 #include "compile/compile.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +45,6 @@ static struct {
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static state state_of(const entry *e) { return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE); }
-
-bool compile_available(void) {
-  char path[4096];
-  return compile_find(path, sizeof path);
-}
 
 void compile_get_stats(compile_stats *stats) {
   pthread_mutex_lock(&all.lock);
@@ -254,7 +250,8 @@ bool compile_mode_parse(const char *text, compile_mode *mode) {
 }
 
 ff_status compile_use(compile_mode mode, ff_error *error) {
-  if (mode == COMPILE_ALWAYS && !compile_available())
+  char path[PATH_MAX];
+  if (mode == COMPILE_ALWAYS && !compile_find(path, sizeof path))
     return ff_fail(error, FF_NOT_FOUND, "this installation has no farfault-compile (it was built without LLVM): kernels can only be interpreted");
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);

@@ -6,6 +6,7 @@
 #define FF_COMPILE_COMPILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -21,8 +22,8 @@ bool compile_mode_parse(const char *text, compile_mode *mode);
 /* How all launches of this process are executed from now on. COMPILE_ALWAYS fails (FF_NOT_FOUND) if this build has no
  * compiler; with COMPILE_AUTO it does not matter. Not while a launch runs. */
 ff_status compile_use(compile_mode mode, ff_error *error);
-/* Is farfault-compile there? */
-bool compile_available(void);
+/* The path of farfault-compile; false: it is not there. */
+bool compile_find(char *path, size_t room);
 
 typedef struct compile_stats {
   uint64_t compiled, loaded, failed; /* kernels: made by the compiler, found in the cache, not possible */

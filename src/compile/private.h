@@ -14,9 +14,7 @@ typedef struct compile_key { uint64_t half[2]; } compile_key;
 /* The key of a request for the compiler that would be asked; false: there is none. */
 bool compile_make_key(const void *request, uint32_t bytes, compile_key *key);
 
-/* spawn.c: the path of farfault-compile; false: it is not there. */
-bool compile_find(char *path, size_t room);
-/* Asks it. The caller frees *image. NULL: it could not. *microseconds: how long it took. */
+/* spawn.c: asks farfault-compile. The caller frees *image. NULL: it could not. *microseconds: how long it took. */
 unsigned char *compile_ask(const void *request, uint32_t bytes, uint32_t *image_bytes, uint64_t *microseconds);
 /* How long it may take, from asking to the last byte: 60 s if this is never called. */
 void compile_patience(uint32_t milliseconds);

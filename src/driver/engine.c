@@ -193,7 +193,7 @@ static ff_status make(ff_error *error) {
   status = exec_memory_create(&ff_engine.memory, error);
   if (!status) status = make_check(error);
   if (status) return status;
-  compile_mode mode = COMPILE_NEVER;
+  compile_mode mode = COMPILE_AUTO;
   if (ff_engine.options.execute[0]) compile_mode_parse(ff_engine.options.execute, &mode);
   status = compile_use(mode, error);
   if (status) return status;

@@ -11,6 +11,7 @@
 #include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 #include "driver/errors.h"
+#include "exec/native.h"
 
 #define PRINT_HELD_BYTES (8u << 20) /* more than this is not held back until the next synchronisation */
 
@@ -195,6 +196,12 @@ static void note_fault(const char *kernel, const char *message) {
   free(note.chars);
 }
 
+static void count_launches(void) {
+  uint64_t compiled, all;
+  exec_native_count(&compiled, &all);
+  session_count_launches(ff_engine.session, compiled, all);
+}
+
 static void runs_no_more(const trace_launch *launch) {
   size_t kept = 0;
   for (size_t i = 0; i < ff_engine.running.count; i++)
@@ -233,6 +240,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);
+  count_launches();
   engine_time_spend(stream, engine_time_kernel(&stats, engine_stream_sms(stream)), true, false);
   if (ff_engine.stop) return cudaErrorCudartUnloading; /* stopped by us: nothing to say */
   if (status == FF_FAULT) {

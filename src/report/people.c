@@ -146,6 +146,9 @@ static void host_write(const report_host *host, ff_text *out) {
               report_format_count(host->warp_instructions, instructions, sizeof instructions),
               report_format_count((uint64_t)per_second, rate, sizeof rate),
               report_format_count(host->warp_accesses, accesses, sizeof accesses));
+  if (host->compiled_launches)
+    ff_text_add(out, "native code: in %s of %s kernel launches\n", report_format_count(host->compiled_launches, accesses, sizeof accesses),
+                report_format_count(host->launches, instructions, sizeof instructions));
 }
 
 static void incomplete_write(const report_run *run, ff_text *out) {

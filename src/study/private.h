@@ -46,6 +46,7 @@ struct session {
   struct timespec started;
   pthread_mutex_t lock;          /* guards stats and notes */
   exec_stats stats;
+  uint64_t launches, compiled_launches;
   report_run notes;              /* only its notes are used */
   uint32_t own_notes;            /* how many of them say what the session was told; the others are the program's */
   char *command;                 /* of the program that was recorded; NULL: this process's own */

@@ -53,6 +53,8 @@ static void collect_host(session *session, report_host *host) {
   host->threads = session->options.threads;
   pthread_mutex_lock(&session->lock);
   exec_stats stats = session->stats;
+  host->launches = session->launches;
+  host->compiled_launches = session->compiled_launches;
   pthread_mutex_unlock(&session->lock);
   host->warp_instructions = stats.warp_instructions;
   host->thread_instructions = stats.thread_instructions;

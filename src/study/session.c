@@ -344,6 +344,13 @@ void session_add_exec(session *session, const exec_stats *stats) {
   pthread_mutex_unlock(&session->lock);
 }
 
+void session_count_launches(session *session, uint64_t compiled, uint64_t all) {
+  pthread_mutex_lock(&session->lock);
+  session->compiled_launches = compiled;
+  session->launches = all;
+  pthread_mutex_unlock(&session->lock);
+}
+
 void session_note(session *session, const char *text) {
   pthread_mutex_lock(&session->lock);
   report_note(&session->notes, text);

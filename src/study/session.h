@@ -59,6 +59,7 @@ session_progress *session_progress_area(session *session); /* never NULL */
 /* The area in the file of that path, `*mapped` bytes that the caller unmaps; NULL: there is none. */
 session_progress *session_progress_map(const char *path, size_t *mapped);
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
+void session_count_launches(session *session, uint64_t compiled, uint64_t all); /* so far, of them with native code; the same section */
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
 /* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken. Only
  * the first one of a run is noted: a program may try smaller and smaller sizes. */

@@ -129,7 +129,8 @@ static void missing(void **unused) {
   if (!child) {
     ff_error error;
     setenv("FARFAULT_COMPILER", "/nowhere/farfault-compile", 1);
-    if (compile_available() || compile_use(COMPILE_ALWAYS, &error) != FF_NOT_FOUND || !strstr(error.message, "can only be interpreted")) _exit(1);
+    char path[4096];
+    if (compile_find(path, sizeof path) || compile_use(COMPILE_ALWAYS, &error) != FF_NOT_FOUND || !strstr(error.message, "can only be interpreted")) _exit(1);
     if (compile_use(COMPILE_AUTO, &error) || run_kernel(false)) _exit(2);
     _exit(0);
   }
