@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program with textures and surfaces: a 2D texture, filtered, is written into a surface; that array is read as a texture again, together
- * with a table in linear memory. Exit status 0: every value is what it must be. */
+ * with a table in linear memory, and so is a block-compressed one. Exit status 0: every value is what it must be. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ typedef struct copy { copy_side from, to; size_t width, height; } copy; /* CUDA_
 typedef struct resource { int type; union { void *array; struct { uint64_t address; int format; unsigned channels; size_t bytes; } linear; int reserved[32]; } of; unsigned flags; } resource;
 typedef struct sampler { int mode[3], filter; unsigned flags, rest[21]; } sampler;
 
-static void *make_array(void) {
-  const shape s = {N, N, 0, 0x20, 1, 2}; /* float, with surfaces */
+static void *make_array(int format, unsigned flags) {
+  const shape s = {N, N, 0, format, 1, flags};
   void *array;
   CALL(cuArray3DCreate_v2, (void **, const shape *), &array, &s);
   return array;
@@ -50,6 +51,22 @@ static void launch(void *module, const char *name, uint64_t first, uint64_t seco
 
 static float texel(const float *image, int x, int y) { return image[(y < 0 ? 0 : y) * N + (x < 0 ? 0 : x)]; }
 
+/* Every 4 by 4 texels of a BC4 array have one value. */
+static bool reads_blocks(void *module, uint64_t table_texture, const int *table, uint64_t out, float *back) {
+  static unsigned char blocks[N / 4][N / 4][8];
+  void *array = make_array(0x97, 0);
+  for (int y = 0; y < N / 4; y++)
+    for (int x = 0; x < N / 4; x++) blocks[y][x][0] = blocks[y][x][1] = (unsigned char)(x * 7 + y * 3);
+  const copy in = {.from = {.type = 1, .host = blocks, .pitch = N / 4 * 8}, .to = {.type = 3, .array = array}, .width = N / 4 * 8, .height = N / 4};
+  CALL(cuMemcpy2D_v2, (const copy *), &in);
+  launch(module, "look", make_texture((resource){.type = 0, .of.array = array}, 1, 0), table_texture, out);
+  CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), back, out, N * N * sizeof *back);
+  for (int i = 0; i < N * N; i++)
+    if (back[i] != (float)blocks[i / N / 4][i % N / 4][0] / 255 + (float)table[i % TABLE]) return false;
+  CALL(cuArrayDestroy, (void *), array);
+  return true;
+}
+
 int main(void) {
   static float image[N * N], back[N * N];
   int table[TABLE];
@@ -63,7 +80,7 @@ int main(void) {
   CALL(cuModuleLoadData, (void **, const void *), &module, code);
   for (int i = 0; i < N * N; i++) image[i] = (float)((unsigned)i * 2654435761u >> 20);
   for (int i = 0; i < TABLE; i++) table[i] = i * i - 100;
-  void *source = make_array(), *target = make_array();
+  void *source = make_array(0x20, 2), *target = make_array(0x20, 2); /* float, with surfaces */
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &out, sizeof back);
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &memory, sizeof table);
   CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), memory, table, sizeof table);
@@ -72,7 +89,8 @@ int main(void) {
   resource of_target = {.type = 0, .of.array = target};
   CALL(cuSurfObjectCreate, (uint64_t *, const resource *), &surface, &of_target);
   launch(module, "blur", make_texture((resource){.type = 0, .of.array = source}, 1, 0), surface, 0);
-  launch(module, "look", make_texture(of_target, 0, 0), make_texture((resource){.type = 2, .of.linear = {memory, 0xa, 1, sizeof table}}, 0, 1), out);
+  uint64_t table_texture = make_texture((resource){.type = 2, .of.linear = {memory, 0xa, 1, sizeof table}}, 0, 1);
+  launch(module, "look", make_texture(of_target, 0, 0), table_texture, out);
   CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), back, out, sizeof back);
   for (int y = 0; y < N; y++)
     for (int x = 0; x < N; x++) {
@@ -82,6 +100,10 @@ int main(void) {
       printf("(%d, %d): %g, not %g\n", x, y, (double)back[y * N + x], (double)want);
       return 1;
     }
+  if (!reads_blocks(module, table_texture, table, out, back)) {
+    puts("blocks");
+    return 1;
+  }
   CALL(cuArrayDestroy, (void *), source);
   CALL(cuArrayDestroy, (void *), target);
   puts("good");
