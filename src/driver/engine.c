@@ -24,6 +24,7 @@
 #include "driver/engine_internal.h"
 #include "driver/engine_peer.h"
 #include "driver/errors.h"
+#include "exec/overrun.h"
 #include "trace/origin.h"
 
 #define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
@@ -183,6 +184,11 @@ static ff_status make_check(ff_error *error) {
   return check_create(&options, ff_engine.memory, engine_demangle, &ff_engine.check, error);
 }
 
+static void say_overrun(const char *text) {
+  if (text) engine_say("%s\n  a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses", text);
+  else engine_say("accesses over the ends of further allocations are not said any more");
+}
+
 static ff_status make(ff_error *error) {
   static bool fork_watched;
   if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
@@ -190,6 +196,7 @@ static ff_status make(ff_error *error) {
   session_options_from_environment(&ff_engine.options);
   ff_status status = session_create(&ff_engine.options, &ff_engine.session, error);
   if (status) return status;
+  exec_overrun_use(say_overrun);
   status = exec_memory_create(&ff_engine.memory, error);
   if (!status) status = make_check(error);
   if (status) return status;

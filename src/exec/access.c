@@ -9,6 +9,7 @@
 
 #include "exec/access.h"
 #include "exec/fault.h"
+#include "exec/overrun.h"
 
 static uint64_t lane_address(const core_warp *w, const exec_instr *i, uint32_t lane) {
   const exec_access *a = i->side;
@@ -27,7 +28,8 @@ static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t 
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
   uint64_t room = !record ? 0 : writes ? record->writable : record->readable;
   uint64_t offset = record ? address - record->info.address : 0;
-  if (offset >= room || room - offset < bytes) core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
+  if ((offset >= room || room - offset < bytes) && !core_overrun(w, i, lane, address, bytes, writes))
+    core_fault_access(w, i, lane, EXEC_FAULT_ILLEGAL_ADDRESS, address, bytes);
   return (unsigned char *)(uintptr_t)address;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/overrun.h"
 #include "exec/program.h"
 #include "exec/visibility.h"
 #include "ptx/declared.h"
@@ -205,6 +206,14 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   uint32_t lane = (uint32_t)__builtin_ctz(at->mask);
   add_place(&text, first, at->pc, lane);
   leave(first, at->pc, lane, EXEC_FAULT_BARRIER, 0, &text);
+}
+
+void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation, uint64_t address, uint32_t bytes,
+                          ff_text *text) {
+  ff_text_add(text, "a %s of %u bytes at 0x%" PRIx64 " goes over the end of ", action(i->side), bytes, address);
+  add_allocation(text, allocation);
+  ff_text_add(text, ", but not of its last page");
+  add_place(text, w, i, lane);
 }
 
 void core_tell_waiting(const core_block *block) {

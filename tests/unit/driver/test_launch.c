@@ -311,6 +311,35 @@ static void check_sticky(const void *stub, void **arguments, cudaError_t error) 
   succeed(cudaDeviceSynchronize());
 }
 
+/* A kernel that writes over the end of its array, but not of the array's last page: said, for eight arrays, and no error. */
+static void overruns_are_said(void **state) {
+  (void)state;
+  fflush(stderr);
+  int saved = dup(2), words = 0;
+  FILE *messages = tmpfile();
+  dup2(fileno(messages), 2);
+  for (uint32_t n = 0; n < 12; n++) {
+    char *memory;
+    uint64_t behind;
+    succeed(cudaMalloc((void **)&memory, 64));
+    behind = (uint64_t)(uintptr_t)memory + 1024;
+    void *arguments[] = {&behind};
+    succeed(launch(poke, 1, 1, arguments));
+    succeed(cudaDeviceSynchronize());
+    succeed(cudaFree(memory));
+  }
+  dup2(saved, 2);
+  close(saved);
+  char text[16384] = {0};
+  rewind(messages);
+  assert_true(fread(text, 1, sizeof text - 1, messages) > 0);
+  fclose(messages);
+  for (const char *at = text; (at = strstr(at, "a write of 4 bytes at 0x")); at++) words++;
+  assert_int_equal(words, 8);
+  assert_non_null(strstr(text, "a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses"));
+  assert_non_null(strstr(text, "farfault: accesses over the ends of further allocations are not said any more"));
+}
+
 static void faults_are_sticky(void **state) {
   (void)state;
   fflush(stderr);
@@ -390,7 +419,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_kernel_computes), cmocka_unit_test(a_kernel_is_launched_by_its_handle), cmocka_unit_test(shapes_are_checked),
       cmocka_unit_test(launches_are_refused), cmocka_unit_test(extended_launches), cmocka_unit_test(attributes_and_occupancy),
-      cmocka_unit_test(symbols), cmocka_unit_test(linked_modules), cmocka_unit_test(kernel_time), cmocka_unit_test(faults_are_sticky),
+      cmocka_unit_test(symbols), cmocka_unit_test(linked_modules), cmocka_unit_test(kernel_time), cmocka_unit_test(overruns_are_said), cmocka_unit_test(faults_are_sticky),
       cmocka_unit_test(reset_restores_variables), cmocka_unit_test(unregistered_code_is_refused), cmocka_unit_test(no_ptx_is_said),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a kernel: the kind of every fault, the thread and address it names, and the words a reader needs. */
 #include "core_harness.h"
+#include "exec/overrun.h"
 
 #define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
 
@@ -54,6 +55,67 @@ static void test_whole_message(void **state) {
                                       "  at test.ptx:10: st.global.u32 [%rd1+400], 1;\n"
                                       "  from saxpy.cu:12");
   assert_int_equal(fault->line, 10);
+  close_ptx(t);
+}
+
+/* Over the end of an allocation, but not of its last page: told once for each, and carried out, if the launch's owner wants it so. */
+static char overrun_text[2048];
+static uint32_t overruns, others_told;
+static void keep_overrun(const char *text) {
+  if (text) snprintf(overrun_text, sizeof overrun_text, "%s", text);
+  else others_told++;
+  overruns++;
+}
+
+static void test_overrun_in_page(void **state) {
+  kernel_test *t = open_body("", AT "ld.global.u32 %r5, [%rd2]; add.u32 %r5, %r5, 1; st.global.u32 [%rd2], %r5; ld.global.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6;");
+  enum { LARGE = 2 << 20 }; /* from there on an allocation has 2 MiB of its own, but its last page is still one of 4 KiB */
+  uint64_t out = buffer(t, 100), large = buffer(t, LARGE + 100);
+  exec_overrun_use(keep_overrun);
+  overruns = others_told = 0;
+  run(t, "k", 1, 64, out, 0);
+  for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 1);
+  assert_int_equal(overruns, 1);
+  assert_string_equal(overrun_text, "a read of 4 bytes at 0x200000000064 goes over the end of buffer of 100, 100 B at 0x200000000000 (100 bytes), but not of its last page\n"
+                                    "  in kernel k, block (0,0,0), thread (25,0,0)\n"
+                                    "  at test.ptx:11: ld.global.u32 %r5, [%rd2];");
+  run(t, "k", 1, 64, out, 0); /* told already */
+  assert_int_equal(overruns, 1);
+  for (uint32_t i = 0; i < 64; i++) assert_int_equal(u32_at(out)[i], 2);
+  run(t, "k", 1, 1024, out, 0); /* all of the page */
+  assert_int_equal(u32_at(out)[1023], 1);
+  expect(run_fault(t, "k", 1, 32, large + LARGE + 4096, 0), EXEC_FAULT_ILLEGAL_ADDRESS, 0, 0, large + LARGE + 4096);
+  expect(run_fault(t, "k", 1, 32, large - 64, 0), EXEC_FAULT_ILLEGAL_ADDRESS, 0, 0, large - 64);
+  assert_int_equal(overruns, 1);
+  for (uint32_t n = 0; n < 10; n++) run(t, "k", 1, 32, buffer(t, 64), 0); /* and that there are others */
+  assert_int_equal(overruns, EXEC_OVERRUNS_TOLD + 1);
+  assert_int_equal(others_told, 1);
+  exec_overrun_use(NULL);
+  close_ptx(t);
+}
+
+/* Not what is freed or constant, a module's variables, and memory of the host's. */
+static void test_no_overrun(void **state) {
+  kernel_test *t = open_body(".global .align 4 .b8 table[8]; .const .align 4 .b8 fixed[8];",
+                             "mov.u64 %rd1, table; mov.u64 %rd2, fixed; cvta.const.u64 %rd3, %rd2; setp.eq.u32 %p1, %n, 1; @%p1 mov.u64 %rd4, %rd1; setp.eq.u32 %p2, %n, 2; @%p2 mov.u64 %rd4, %rd3;"
+                             "setp.eq.u32 %p3, %n, 0; @%p3 mov.u64 %rd4, %out; ld.u32 %r1, [%rd4+8];");
+  exec_overrun_use(keep_overrun);
+  overruns = others_told = 0;
+  uint64_t out = buffer(t, 8);
+  uint32_t *host = aligned_alloc(4096, 4096);
+  const exec_allocation *registered;
+  assert_int_equal(exec_memory_register(t->memory, host, 8, &registered, NULL), FF_OK);
+  run(t, "k", 1, 1, out, 0);
+  assert_int_equal(overruns, 1);
+  run_fault(t, "k", 1, 1, registered->address, 0);
+  run_fault(t, "k", 1, 1, out, 1);
+  run_fault(t, "k", 1, 1, out, 2);
+  assert_int_equal(exec_memory_release(t->memory, out, NULL), FF_OK);
+  run_fault(t, "k", 1, 1, out, 0);
+  assert_int_equal(overruns, 1);
+  assert_int_equal(exec_memory_unregister(t->memory, host, NULL), FF_OK);
+  exec_overrun_use(NULL);
+  free(host);
   close_ptx(t);
 }
 
@@ -254,7 +316,7 @@ static void test_impossible_launches(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_end_of_allocation), cmocka_unit_test(test_whole_message), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_on_chip_bounds),
+    cmocka_unit_test(test_end_of_allocation), cmocka_unit_test(test_whole_message), cmocka_unit_test(test_overrun_in_page), cmocka_unit_test(test_no_overrun), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_on_chip_bounds),
     cmocka_unit_test(test_freed_and_constant), cmocka_unit_test(test_trap_and_spaces), cmocka_unit_test(test_assert), cmocka_unit_test(test_stack),
     cmocka_unit_test(test_barrier_never_met), cmocka_unit_test(test_endless), cmocka_unit_test(test_unsupported), cmocka_unit_test(test_wrong_call),
     cmocka_unit_test(test_first_block_wins), cmocka_unit_test(test_impossible_launches)};
