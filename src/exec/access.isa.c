@@ -453,10 +453,39 @@ static void ISA(core_access_windows)(exec_warp *x, const exec_instr *i) {
 
 /* ---- atomics ---- */
 
+/* False: some lane's cell is outside of shared memory, or not aligned; nothing has happened. */
+INLINE bool shared_atomic_at(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t add) {
+  const exec_access *a = i->side;
+  if (UNLIKELY(!shared_good(w, offset, add, a->bytes))) return false;
+  if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, a->bytes);
+  void *address[32];
+  EVERY_LANE address[l] = w->shared + (uint32_t)(offset[l] + add);
+  core_atomic(w, i, a->atomic_shared, address, w->active, true);
+  return true;
+}
+
+static void shared_atomic(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_access *a = i->side;
+  uint32_t narrowed[32];
+  const uint32_t *offset = a->wide ? narrowed : exec_u32(x, i->src[0]);
+  if (a->wide && !narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, narrowed)) offset = NULL;
+  if (UNLIKELY(!offset || !shared_atomic_at(w, i, offset, (uint32_t)i->immediate))) core_access_lanes(x, i);
+}
+
+/* A generic address: is it the block's shared memory for all lanes? As far as the first says. */
+INLINE bool generic_shared_atomic(core_warp *w, const exec_instr *i, const uint64_t *value) {
+  uint32_t offset[32];
+  uint64_t address = value[first_lane(w->active)] + (uint64_t)i->immediate;
+  return address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES && narrow(w, value, EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) &&
+         shared_atomic_at(w, i, offset, (uint32_t)i->immediate);
+}
+
 static void global_atomic(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_access *a = i->side;
   const uint64_t *value = exec_u64(x, i->src[0]);
+  if (a->space == PTX_SPACE_GENERIC && generic_shared_atomic(w, i, value)) return;
   shape found = locate(w, i, value, a->bytes, true);
   if (UNLIKELY(found == SHAPE_NONE)) {
     core_access_lanes(x, i);
@@ -467,23 +496,6 @@ static void global_atomic(exec_warp *x, const exec_instr *i) {
   EVERY_LANE address[l] = (void *)(uintptr_t)(value[l] + (uint64_t)i->immediate);
   core_atomic(w, i, a->atomic, address, w->active, false);
   w->accesses++;
-}
-
-static void shared_atomic(exec_warp *x, const exec_instr *i) {
-  core_warp *w = (core_warp *)x;
-  const exec_access *a = i->side;
-  uint32_t narrowed[32], add = (uint32_t)i->immediate;
-  const uint32_t *offset = narrowed;
-  if (!a->wide) offset = exec_u32(x, i->src[0]);
-  else if (!narrow(w, exec_u64(x, i->src[0]), 0, (uint64_t)i->immediate, narrowed)) offset = NULL;
-  if (UNLIKELY(!offset || !shared_good(w, offset, add, a->bytes))) {
-    core_access_lanes(x, i);
-    return;
-  }
-  if (UNLIKELY(w->trace != NULL)) trace_shared(w, i, offset, a->bytes);
-  void *address[32];
-  EVERY_LANE address[l] = w->shared + (uint32_t)(offset[l] + add);
-  core_atomic(w, i, a->atomic_shared, address, w->active, true);
 }
 
 /* ---- kernel parameters: one value for all lanes ---- */

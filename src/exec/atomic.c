@@ -101,9 +101,18 @@ static uint32_t pairwise(uint32_t a, uint32_t b, uint16_t (*f)(uint32_t, uint32_
 /* The destination is an operand's register: tried again, the operand would be gone. */
 static bool overlap(const void *operand, const void *old) { return operand == old; }
 
+typedef uint64_t two_cells __attribute__((vector_size(16), aligned(8), may_alias));
+
 /* All lanes of the mask at one cell: what they do together is one exchange of the cell. */
 static bool one_cell(void *const *address, uint32_t mask) {
   const void *first = address[__builtin_ctz(mask)];
+  if (mask == EXEC_ALL_LANES) {
+    const two_cells *at = (const two_cells *)(const void *)address, want = {(uintptr_t)first, (uintptr_t)first};
+    two_cells other = {0, 0};
+    if (address[1] != first) return false;
+    for (uint32_t n = 1; n < EXEC_LANES / 2; n++) other |= at[n] ^ want;
+    return !(other[0] | other[1]);
+  }
   for (uint32_t m = mask & (mask - 1); m; m &= m - 1)
     if (address[__builtin_ctz(m)] != first) return false;
   return true;
@@ -111,11 +120,30 @@ static bool one_cell(void *const *address, uint32_t mask) {
 
 #define EACH_OF(mask) for (uint32_t m = (mask), lane; m && (lane = (uint32_t)__builtin_ctz(m), true); m &= m - 1)
 #define NAME_(op, type) atomic_##op##_##type
-#define X(op, type, cell, slot, expression)                                                                              \
-  static cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                                 \
-  static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask) {            \
+#define X(op, type, cell, slot, folds, expression)                                                                       \
+  static inline cell op##_##type##_new(cell old, cell b, cell c) { return (cell)(expression); }                          \
+  /* Nobody asks for the old values: one operation with all that the lanes give. */                                      \
+  static inline uint32_t op##_##type##_folded(cell *at, const slot *b, uint32_t mask, bool plain) {                      \
+    cell part[4], old, new;                                                                                              \
+    if (mask == EXEC_ALL_LANES) {                                                                                        \
+      for (uint32_t n = 0; n < 4; n++) part[n] = (cell)b[n];                                                             \
+      for (uint32_t l = 4; l < EXEC_LANES; l += 4)                                                                       \
+        for (uint32_t n = 0; n < 4; n++) part[n] = op##_##type##_new(part[n], (cell)b[l + n], 0);                        \
+      part[0] = op##_##type##_new(op##_##type##_new(part[0], part[1], 0), op##_##type##_new(part[2], part[3], 0), 0);    \
+    } else {                                                                                                             \
+      part[0] = (cell)b[__builtin_ctz(mask)];                                                                            \
+      EACH_OF(mask & (mask - 1)) part[0] = op##_##type##_new(part[0], (cell)b[lane], 0);                                 \
+    }                                                                                                                    \
+    old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                                         \
+    do new = op##_##type##_new(old, part[0], 0);                                                                         \
+    while (!plain && !__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
+    if (plain && new != old) *at = new;                                                                                  \
+    return new != old ? mask : 0;                                                                                        \
+  }                                                                                                                      \
+  static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask, bool plain) { \
     uint32_t changed;                                                                                                    \
     cell first = __atomic_load_n(at, __ATOMIC_RELAXED), old, new;                                                        \
+    if (folds && !olds) return op##_##type##_folded(at, b, mask, plain);                                                 \
     do {                                                                                                                 \
       changed = 0;                                                                                                       \
       new = first;                                                                                                       \
@@ -125,15 +153,16 @@ static bool one_cell(void *const *address, uint32_t mask) {
         new = op##_##type##_new(old, (cell)b[lane], (cell)c[lane]);                                                      \
         changed |= (uint32_t)(new != old) << lane;                                                                       \
       }                                                                                                                  \
-    } while (!__atomic_compare_exchange_n(at, &first, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));                   \
+    } while (!plain && !__atomic_compare_exchange_n(at, &first, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));         \
+    if (plain && changed) *at = new;                                                                                     \
     return changed;                                                                                                      \
   }                                                                                                                      \
   static uint32_t NAME_(op, type)(void *const *address, const void *vb, const void *vc, void *vold, uint32_t mask, bool plain) { \
     const slot *b = vb, *c = vc;                                                                                         \
     slot *olds = vold;                                                                                                   \
     uint32_t changed = 0;                                                                                                \
-    if (!plain && !overlap(vb, vold) && !overlap(vc, vold) && one_cell(address, mask))                                   \
-      return op##_##type##_together(address[__builtin_ctz(mask)], b, c, olds, mask);                                     \
+    if (!overlap(vb, vold) && !overlap(vc, vold) && one_cell(address, mask))                                             \
+      return op##_##type##_together(address[__builtin_ctz(mask)], b, c, olds, mask, plain);                              \
     EACH_OF(mask) {                                                                                                      \
       cell *at = address[lane], old, new;                                                                                \
       if (plain) {                                                                                                       \
@@ -151,7 +180,7 @@ static bool one_cell(void *const *address, uint32_t mask) {
     return changed;                                                                                                      \
   }
 #include "exec/atomic.def"
-X(ADDGLOBAL, F32, uint32_t, uint32_t, add_f32_flushed(old, b))
+X(ADDGLOBAL, F32, uint32_t, uint32_t, 0, add_f32_flushed(old, b))
 #undef X
 
 /* 128 bits: exch and cas, under a lock that all of them share. */
@@ -186,7 +215,7 @@ static uint32_t compare128(void *const *address, const void *b, const void *c, v
 
 typedef struct atomic_row { ptx_mod op; ptx_type type; exec_atomic_function function; } atomic_row;
 static const atomic_row rows[] = {
-#define X(op, type, cell, slot, expression) {PTX_MOD_##op, PTX_##type, NAME_(op, type)},
+#define X(op, type, cell, slot, folds, expression) {PTX_MOD_##op, PTX_##type, NAME_(op, type)},
 #include "exec/atomic.def"
 #undef X
     {PTX_MOD_EXCH, PTX_B128, exchange128}, {PTX_MOD_CAS, PTX_B128, compare128},

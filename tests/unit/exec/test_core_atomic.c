@@ -89,6 +89,47 @@ static void test_operations(void **state) {
     }
 }
 
+/* All lanes at one cell, with and without the old values: in global and shared memory, also by generic addresses, by one block and by two
+ * that run at once. A red takes its lanes together where the operation lets it. */
+static void check_one_cell(size_t o, uint32_t space, bool returns, uint32_t mask) {
+  static const char *const spaces[] = {".global", ".shared", "", ""};
+  const char *type = operations[o].type, *r = operations[o].bytes == 8 ? "%rd" : "%r";
+  bool shared = space == 1 || space == 3;
+  char body[2048], atomic[128];
+  snprintf(atomic, sizeof atomic, "%s%s.%s.%s %s%s [%%rd4], %s10;", returns ? "atom" : "red", spaces[space], operations[o].op, type, returns ? r : "", returns ? "20," : "", r);
+  snprintf(body, sizeof body,
+           "mov.u32 %%r3, %%tid.x; mul.wide.u32 %%rd1, %%r3, 8; add.s64 %%rd2, %%out, %%rd1; ld.global.u64 %%rd10, [%%rd2+64]; cvt.u32.u64 %%r10, %%rd10; setp.ne.u32 %%p1, %%r3, 0;"
+           "mov.u64 %%rd4, %s; %s @%%p1 bra L1; ld.global.u64 %%rd7, [%%out]; st.shared.u64 [sh], %%rd7; L1: bar.sync 0; shr.b32 %%r5, %%n, %%r3; and.b32 %%r5, %%r5, 1; setp.ne.u32 %%p2, %%r5, 0;"
+           "mov.u64 %%rd20, 0; mov.u32 %%r20, 0; @%%p2 %s bar.sync 0; ld.shared.u64 %%rd8, [sh]; st.global.u64 [%%out+8], %%rd8; %s st.global.u64 [%%rd2+576], %%rd20;",
+           shared ? "sh" : "%out", space == 3 ? "cvta.shared.u64 %rd4, %rd4;" : "", atomic, operations[o].bytes == 8 ? "" : "cvt.u64.u32 %rd20, %r20;");
+  kernel_test *t = open_body(".shared .align 8 .b8 sh[8];", body);
+  uint64_t out = buffer(t, 1024), keep = operations[o].bytes == 8 ? UINT64_MAX : UINT32_MAX;
+  for (uint32_t blocks = 1; blocks <= (returns ? 1 : 2); blocks++) {
+    uint64_t cell = u64_at(out)[0] = operand(type, 3, 9) & keep, old[32];
+    for (uint32_t i = 0; i < 32; i++) u64_at(out + 64)[i] = operand(type, i, 1) & keep;
+    for (uint32_t b = 0; b < (shared ? 1 : blocks); b++)
+      for (uint32_t i = 0; i < 32; i++) {
+        old[i] = mask >> i & 1 ? cell : 0;
+        if (mask >> i & 1) cell = operations[o].f(cell, u64_at(out + 64)[i], 0) & keep;
+      }
+    t->config.threads = blocks;
+    run(t, "k", blocks, 32, out, mask);
+    if (u64_at(out)[shared] != cell) fail_msg("%s under 0x%x: %llx, not %llx", atomic, mask, (unsigned long long)u64_at(out)[shared], (unsigned long long)cell);
+    for (uint32_t i = 0; returns && i < 32; i++)
+      if (u64_at(out + 576)[i] != old[i]) fail_msg("%s under 0x%x, lane %u: %llx, not %llx", atomic, mask, i, (unsigned long long)u64_at(out + 576)[i], (unsigned long long)old[i]);
+  }
+  close_ptx(t);
+}
+
+static void test_one_cell(void **state) {
+  for (size_t o = 0; o < sizeof operations / sizeof *operations && strcmp(operations[o].op, "exch"); o++)
+    for (uint32_t space = 0; space < 4; space++)
+      for (uint32_t returns = 0; returns < 2; returns++) {
+        check_one_cell(o, space, returns, UINT32_MAX);
+        check_one_cell(o, space, returns, 0x8040a010);
+      }
+}
+
 /* red, results that nobody reads, and several workers at once: the sum is exact for integers. */
 static void test_many_workers(void **state) {
   kernel_test *t = open_body("", "mov.u32 %r3, %tid.x; red.global.add.u32 [%out], 1; atom.global.add.u32 %r4, [%out+4], %r3; and.b32 %r5, %r3, 7; mul.wide.u32 %rd1, %r5, 8; add.s64 %rd2, %out, %rd1;"
@@ -143,6 +184,6 @@ static void test_wide(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations), cmocka_unit_test(test_many_workers), cmocka_unit_test(test_halves),
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations), cmocka_unit_test(test_one_cell), cmocka_unit_test(test_many_workers), cmocka_unit_test(test_halves),
                                           cmocka_unit_test(test_subnormals), cmocka_unit_test(test_wide)};
 RUN_ON_EVERY_ISA(tests)
