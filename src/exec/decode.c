@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "exec/spin.h"
 #include "ptx/pending.h"
 #include "ptx/persistent.h"
 
@@ -560,6 +561,7 @@ static void finish(decoder *d, uint32_t *first_of) {
   set_marks(d, first_of);
   set_entries(d);
   make_waits(d, first_of);
+  exec_spin_find(d);
   uint32_t *sfu = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *sfu);
   uint32_t *fp64 = ff_arena_alloc(d->arena, (d->func->instr_count + 2) * sizeof *fp64);
   count_units(d, sfu, fp64);
