@@ -11,7 +11,7 @@ if(LLVM_C_INCLUDE AND LLVM_C_LIBRARY AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64
   add_executable(farfault-compile ${CMAKE_SOURCE_DIR}/src/compile/generator/main.c)
   set_target_properties(farfault-compile PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/farfault)
   target_include_directories(farfault-compile PRIVATE src include)
-  target_link_libraries(farfault-compile PRIVATE ff_generator ff_base ${CMAKE_DL_LIBS})
+  target_link_libraries(farfault-compile PRIVATE ff_generator ff_compile ff_base ${CMAKE_DL_LIBS})
   target_link_options(farfault-compile PRIVATE LINKER:--as-needed)
   if(FARFAULT_COVERAGE)
     target_compile_definitions(ff_compile PRIVATE FARFAULT_COVERED=1)

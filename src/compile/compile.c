@@ -78,7 +78,7 @@ static void settle(entry *e, exec_native_function *bodies, uint64_t *counter) {
 static void make(entry *e) {
   uint32_t bytes = 0;
   uint64_t took = 0;
-  unsigned char *image = compile_ask(e->request, e->request_bytes, &bytes, &took);
+  unsigned char *image = compile_ask(e->request, e->request_bytes, &e->key, &bytes, &took);
   exec_native_function *bodies = NULL;
   if (image && compile_seal(image, bytes, &e->key) && compile_is_whole(image, bytes, &e->key, e->function_count)) {
     bodies = compile_map(image);

@@ -55,11 +55,12 @@ bool compile_make_key(const void *request, uint32_t bytes, compile_key *key) {
   return true;
 }
 
-static pid_t start(int end) {
+/* keep_at: where it puts what nobody waits for any more; NULL: nowhere. */
+static pid_t start(int end, char *keep_at) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   sigset_t none, all;
-  char *arguments[] = {(char *)"farfault-compile", NULL}, *environment[] = {NULL, NULL};
+  char *arguments[] = {(char *)"farfault-compile", keep_at, NULL}, *environment[] = {NULL, NULL};
 #ifdef FARFAULT_COVERED /* a build for the coverage figure: it writes its profile where the others do */
   static char profile[PATH_MAX];
   if (getenv("LLVM_PROFILE_FILE") && (size_t)snprintf(profile, sizeof profile, "LLVM_PROFILE_FILE=%s", getenv("LLVM_PROFILE_FILE")) < sizeof profile) environment[0] = profile;
@@ -138,12 +139,13 @@ static void end_child(pid_t pid) {
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 
-unsigned char *compile_ask(const void *request, uint32_t bytes, uint32_t *image_bytes, uint64_t *microseconds) {
+unsigned char *compile_ask(const void *request, uint32_t bytes, const compile_key *key, uint32_t *image_bytes, uint64_t *microseconds) {
   int ends[2];
+  char keep_at[PATH_MAX];
   uint64_t begun = now(), end = begun + patience;
   pthread_once(&compiler.once, look);
   if (!compiler.found || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return NULL;
-  pid_t pid = start(ends[1]);
+  pid_t pid = start(ends[1], compile_path(key, keep_at, sizeof keep_at) ? keep_at : NULL);
   close(ends[1]);
   unsigned char *image = NULL;
   if (pid > 0 && send_all(ends[0], request, bytes, end)) image = receive_all(ends[0], image_bytes, end);

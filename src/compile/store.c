@@ -37,7 +37,7 @@ static bool folder_of(char *path, size_t room) {
   return !stat(path, &s) && S_ISDIR(s.st_mode) && is_ours(&s);
 }
 
-static bool path_of(const compile_key *key, char *path, size_t room) {
+bool compile_path(const compile_key *key, char *path, size_t room) {
   if (!folder_of(path, room)) return false;
   size_t length = strlen(path);
   return (size_t)snprintf(path + length, room - length, "/%016llx%016llx", (unsigned long long)key->half[1], (unsigned long long)key->half[0]) < room - length;
@@ -46,7 +46,7 @@ static bool path_of(const compile_key *key, char *path, size_t room) {
 unsigned char *compile_load(const compile_key *key, uint32_t function_count, uint32_t *bytes) {
   char path[PATH_MAX];
   struct stat s;
-  if (!path_of(key, path, sizeof path)) return NULL;
+  if (!compile_path(key, path, sizeof path)) return NULL;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* not to wait for a pipe */
   if (fd < 0) return NULL;
   unsigned char *image = NULL;
@@ -121,7 +121,14 @@ static bool write_file(const char *path, const unsigned char *data, uint32_t byt
 
 void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes) {
   char path[PATH_MAX];
-  if (!path_of(key, path, sizeof path) || !write_file(path, image, bytes)) return;
+  if (!compile_path(key, path, sizeof path) || !write_file(path, image, bytes)) return;
   *strrchr(path, '/') = '\0';
   drop_oldest(path);
+}
+
+bool compile_keep_at(const char *path, unsigned char *image, uint32_t bytes) {
+  const char *name = strrchr(path, '/');
+  unsigned long long high, low;
+  if (!name || strlen(name) != 33 || sscanf(name, "/%16llx%16llx", &high, &low) != 2) return false;
+  return compile_seal(image, bytes, &(compile_key){{low, high}}) && write_file(path, image, bytes);
 }

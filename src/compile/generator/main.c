@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* farfault-compile: a request on standard input, an image on standard output. Started by the virtual GPU; a program of its
- * own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can hurt it. */
+/* farfault-compile [FILE]: a request on standard input, an image on standard output. Started by the virtual GPU; a program of its
+ * own, so that the user's process never has LLVM in it, and so that nothing that goes wrong here can hurt it. If nobody reads the image any
+ * more, it goes to FILE, its place in the cache. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "base/memory.h"
 #include "compile/generator/check.h"
 #include "compile/generator/emit.h"
+#include "compile/private.h"
 
 #define MAX_REQUEST (64u << 20)
 
@@ -30,7 +33,7 @@ static bool write_all(const unsigned char *data, uint32_t bytes) {
   return true;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   uint32_t bytes, image_bytes;
   unsigned char *image;
   const char *message = "";
@@ -44,5 +47,6 @@ int main(void) {
     fprintf(stderr, "farfault-compile: %s\n", message);
     return 1;
   }
-  return write_all(image, image_bytes) ? 0 : 1;
+  signal(SIGPIPE, SIG_IGN);
+  return write_all(image, image_bytes) || (argc > 1 && compile_keep_at(argv[1], image, image_bytes)) ? 0 : 1;
 }

@@ -190,6 +190,53 @@ static void forked_meanwhile(void **unused) {
   assert_int_equal(status, 0);
 }
 
+#ifdef HAVE_GENERATOR
+/* A program that is over before its code is there: the next one finds it in the cache. */
+static int in_process(int (*what)(void), const char *compiler, const char *cache) {
+  int status;
+  pid_t child = fork();
+  if (!child) {
+    setenv("FARFAULT_COMPILER", compiler, 1);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    _exit(what());
+  }
+  return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static int ends_early(void) {
+  pthread_t thread;
+  ff_error error;
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || pthread_create(&thread, NULL, launch_beside, &opened)) return 1;
+  usleep(300000);
+  return 0;
+}
+
+static int is_kept(void) {
+  ff_error error;
+  compile_stats stats;
+  if (compile_use(COMPILE_ALWAYS, &error) || !open_kernel(false) || !launch_kernel()) return 1;
+  compile_get_stats(&stats);
+  return stats.loaded == 1 && stats.compiled == 0 ? 0 : 2;
+}
+
+static void outlived(void **unused) {
+  char path[4096], script[4096], cache[4096], ask[9000];
+  ff_error error;
+  snprintf(path, sizeof path, "%s/late", folder);
+  snprintf(cache, sizeof cache, "%s/cache", folder);
+  snprintf(script, sizeof script, "#!/bin/sh\n/bin/sleep 1\nexec '%s' \"$@\"\n", FF_BUILD_DIR "/lib/farfault/farfault-compile");
+  assert_int_equal(ff_file_write(path, script, strlen(script), &error), FF_OK);
+  assert_int_equal(chmod(path, 0700), 0);
+  assert_int_equal(mkdir(cache, 0700), 0);
+  assert_int_equal(in_process(ends_early, path, cache), 0);
+  snprintf(ask, sizeof ask, "test -n \"$(find '%s' -type f ! -name '*.*')\"", cache);
+  int waited = 0;
+  while (system(ask) && waited++ < 300) usleep(100000);
+  assert_true(waited < 300);
+  assert_int_equal(in_process(is_kept, path, cache), 0);
+}
+#endif
+
 static int make_folder(void **unused) {
   snprintf(folder, sizeof folder, "%s/farfault-spawn-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
   return !mkdtemp(folder);
@@ -201,6 +248,10 @@ static int drop_folder(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(missing), cmocka_unit_test(bad_ones), cmocka_unit_test(hanging_ones), cmocka_unit_test(signals_ignored), cmocka_unit_test(forked_meanwhile),
+#ifdef HAVE_GENERATOR
+                                     cmocka_unit_test(outlived),
+#endif
+  };
   return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
