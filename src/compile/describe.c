@@ -396,7 +396,8 @@ static const native_layout layout = {
     AT(writer_issue, core_warp, writer.issue), AT(writer_sfu, core_warp, writer.sfu),
     AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_uniform, exec_native_api, uniform), AT(api_count, exec_native_api, count),
     AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
-    AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes), .instr_bytes = sizeof(exec_instr),
+    AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes),
+    AT(api_diverge, exec_native_api, diverge), AT(api_meet, exec_native_api, meet), .instr_bytes = sizeof(exec_instr),
 };
 
 static native_function describe_function(describer *d, const exec_function *f) {

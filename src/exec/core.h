@@ -384,6 +384,8 @@ struct core_launch {
   void *native_job;                /* what native.h's provider knows the compilation by that is under way; NULL: none */
 };
 
+static inline uint32_t core_lane_count(uint32_t mask) { return mask == EXEC_ALL_LANES ? EXEC_LANES : (uint32_t)__builtin_popcount(mask); }
+
 /* ---- splits (split.c): rare events of the interpreter loop ---- */
 
 static inline uint64_t core_key(const exec_frame *frame, const exec_instr *pc) {
@@ -393,6 +395,8 @@ static inline uint64_t core_key(const exec_frame *frame, const exec_instr *pc) {
 void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_frame *frame);
 /* The running split stands at w->pc: merges those that stand there too, then makes the one with the smallest key run. */
 void core_switch(core_warp *w);
+/* Some of the running split's lanes branch at i, `taken`, the others go on behind it: the part that comes first runs. */
+void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
 /* No split is running: makes the runnable one with the smallest key run. False: there is none. */
 bool core_pick(core_warp *w);
 /* Another runnable split gets a while, whatever its key. */

@@ -86,21 +86,7 @@ INLINE void rejoin(core_warp *w, step *at, const exec_instr *next) {
 
 /* Some lanes branch, some do not. */
 INLINE void diverge(core_warp *w, step *at, uint32_t taken) {
-  const exec_instr *i = at->i, *target = at->code + i->target, *next = i + 1;
-  uint32_t rest = w->active & ~taken;
-  core_count(w, i->index + 1);
-  w->diverged++;
-  if (target->rank < next->rank) {
-    core_add_ready(w, rest, next, w->frame);
-    w->active = taken;
-    w->pc = target;
-  } else {
-    core_add_ready(w, taken, target, w->frame);
-    w->active = rest;
-    w->pc = next;
-  }
-  w->active_count = (uint32_t)__builtin_popcount(w->active);
-  w->segment = w->pc->index;
+  core_diverge(w, at->i, taken);
   enter(w, at);
 }
 
@@ -157,20 +143,32 @@ typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } nati
  * at the barrier before at->i, nobody has changed its frame. */
 static native_turn run_native(core_warp *w, step *at, bool known) {
   const exec_native_code *code = &w->launch->native[w->function->number];
-  uint32_t how = EXEC_NATIVE_DECLINE;
+  const exec_frame *frame = w->frame;
+  uint32_t how;
   w->pc = at->i;
-  while (w->active == UINT32_MAX && !w->ready_count) {
-    how = code->full(w, (uint32_t)(w->pc - at->code) | (known ? EXEC_NATIVE_KNOWN : 0), &exec_native_calls);
-    if (how != EXEC_NATIVE_EXIT || w->pc->flow != EXEC_FLOW_BARRIER || w->pc->guard != EXEC_NO_GUARD) break;
-    if (!pass_barrier(w, at)) return NATIVE_WAITS;
-    known = true;
-  }
-  if (how == EXEC_NATIVE_DECLINE) {
-    exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
-    if (any) how = any(w, (uint32_t)(w->pc - at->code), &exec_native_calls);
-    else exec_native_wish(w->launch);
-  }
-  at->i = at->skip = w->pc;
+  do {
+    uint32_t number = (uint32_t)(w->pc - at->code);
+    how = EXEC_NATIVE_DECLINE;
+    if (w->active == UINT32_MAX && !w->ready_count) {
+      how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &exec_native_calls);
+      if (how == EXEC_NATIVE_EXIT && w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
+        if (!pass_barrier(w, at)) return NATIVE_WAITS;
+        how = EXEC_NATIVE_AGAIN;
+      }
+    }
+    known = how == EXEC_NATIVE_AGAIN && w->active == UINT32_MAX;
+    if (how == EXEC_NATIVE_AGAIN && w->ready_count) { /* both ways of a branch may lead to one place */
+      if (core_key(w->frame, w->pc) >= w->next_key) core_switch(w);
+      enter(w, at);
+    }
+    if (how == EXEC_NATIVE_DECLINE) {
+      exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
+      if (any) how = any(w, number, &exec_native_calls);
+      else exec_native_wish(w->launch);
+    }
+  } while (how == EXEC_NATIVE_AGAIN && w->frame == frame);
+  enter(w, at);
+  at->skip = how == EXEC_NATIVE_AGAIN ? NULL : w->pc;
   return how == EXEC_NATIVE_YIELD ? NATIVE_GIVES_WAY : NATIVE_GOES_ON;
 }
 

@@ -93,7 +93,7 @@ void core_warp_start(core_warp *w) {
   w->frame = frame;
   w->pc = kernel->code;
   w->active = w->live = w->present;
-  w->active_count = (uint32_t)__builtin_popcount(w->present);
+  w->active_count = core_lane_count(w->present);
   w->segment = 0;
   w->ready_count = w->other_count = w->rotated = w->rotation = 0;
   w->next_key = EXEC_NO_KEY;
@@ -190,7 +190,7 @@ const exec_function *core_callee(core_warp *w, const exec_instr *i) {
   if (same != w->active) {
     core_add_ready(w, w->active & ~same, i, w->frame);
     w->active = same;
-    w->active_count = (uint32_t)__builtin_popcount(same);
+    w->active_count = core_lane_count(same);
   }
   return callee;
 }

@@ -52,6 +52,30 @@ static void run_guarded(core_warp *w, const exec_instr *i) {
   for (uint32_t l = 0; l < EXEC_LANES; l++) w->x.lanes[l] = -(int32_t)(mask >> l & 1);
 }
 
+/* What compiled code and handlers look at, after the running split has changed in a frame. */
+static void settle(core_warp *w) {
+  typedef int32_t quad __attribute__((vector_size(16)));
+  uint32_t mask = w->active;
+  w->x.mask = mask == w->frame->lanes ? UINT32_MAX : mask;
+  quad all = {(int32_t)mask, (int32_t)mask, (int32_t)mask, (int32_t)mask}, bits = {1, 2, 4, 8};
+  for (uint32_t n = 0; n < EXEC_LANES / 4; n++, bits <<= 4) ((quad *)(void *)w->x.lanes)[n] = (all & bits) != 0;
+}
+
+static uint32_t diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
+  core_diverge(w, i, taken);
+  settle(w);
+  return (uint32_t)(w->pc - w->function->code);
+}
+
+static uint32_t meet(core_warp *w, const exec_instr *i) {
+  const exec_frame *frame = w->frame;
+  w->pc = i;
+  core_switch(w);
+  settle(w);
+  if (w->frame != frame || (w->active == EXEC_ALL_LANES && !w->ready_count)) return EXEC_NATIVE_NOWHERE;
+  return (uint32_t)(w->pc - w->function->code);
+}
+
 static bool is_uniform(const core_warp *w, const uint32_t *places) {
   uint64_t apart = 0;
   for (; *places != UINT32_MAX; places++) {
@@ -110,5 +134,5 @@ static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return t
 
 const exec_native_api exec_native_calls = {
     .guarded = run_guarded, .uniform = is_uniform, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
-    .conflicts = conflicts, .passes = core_trace_passes,
+    .conflicts = conflicts, .passes = core_trace_passes, .diverge = diverge, .meet = meet,
 };

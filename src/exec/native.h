@@ -2,18 +2,24 @@
 /* Where compiled code (src/compile) comes into the interpreter.
  *
  * A function's compiled code works on the same warp and the same frames as core.isa.c and may be entered at every
- * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a branch that
- * lanes take apart, a call, a barrier, the end), then writes everything that is still needed to the frame and returns.
+ * instruction with EXEC_ATTEND_NATIVE. It runs until it comes to something that only the interpreter does (a call, a barrier, the end),
+ * then writes everything that is still needed to the frame and returns. Where lanes part or meet it asks which of them run next, as the
+ * interpreter would, and goes on with those; the whole warp goes on in the body for full warps.
+ *
+ *   full --lanes part--> any --others' place: meet--> any ... --all are there: AGAIN--> full
+ *     |                   |
+ *     barrier: pass_barrier, full again (known)          anything else: the interpreter, until the next EXEC_ATTEND_NATIVE
  *
  * What always holds: between two instructions of the interpreter the warp looks as if it had interpreted them all:
- * registers that are live, memory, counters, segment, budget. Only registers that nobody reads again may differ. */
+ * registers that are live, memory, counters, segment, budget, splits. Only registers that nobody reads again may differ. */
 #ifndef FF_EXEC_NATIVE_H
 #define FF_EXEC_NATIVE_H
 
 #include "exec/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first two only where the access
- * stream is wanted or uses are declared: then the warp's counters are right before the call, and the code reads them again after it. */
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first two and the last two only where
+ * the access stream is wanted or uses are declared. The warp's counters are right before the call (but of the first two), and the code reads them
+ * again after it. */
 typedef struct exec_native_api {
   void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
   /* Has each of these registers one value in all lanes? places: offsets in the frame, bit 0 set: of 64 bits, bit 1: a predicate; behind
@@ -30,7 +36,14 @@ typedef struct exec_native_api {
   /* Cycles beyond the first that shared memory takes for words at these offsets, for the active lanes; i takes so many more. */
   uint32_t (*conflicts)(const core_warp *w, const uint32_t *offset);
   void (*passes)(core_warp *w, const exec_instr *i, uint32_t more);
+  /* The running split has come to a branch that only the lanes `taken` take, or to the beginning of a block where others wait or that is not
+   * before all of them: another may run now. Returns where in this frame, as an index of a decoded instruction; EXEC_NATIVE_NOWHERE: the
+   * whole warp is together again, or a split of another frame runs: w->pc has it. */
+  uint32_t (*diverge)(core_warp *w, const exec_instr *i, uint32_t taken);
+  uint32_t (*meet)(core_warp *w, const exec_instr *i);
 } exec_native_api;
+
+#define EXEC_NATIVE_NOWHERE UINT32_MAX
 
 extern const exec_native_api exec_native_calls;
 
@@ -39,6 +52,7 @@ enum {
   EXEC_NATIVE_YIELD,   /* the turn's budget is used up: the running split goes on at w->pc later */
   EXEC_NATIVE_DECLINE, /* nothing was done: what this code relies on does not hold */
   EXEC_NATIVE_NOTHING, /* nothing was done: the instruction is the interpreter's */
+  EXEC_NATIVE_AGAIN,   /* another split runs, or the whole warp: at w->pc, with code for these lanes */
 };
 /* `at`: index of the decoded instruction to go on at. EXEC_NATIVE_KNOWN: the code has itself left the warp at the barrier before it, and nobody
  * has run it since, so that what was the same in all lanes still is. */

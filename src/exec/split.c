@@ -45,7 +45,7 @@ void core_drop_split(core_warp *w, uint32_t index) { w->others[index] = w->other
 static void run_split(core_warp *w, uint32_t index) {
   exec_split *split = &w->others[index];
   w->active = split->mask;
-  w->active_count = (uint32_t)__builtin_popcount(split->mask);
+  w->active_count = core_lane_count(split->mask);
   w->pc = split->pc;
   w->frame = split->frame;
   w->segment = split->pc->index;
@@ -84,7 +84,7 @@ void core_switch(core_warp *w) {
       s++;
     }
   }
-  w->active_count = (uint32_t)__builtin_popcount(w->active);
+  w->active_count = core_lane_count(w->active);
   if (w->inside) w->inside |= w->active; /* lanes that were in the region before are in it again */
   core_update_ready(w);
   if (w->next_key >= key || w->rotated) return;
@@ -94,6 +94,24 @@ void core_switch(core_warp *w) {
   w->active = 0;
   core_add_ready(w, mask, pc, frame);
   core_pick(w);
+}
+
+void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
+  const exec_instr *target = w->function->code + i->target, *next = i + 1;
+  uint32_t rest = w->active & ~taken;
+  core_count(w, i->index + 1);
+  w->diverged++;
+  if (target->rank < next->rank) {
+    core_add_ready(w, rest, next, w->frame);
+    w->active = taken;
+    w->pc = target;
+  } else {
+    core_add_ready(w, taken, target, w->frame);
+    w->active = rest;
+    w->pc = next;
+  }
+  w->active_count = core_lane_count(w->active);
+  w->segment = w->pc->index;
 }
 
 void core_rotate(core_warp *w) {
@@ -129,7 +147,7 @@ void core_exit(core_warp *w, const exec_instr *i) {
   }
   w->live &= ~mask;
   w->active = 0;
-  w->block->live_threads -= (uint32_t)__builtin_popcount(mask);
+  w->block->live_threads -= core_lane_count(mask);
   w->block->idle_turns = w->block->busy_turns = 0;
   if (w->other_count) core_sync_recheck(w);
   core_barrier_recheck(w->block);

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "exec/native.h"
 #include "native.h"
 #include "program.h"
+#include "trace/stream.h"
 
 static const struct shape { uint32_t grid, block[3]; } shapes[] = {{1, {32, 1, 1}}, {2, {48, 1, 1}}, {2, {96, 1, 1}}, {1, {7, 5, 3}}};
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST_INSTRUCTIONS = 60000 };
@@ -18,10 +20,12 @@ typedef struct outcome { /* of one launch */
   ff_status status;
   exec_stats stats;
   exec_fault fault;
+  FF_VEC(uint64_t) records;  /* of the access stream, warp after warp */
 } outcome;
 
 struct comparer {
   const char *isa;
+  bool stream;               /* launches have an access stream */
   exec_memory *memory;
   uint64_t out, table;
   unsigned char *expected;   /* what interpreting left in `out` */
@@ -49,11 +53,12 @@ static void fill_table(uint64_t *table) {
   }
 }
 
-comparer *comparer_make(const char *isa) {
+comparer *comparer_make(const char *isa, bool stream) {
   comparer *c = ff_alloc(sizeof *c);
   const exec_allocation *out, *table;
   ff_error error;
   c->isa = isa;
+  c->stream = stream;
   if (exec_memory_create(&c->memory, &error) || exec_memory_allocate(c->memory, PROGRAM_TABLE, 0, EXEC_MEMORY_DEVICE, "table", &table, &error) ||
       exec_memory_allocate(c->memory, PROGRAM_OUT, 0, EXEC_MEMORY_DEVICE, "out", &out, &error)) {
     fprintf(stderr, "%s\n", error.message);
@@ -76,14 +81,53 @@ const compare_counts *comparer_counts(const comparer *c) { return &c->counts; }
 
 /* ---- one launch ---- */
 
+typedef struct stream { trace_program *program; trace_reader *reader; trace_launch *launch; } stream;
+
+static stream open_stream(const struct shape *shape) {
+  stream s = {.program = trace_program_create(0)};
+  s.reader = trace_reader_create(s.program);
+  s.launch = trace_launch_create(s.program, shape->grid, (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES);
+  trace_op_append(s.program, &(trace_op){.kind = TRACE_OP_LAUNCH, .launch = s.launch});
+  return s;
+}
+
+static void read_warp(stream *s, trace_chunk *chunk, uint32_t warp, outcome *o) {
+  trace_cursor cursor;
+  const uint64_t *word;
+  trace_cursor_open(s->reader, chunk, warp, &cursor);
+  do {
+    word = trace_cursor_next(s->reader, &cursor);
+    for (const uint64_t *at = word; at < cursor.at; at++) FF_PUSH(&o->records, *at);
+  } while (trace_word_kind(*word) != TRACE_EXIT);
+  trace_cursor_close(s->reader, &cursor);
+}
+
+static void read_stream(stream *s, const struct shape *shape, outcome *o) {
+  uint32_t warps = (shape->block[0] * shape->block[1] * shape->block[2] + EXEC_LANES - 1) / EXEC_LANES;
+  trace_launch_finish(s->launch);
+  trace_op_append(s->program, &(trace_op){.kind = TRACE_OP_END});
+  const trace_op *op = trace_reader_next_op(s->reader);
+  for (uint64_t b = 0; b < shape->grid; b++) {
+    trace_chunk *chunk = trace_reader_chunk(s->reader, op->launch, b);
+    for (uint32_t w = 0; w < warps; w++) read_warp(s, chunk, w, o);
+    trace_reader_release(s->reader, chunk);
+  }
+  trace_reader_next_op(s->reader);
+  trace_reader_free(s->reader);
+  trace_program_free(s->program);
+}
+
 static void run(comparer *c, exec_kernel *kernel, const char *isa, const struct shape *shape, outcome *o) {
   struct { uint64_t out, table; uint32_t n; float f; } params = {c->out, c->table, 37, 1.5f};
   exec_config config = {.memory = c->memory, .threads = 1, .sm_count = 4, .max_shared = 48 << 10, .max_instructions = MOST_INSTRUCTIONS, .clock_hz = 1000000000, .isa = isa};
   exec_launch_request request = {.kernel = kernel, .grid = {shape->grid, 1, 1}, .block = {shape->block[0], shape->block[1], shape->block[2]}, .params = &params, .launch_id = 1};
   ff_error error = {0};
+  stream s = {0};
   memset(o, 0, sizeof *o);
   for (uint32_t n = 0; n < PROGRAM_OUT / 4; n++) ((uint32_t *)(uintptr_t)c->out)[n] = n * 2654435761u;
+  if (c->stream) s = open_stream(shape), request.trace = s.launch;
   o->status = exec_launch(&config, &request, &o->stats, &o->fault, &error);
+  if (c->stream) read_stream(&s, shape, o);
   if (o->status != FF_OK && o->status != FF_FAULT) snprintf(o->fault.message, sizeof o->fault.message, "%s", error.message);
 }
 
@@ -129,6 +173,14 @@ static bool same_memory(const comparer *c, const telling *t) {
   return tell(t, "slot %u, thread %u, byte %u: interpreted 0x%08x, compiled 0x%08x", n / 2 / PROGRAM_THREADS, n / 2 % PROGRAM_THREADS, n % 2 * 4, a[n], b[n]);
 }
 
+static bool same_stream(const telling *t, const outcome *a, const outcome *b) {
+  size_t n = 0;
+  while (n < a->records.count && n < b->records.count && a->records.items[n] == b->records.items[n]) n++;
+  if (n == a->records.count && n == b->records.count) return true;
+  return tell(t, "word %zu of the access stream, of %zu: interpreted 0x%llx, compiled 0x%llx", n, a->records.count,
+              n < a->records.count ? (unsigned long long)a->records.items[n] : 0, n < b->records.count ? (unsigned long long)b->records.items[n] : 0);
+}
+
 static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   outcome interpreted, compiled;
   native_inside(false);
@@ -140,13 +192,20 @@ static bool compare_shape(comparer *c, exec_kernel *kernel, const telling *t) {
   run(c, kernel, t->isa, t->shape, &compiled);
   native_inside(false);
   exec_native_count(&with, &all);
-  if (native_problem()) return tell(t, "not compiled: %s", native_problem());
+  if (native_problem()) {
+    free(interpreted.records.items);
+    free(compiled.records.items);
+    return tell(t, "not compiled: %s", native_problem());
+  }
   c->counts.launches++;
   c->counts.compiled += with - with_before;
   c->counts.faults += interpreted.status == FF_FAULT;
   c->counts.instructions += interpreted.stats.warp_instructions;
   c->counts.divergent += interpreted.stats.divergent_branches;
-  return same_end(t, &interpreted, &compiled) && same_memory(c, t) && same_counts(t, &interpreted.stats, &compiled.stats);
+  bool same = same_end(t, &interpreted, &compiled) && same_memory(c, t) && same_counts(t, &interpreted.stats, &compiled.stats) && same_stream(t, &interpreted, &compiled);
+  free(interpreted.records.items);
+  free(compiled.records.items);
+  return same;
 }
 
 static comparison compare_isa(comparer *c, exec_kernel *kernel, const char *isa, char *why, size_t room) {

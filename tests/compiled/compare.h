@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct comparer comparer;
-/* isa: only that instruction set; NULL: all that are compiled for. */
-comparer *comparer_make(const char *isa);
+/* isa: only that instruction set; NULL: all that are compiled for. stream: launches have an access stream, which must be the same, too. */
+comparer *comparer_make(const char *isa, bool stream);
 void comparer_free(comparer *c);
 
 typedef enum comparison { COMPARE_SAME, COMPARE_DIFFERENT, COMPARE_INVALID } comparison;

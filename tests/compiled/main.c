@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled_random [--seed N] [--count N] [--sweep [--native]] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...
+/* compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...
  *
  * Random programs from --seed on (or, with --sweep, programs that go through every computing form, with --native those that the compiler
  * has code of its own for), or the files, interpreted and compiled. One that differs is made smaller, written to --keep (default: here; with
  * --whole as it is), and the exit status is 1; so is one that crashes: programs run in child processes. --smaller: files that differ are
- * made smaller, to standard output. --print: only the text of the first program. */
+ * made smaller, to standard output. --stream: the launches have an access stream, which is compared, too. --print: only the text of the first program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 typedef struct options {
   uint64_t seed, count;
-  bool sweep, native, print, whole, smaller;
+  bool sweep, native, print, whole, smaller, stream;
   const char *isa, *keep;
 } options;
 
@@ -89,7 +89,7 @@ static void keep(comparer *c, const options *o, uint64_t n, const ff_text *text,
 /* ---- running ---- */
 
 static int run_part(const program_forms *forms, const options *o, uint64_t first, uint64_t end, compare_counts *counts, uint64_t *at) {
-  comparer *c = comparer_make(o->isa);
+  comparer *c = comparer_make(o->isa, o->stream);
   int failed = 0;
   for (uint64_t n = first; n < end; n++) {
     char why[4096];
@@ -168,7 +168,7 @@ static int run_file(comparer *c, const options *o, const char *path) {
 }
 
 static int run_files(const options *o, char **paths) {
-  comparer *c = comparer_make(o->isa);
+  comparer *c = comparer_make(o->isa, o->stream);
   int failed = 0;
   for (; *paths; paths++) {
     DIR *folder = opendir(*paths);
@@ -209,13 +209,14 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[n], "--native")) o.native = true;
     else if (!strcmp(argv[n], "--print")) o.print = true;
     else if (!strcmp(argv[n], "--whole")) o.whole = true;
+    else if (!strcmp(argv[n], "--stream")) o.stream = true;
     else if (!strcmp(argv[n], "--smaller")) o.smaller = true;
     else if (!strcmp(argv[n], "--seed") && more) o.seed = strtoull(argv[++n], NULL, 10);
     else if (!strcmp(argv[n], "--count") && more) o.count = strtoull(argv[++n], NULL, 10);
     else if (!strcmp(argv[n], "--isa") && more) o.isa = argv[++n];
     else if (!strcmp(argv[n], "--keep") && more) o.keep = argv[++n];
     else {
-      fprintf(stderr, "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...\n");
+      fprintf(stderr, "usage: compiled_random [--seed N] [--count N] [--sweep [--native]] [--stream] [--isa NAME] [--keep FOLDER] [--whole] [--print] [--smaller] [FILE.ptx | FOLDER]...\n");
       return 2;
     }
   }

@@ -418,6 +418,50 @@ static void put_barrier(program *p) {
   }
 }
 
+/* Reads and writes of some lanes only: a part, a part of it, each lane for as long as it wants. */
+static void put_accesses(program *p) {
+  for (uint32_t n = 1 + pick(p, 3); n; n--)
+    switch (pick(p, 4)) {
+    case 0: put_load(p, ".global", "%tab", PROGRAM_TABLE, false); break;
+    case 1: put_store(p, ".global", "%out", PROGRAM_OUT); break;
+    default: put_shared(p);
+    }
+}
+
+static void put_parted(program *p) {
+  uint32_t label = p->labels++, outer = pick(p, PREDS), inner = pick(p, PREDS), d = p->loops;
+  put_part(p, outer);
+  PUT(p, "@%%p%u bra I%u;\n", outer, label);
+  put_accesses(p);
+  put_part(p, inner);
+  PUT(p, "@%%p%u bra J%u;\n", inner, label);
+  put_accesses(p);
+  if (one_in(p, 2)) {
+    PUT(p, "bra I%u;\nJ%u:\n", label, label);
+    put_accesses(p);
+  } else {
+    PUT(p, "J%u:\n", label);
+  }
+  if (one_in(p, 2) && d < DEPTHS) {
+    PUT(p, "and.b32 %%n%u, %%r%u, 3;\nK%u:\nsub.u32 %%n%u, %%n%u, 1;\n", d, pick(p, R32), label, d, d);
+    put_accesses(p);
+    PUT(p, "setp.gt.s32 %%g%u, %%n%u, 0;\n@%%g%u bra K%u;\n", d, d, d, label);
+  }
+  PUT(p, "I%u:\n", label);
+}
+
+/* Tile after tile: some threads bring it, all wait, some use it, all wait. */
+static void put_tiles(program *p) {
+  uint32_t label = p->labels++, d = p->loops++;
+  PUT(p, "mov.u32 %%c%u, %u;\nM%u:\n", d, 1 + pick(p, 4), label);
+  put_parted(p);
+  PUT(p, "bar.sync 0;\n");
+  if (pick(p, 3)) put_parted(p);
+  else put_accesses(p);
+  PUT(p, "bar.sync %u;\nsub.u32 %%c%u, %%c%u, 1;\nsetp.ne.u32 %%g%u, %%c%u, 0;\n@%%g%u bra M%u;\n", pick(p, 2), d, d, d, d, d, label);
+  p->loops--;
+}
+
 /* One thread gives the word, the others wait for it: who runs how long is in the counters. */
 static void put_hand_over(program *p) {
   uint32_t label = p->labels++, at = PROGRAM_SHARED - 4 - 4 * pick(p, 16), who = pick(p, 40);
@@ -476,8 +520,14 @@ static void put_statement(program *p) {
   case 2: case 3: if (p->loops < DEPTHS && p->depth < 4) put_loop(p); break;
   case 4: if (p->depth < 3) put_switch(p); break;
   case 5: if (p->functions && p->depth < 3) put_call(p); break;
-  case 6: if (p->entry && (!p->depth || one_in(p, 30))) put_barrier(p); break;
-  case 7: if (one_in(p, 4)) put_rare(p); break;
+  case 6:
+    if (p->entry && !p->depth && p->loops < DEPTHS && one_in(p, 2)) put_tiles(p);
+    else if (p->entry && (!p->depth || one_in(p, 30))) put_barrier(p);
+    break;
+  case 7:
+    if (one_in(p, 4)) put_rare(p);
+    else put_parted(p);
+    break;
   case 8: put_exchange(p); break;
   case 9: put_shared_atomic(p); break;
   case 10: case 11: case 12: case 13: put_memory(p); break;

@@ -166,8 +166,16 @@ static value flush_function(generator *g) {
   LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->context, made, "all"));
   value count = LLVMGetParam(made, 1), wide = LLVMBuildZExt(g->b, count, g->i64, "");
   g->warp = LLVMGetParam(made, 0);
-  gen_add_to(g, at->warp_executed, g->i64, wide);
-  gen_add_to(g, at->warp_thread_executed, g->i64, LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, LLVMGetParam(made, 2), g->i64, ""), ""));
+  value threads = LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, LLVMGetParam(made, 2), g->i64, ""), "");
+  if (at->warp_thread_executed == at->warp_executed + 8) { /* as the interpreter's core_count does: a load of both would else wait for two stores */
+    LLVMTypeRef two = LLVMVectorType(g->i64, 2);
+    value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""), cell = gen_at(g, g->warp, at->warp_executed);
+    both = LLVMBuildInsertElement(g->b, both, threads, gen_i32(g, 1), "");
+    gen_store(g, LLVMBuildAdd(g->b, gen_load(g, two, cell, 8), both, ""), cell, 8);
+  } else {
+    gen_add_to(g, at->warp_executed, g->i64, wide);
+    gen_add_to(g, at->warp_thread_executed, g->i64, threads);
+  }
   gen_add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
   gen_add_to(g, at->warp_accesses, g->i64, LLVMGetParam(made, 4));
   gen_store(g, LLVMGetParam(made, 3), gen_at(g, g->warp, at->warp_segment), 4);
@@ -179,7 +187,7 @@ static value flush_function(generator *g) {
 
 void gen_flush_counters(generator *g) {
   value flush = flush_function(g);
-  value arguments[5] = {g->warp, gen_read(g, g->i32, g->count), g->active_count, gen_read(g, g->i32, g->segment), gen_read(g, g->i64, g->accesses)};
+  value arguments[5] = {g->warp, gen_read(g, g->i32, g->count), g->full ? gen_i32(g, EXEC_LANES) : gen_read(g, g->i32, g->lane_count), gen_read(g, g->i32, g->segment), gen_read(g, g->i64, g->accesses)};
   LLVMTypeRef types[5] = {g->pointer, g->i32, g->i32, g->i32, g->i64};
   LLVMBuildCall2(g->b, LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 5, false), flush, arguments, 5, "");
   LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
@@ -318,6 +326,20 @@ static value guard_bits(generator *g, const native_instr *n) {
   return n->guard_negated ? LLVMBuildNot(g->b, bits, "") : bits;
 }
 
+/* The lanes `taken` branch, the others do not. `any` goes on with those that come first; code for full warps is left. */
+static void diverge(generator *g, const native_instr *n, const plan_block *block, value taken) {
+  value arguments[2] = {gen_instr_address(g), taken};
+  write_scalars(g, block->live_out);
+  value where = gen_call_api(g, g->at->api_diverge, g->i32, arguments, 2);
+  if (g->full) {
+    LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_AGAIN));
+    return;
+  }
+  gen_read_split(g, where);
+  value first = LLVMBuildICmp(g->b, LLVMIntEQ, where, gen_i32(g, n->target), "");
+  LLVMBuildCondBr(g->b, first, g->edges[g->plan->block_of[n->target]], g->edges[g->plan->block_of[block->end]]);
+}
+
 static void branch_if(generator *g, const native_instr *n, const plan_block *block) {
   LLVMBasicBlockRef taken = gen_block(g, "taken"), not_taken = gen_block(g, "not_taken");
   value one = gen_scalar(g, n->operands + n->read_count - 1);
@@ -329,8 +351,10 @@ static void branch_if(generator *g, const native_instr *n, const plan_block *blo
     if (!g->full) lanes = LLVMBuildAnd(g->b, lanes, g->active, "");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, gen_i32(g, 0), ""), not_taken, some);
     LLVMPositionBuilderAtEnd(g->b, some);
-    leave_if(g, LLVMBuildICmp(g->b, LLVMIntNE, lanes, g->active, ""), g->now, EXEC_NATIVE_EXIT, block->live_out, n->operands + n->read_count - 1);
-    LLVMBuildBr(g->b, taken);
+    LLVMBasicBlockRef apart = gen_block(g, "apart");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, g->active, ""), taken, apart);
+    LLVMPositionBuilderAtEnd(g->b, apart);
+    diverge(g, n, block, lanes);
   }
   LLVMPositionBuilderAtEnd(g->b, not_taken);
   go_to(g, block->end);
@@ -355,7 +379,11 @@ static void begin_block(generator *g, uint32_t b) {
   const plan_block *block = &g->plan->blocks[b];
   memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
   g->shape_count = 0;
-  if (!g->full) return;
+  if (!g->full) {
+    g->active = gen_read(g, g->i32, g->lanes);
+    g->mask = gen_lanes(g, g->active);
+    return;
+  }
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
     if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
     LLVMTypeRef type = scalar_type(g, g->plan->slots[s].bytes);
@@ -419,10 +447,14 @@ static void body(generator *g, uint32_t b) {
   memset(g->slots, 0, g->plan->slot_count * sizeof *g->slots);
   g->now = block->first;
   if (!g->full && (g->plan->code[block->first].attention & EXEC_ATTEND_LEADER)) {
-    value later = LLVMBuildICmp(g->b, LLVMIntSGE, gen_i64(g, g->plan->code[block->first].rank), g->limit, "");
-    leave_if(g, later, block->first, EXEC_NATIVE_EXIT, block->live_in, NATIVE_NONE);
+    value later = LLVMBuildICmp(g->b, LLVMIntSGE, gen_i64(g, g->plan->code[block->first].rank), gen_read(g, g->i64, g->below), "");
+    LLVMBasicBlockRef others = gen_block(g, "others");
+    LLVMBuildCondBr(g->b, later, others, g->bodies[b]);
+    LLVMPositionBuilderAtEnd(g->b, others);
+    gen_meet(g);
+  } else {
+    LLVMBuildBr(g->b, g->bodies[b]);
   }
-  LLVMBuildBr(g->b, g->bodies[b]);
   LLVMPositionBuilderAtEnd(g->b, g->bodies[b]);
   begin_block(g, b);
   for (uint32_t n = block->first; n < block->end; n++) {
@@ -478,19 +510,6 @@ static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
   free(places);
 }
 
-/* Below which rank the running split may go on: that of the next runnable one, if that is in this frame. */
-static value rank_limit(generator *g) {
-  const native_layout *at = g->at;
-  value next = gen_field(g, g->i64, g->warp, at->warp_next_key), frame = gen_field(g, g->pointer, g->warp, at->warp_frame);
-  value depth = gen_field(g, g->i32, frame, at->frame_depth);
-  value mine = LLVMBuildZExt(g->b, LLVMBuildNot(g->b, depth, ""), g->i64, ""), other = LLVMBuildLShr(g->b, next, gen_i64(g, 32), "");
-  value none = gen_i64(g, INT64_MAX), low = LLVMBuildAnd(g->b, next, gen_i64(g, UINT32_MAX), "");
-  value limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, other, mine, ""), gen_i64(g, 0), none, "");
-  limit = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, other, mine, ""), low, limit, "");
-  value alone = LLVMBuildICmp(g->b, LLVMIntEQ, gen_field(g, g->i32, g->warp, at->warp_ready_count), gen_i32(g, 0), "");
-  return LLVMBuildSelect(g->b, alone, none, limit, "");
-}
-
 static bool is_entry(const plan *p, uint32_t b) {
   const native_instr *first = &p->code[p->blocks[b].first];
   return (first->attention & EXEC_ATTEND_NATIVE) && first->op != NATIVE_EXIT;
@@ -515,12 +534,13 @@ static void prologue(generator *g) {
   g->starting = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i8, g->warp, at->warp_starting), LLVMConstInt(g->i8, 0, false), "");
   if (g->full) {
     g->active = gen_i32(g, UINT32_MAX);
-    g->active_count = gen_i32(g, EXEC_LANES);
   } else {
-    g->active = gen_field(g, g->i32, g->warp, at->warp_active);
-    g->active_count = gen_field(g, g->i32, g->warp, at->warp_active_count);
-    g->mask = gen_lanes(g, g->active);
-    g->limit = rank_limit(g);
+    g->lanes = gen_variable(g, g->i32);
+    g->lane_count = gen_variable(g, g->i32);
+    g->below = gen_variable(g, g->i64);
+    g->where = gen_variable(g, g->i32);
+    g->dispatch = gen_block(g, "dispatch");
+    gen_read_split(g, LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), ""));
   }
 }
 
@@ -553,9 +573,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_NOTHING));
   LLVMPositionBuilderAtEnd(g->b, decline);
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_DECLINE));
-  LLVMPositionBuilderAtEnd(g->b, g->entry);
-  value at = LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), "");
-  value where = LLVMBuildSwitch(g->b, at, none, p->block_count);
+  value where = gen_dispatch(g, none);
   for (uint32_t b = 0; b < p->block_count; b++) {
     if (!is_entry(p, b)) continue;
     LLVMBasicBlockRef from = gen_block(g, "enter");

@@ -7,7 +7,7 @@
  *
  * There are two bodies of each function (exec/native.h), `full` and `any`; a request is for one of them. In `full`, slots that the plan calls uniform pass
  * from block to block as scalars; all other values pass through the frame. In `any` everything does, under the mask of the
- * active lanes. */
+ * active lanes, which may change between two blocks (split.c). */
 #ifndef FF_COMPILE_GENERATE_H
 #define FF_COMPILE_GENERATE_H
 
@@ -37,10 +37,12 @@ typedef struct generator {
   const plan *plan;
   bool has_sfu, has_fp64;
   bool full;
-  value function, warp, api, frame, pool, code, active, mask, active_count, starting, limit;
+  value function, warp, api, frame, pool, code, active, mask, starting;
   value count, segment, accesses; /* variables: what is not yet counted in the warp */
   value *uniform;         /* per slot: the variable of a uniform one; NULL: none yet */
   value flush;            /* a function of the module that adds to the warp's counters */
+  value lanes, lane_count, below, where; /* of `any`, variables: active, active_count, limit; the instruction to go on at */
+  LLVMBasicBlockRef dispatch;            /* of `any`: to the block at `where`, or away */
   value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
   gen_slot *slots;        /* at this point of the block */
@@ -75,6 +77,14 @@ void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of th
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
+
+/* ---- which split runs, of `any` (split.c) ---- */
+/* The running split is another now. where: the instruction to go on at, as diverge or meet of exec_native_api returned it. */
+void gen_read_split(generator *g, value where);
+/* At the beginning of a block where others wait, or that is not before all of them. Ends the LLVM block. */
+void gen_meet(generator *g);
+/* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is no such block. */
+value gen_dispatch(generator *g, LLVMBasicBlockRef none);
 
 /* ---- the access stream (stream.c) ---- */
 /* Instructions up to PTX instruction `end` are done. Returns how many of them are still to be counted in the warp. */

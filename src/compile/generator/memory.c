@@ -417,8 +417,8 @@ static value misaligned(const access *a, value lanes, LLVMTypeRef type) {
   return LLVMBuildICmp(a->b, LLVMIntNE, low, LLVMConstNull(gen_vector_type(type)), "");
 }
 
-/* Cells that a gather of the processor's takes. */
-static bool is_word(const access *a) { return a->n->bytes == a->n->slot_bytes; }
+/* Cells that a gather of the processor's takes. LLVM makes a branch per lane of one for AVX2, which a loop over the lanes that access is better than. */
+static bool gathers(const access *a) { return a->g->wide_vectors && !a->n->store && a->n->elements == 1 && a->n->bytes == a->n->slot_bytes; }
 
 static value gather(const access *a, value base, value offset) {
   generator *g = a->g;
@@ -493,7 +493,7 @@ static void cells(const access *a, value base, value offset, value *results) {
   generator *g = a->g;
   const native_instr *n = a->n;
   uint32_t offset_bytes = LLVMTypeOf(offset) == gen_vector_type(g->i32) ? 4 : 8;
-  if (!n->store && n->elements == 1 && is_word(a)) {
+  if (gathers(a)) {
     value wide = offset_bytes == 4 ? LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "") : offset;
     results[0] = merged(a, 0, gather(a, base, wide));
     return;
@@ -593,7 +593,7 @@ bool gen_access(generator *g, const native_instr *n) {
     return (global ? cells_of_global : cells_of_shared)(&a, gen_vector(g, n->operands));
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
-  bool words = a.total == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+  bool words = n->elements == 1 && n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
   if (words && !n->store) return windows_of_shared(&a, gen_vector(g, n->operands));
   return row_of_shared(&a, gen_vector(g, n->operands));
 }
