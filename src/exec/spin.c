@@ -3,11 +3,12 @@
  *
  * Such a loop is one basic block that branches to itself, computes in registers, and reads no register that an earlier round has
  * written: what a round computes depends on the clock alone. So a round may be tried at any later time, and forgotten, as the next one
- * writes all its registers again. Where the loop's condition changes only once - the time has come - the first round that some
- * lane leaves is found by doubling and halving, and counting the rounds before it is all that is left of them.
+ * writes all its registers again. And it compares what grows with the clock, so that its condition changes only once - the time has come.
+ * The first round that some lane leaves is found by doubling and halving, and counting the rounds before it is all that is left of them.
  *
- * What always holds: registers, the counts of instructions and the access stream are those of all rounds executed one by one, if
- * the condition changes only once (else the loop may be left at a later chance); only turns are cut in other places. */
+ * What always holds: registers, the counts of instructions and the access stream are those of all rounds executed one by one, unless a
+ * difference of 32 bits wraps, or a choice turns, so that the loop could be left for less than SPIN_INSTRUCTIONS cycles (then it may
+ * be left at a later chance); only turns are cut in other places. */
 #include "exec/spin.h"
 
 #include <stdlib.h>
@@ -37,24 +38,50 @@ static bool uses_carry(const ptx_instr *instr) {
   return ptx_has(instr, PTX_MOD_CC) || instr->opcode == PTX_OP_ADDC || instr->opcode == PTX_OP_SUBC || instr->opcode == PTX_OP_MADC;
 }
 
-/* Does every round write what it reads, unless the loop does not write it at all? */
+/* Does the result only grow, or only fall, with an operand that does? Low halves of products of 32 bits wrap too soon. */
+static bool keeps_order(const ptx_instr *instr) {
+  ptx_type type = instr->type_count ? instr->types[0] : PTX_TYPE_NONE;
+  if (type && ptx_type_bits(type) < 32) return false;
+  switch (instr->opcode) {
+  case PTX_OP_MOV: return instr->operands[0].kind == PTX_OPERAND_REG && instr->operands[1].kind != PTX_OPERAND_VECTOR;
+  case PTX_OP_ADD: case PTX_OP_SUB: case PTX_OP_DIV: case PTX_OP_SHR: case PTX_OP_CVT: case PTX_OP_BRA: return true;
+  case PTX_OP_SELP: return true; /* now > start ? now - start : now + (0xffffffff - start) */
+  case PTX_OP_MUL: case PTX_OP_MAD: case PTX_OP_FMA: return ptx_type_bits(type) == 64 || type == PTX_F32 || ptx_has(instr, PTX_MOD_WIDE) || ptx_has(instr, PTX_MOD_HI);
+  case PTX_OP_SETP:
+    return instr->operand_count == 3 && !ptx_has(instr, PTX_MOD_EQ) && !ptx_has(instr, PTX_MOD_NE) && !ptx_has(instr, PTX_MOD_EQU) && !ptx_has(instr, PTX_MOD_NEU);
+  default: return false;
+  }
+}
+
+enum { UNTOUCHED, WRITTEN, NEW, OF_CLOCK }; /* a register: by the loop; in this round by now, and from the clock */
+
+/* What the round does with its n-th instruction: is it the same in every round but for the clock? */
+static bool is_alike(const ptx_instr *instr, uint8_t *state) {
+  uint32_t regs[64], count = ptx_instr_reads(instr, regs, 64);
+  bool of_clock = instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG;
+  if (count > 64) return false;
+  for (uint32_t r = 0; r < count; r++) {
+    if (state[regs[r]] == WRITTEN) return false;
+    of_clock |= state[regs[r]] == OF_CLOCK;
+  }
+  if (of_clock && !keeps_order(instr)) return false;
+  count = ptx_instr_writes(instr, regs, 64);
+  for (uint32_t r = 0; r < count; r++) state[regs[r]] = of_clock ? OF_CLOCK : NEW;
+  return true;
+}
+
+/* Does every round write what it reads, unless the loop does not write it at all? And is what it makes of the clock in its order? */
 static bool rounds_are_alike(const ptx_func *func, uint32_t first, uint32_t last) {
-  uint8_t *written = ff_alloc(func->reg_count + 1); /* 1: in the loop, 2: in this round by now */
+  uint8_t *state = ff_alloc(func->reg_count + 1);
   uint32_t regs[64];
   bool alike = true;
   for (uint32_t n = first; n <= last; n++) {
     uint32_t count = ptx_instr_writes(&func->instrs[n], regs, 64);
     alike = alike && count <= 64 && !uses_carry(&func->instrs[n]);
-    for (uint32_t r = 0; alike && r < count; r++) written[regs[r]] = 1;
+    for (uint32_t r = 0; alike && r < count; r++) state[regs[r]] = WRITTEN;
   }
-  for (uint32_t n = first; alike && n <= last; n++) {
-    uint32_t count = ptx_instr_reads(&func->instrs[n], regs, 64);
-    alike = count <= 64;
-    for (uint32_t r = 0; alike && r < count; r++) alike = written[regs[r]] != 1;
-    count = alike ? ptx_instr_writes(&func->instrs[n], regs, 64) : 0;
-    for (uint32_t r = 0; r < count; r++) written[regs[r]] = 2;
-  }
-  free(written);
+  for (uint32_t n = first; alike && n <= last; n++) alike = is_alike(&func->instrs[n], state);
+  free(state);
   return alike;
 }
 

@@ -63,7 +63,7 @@ static void test_forms(void **state) {
 
 /* A register that is written before the clock is read and not needed at the end of the round: another may have its slot by then. */
 static void test_shared_slots(void **state) {
-  kernel_test *t = open_body("", "add.u32 %r10, %n, %n; mov.u32 %r1, %clock; L: add.u32 %r7, %n, 5; mov.u32 %r2, %clock; sub.u32 %r5, %r2, %r1; add.u32 %r8, %r5, %r7; xor.b32 %r11, %r8, 21; xor.b32 %r12, %r11, 21;"
+  kernel_test *t = open_body("", "add.u32 %r10, %n, %n; mov.u32 %r1, %clock; L: add.u32 %r7, %n, 5; mov.u32 %r2, %clock; sub.u32 %r5, %r2, %r1; add.u32 %r8, %r5, %r7; add.u32 %r11, %r8, 21; sub.u32 %r12, %r11, 21;"
                                  "sub.u32 %r9, %r12, 5; setp.lt.u32 %p1, %r9, %r10; @%p1 bra L; st.global.u32 [%out], %r5; st.global.u32 [%out+4], %r8;");
   uint64_t out = buffer(t, 64);
   for (uint32_t n = 1000; n < 1040; n++) {
@@ -111,6 +111,23 @@ static void test_other_loops(void **state) {
     run(t, "k", 1, 1, out, 2000);
     uint32_t round = ROUND + (n == 1 ? 5 : n == 3 ? 2 : n == 4 ? 3 : 1);
     assert_int_equal(u32_at(out)[n == 2 ? 2 : 0], (2000 - BEFORE + round - 1) / round + 1);
+    close_ptx(t);
+  }
+}
+
+/* A condition that comes and goes with the clock is met when it is first there: nothing is jumped over. */
+static void test_comes_and_goes(void **state) {
+  static const char *const conditions[] = {"and.b32 %r5, %r2, 1020; setp.ne.u32 %p1, %r5, 512;", "rem.u32 %r5, %r2, 1000; setp.gt.u32 %p1, %r5, 9;", "shl.b32 %r5, %r2, 22; setp.lt.u32 %p1, %r5, 0xf8000000;",
+                                           "mul.lo.u32 %r5, %r2, 4194304; setp.lt.u32 %p1, %r5, 0xf8000000;", "sub.u32 %r5, %r2, %r1; setp.lt.u32 %p2, %r5, 500; setp.gt.u32 %p3, %r5, 520; or.pred %p1, %p2, %p3;",
+                                           "sub.u32 %r5, %r2, %r1; setp.lt.u32 %p2, %r5, 500; setp.gt.or.u32 %p1, %r5, 520, %p2;",
+                                           "mov.b32 {%rs1, %rs2}, %r2; shr.u16 %rs1, %rs1, 3; cvt.u32.u16 %r5, %rs1; setp.lt.u32 %p1, %r5, 8000;"};
+  for (size_t n = 0; n < sizeof conditions / sizeof *conditions; n++) {
+    char body[1024];
+    snprintf(body, sizeof body, "mov.u32 %%r1, %%clock; L: mov.u32 %%r2, %%clock; %s @%%p1 bra L; mov.u32 %%r3, %%clock; sub.u32 %%r3, %%r3, %%r1; st.global.u32 [%%out], %%r3;", conditions[n]);
+    kernel_test *t = open_body("", body);
+    uint64_t out = buffer(t, 64);
+    run(t, "k", 1, 1, out, 0);
+    if (u32_at(out)[0] > 70000) fail_msg("%u cycles until %s", u32_at(out)[0], conditions[n]);
     close_ptx(t);
   }
 }
@@ -165,5 +182,5 @@ static void test_stream(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_lanes_apart), cmocka_unit_test(test_forms),
-                                          cmocka_unit_test(test_shared_slots), cmocka_unit_test(test_entered_behind), cmocka_unit_test(test_carry), cmocka_unit_test(test_other_loops), cmocka_unit_test(test_endless), cmocka_unit_test(test_stream)};
+                                          cmocka_unit_test(test_shared_slots), cmocka_unit_test(test_entered_behind), cmocka_unit_test(test_carry), cmocka_unit_test(test_other_loops), cmocka_unit_test(test_comes_and_goes), cmocka_unit_test(test_endless), cmocka_unit_test(test_stream)};
 RUN_ON_EVERY_ISA(tests)
