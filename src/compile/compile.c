@@ -150,6 +150,14 @@ static entry *find_entry(const compile_key *key) {
   return e;
 }
 
+/* It is not in the cache; who waits for it may make it. */
+static void set_idle(entry *e) {
+  pthread_mutex_lock(&all.lock);
+  __atomic_store_n(&e->state, IDLE, __ATOMIC_RELEASE);
+  pthread_cond_broadcast(&all.done);
+  pthread_mutex_unlock(&all.lock);
+}
+
 /* The entry of this code, made when it is first asked for; NULL: it cannot be compiled. full: what it completes, if
  * it is for any lanes. Called with nothing locked, by one thread at a time. */
 static entry *entry_of(const core_launch *launch, const exec_code *code, entry *full) {
@@ -176,7 +184,7 @@ static entry *entry_of(const core_launch *launch, const exec_code *code, entry *
     exec_native_function *mapped = image ? compile_map(image) : NULL;
     free(image);
     if (mapped) settle(e, mapped, &all.stats.loaded);
-    else __atomic_store_n(&e->state, IDLE, __ATOMIC_RELEASE);
+    else set_idle(e);
   } else {
     pthread_mutex_unlock(&all.lock);
   }

@@ -119,16 +119,21 @@ static bool write_file(const char *path, const unsigned char *data, uint32_t byt
   return false;
 }
 
-void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes) {
-  char path[PATH_MAX];
-  if (!compile_path(key, path, sizeof path) || !write_file(path, image, bytes)) return;
+static bool keep_file(char *path, const unsigned char *image, uint32_t bytes) {
+  if (!write_file(path, image, bytes)) return false;
   *strrchr(path, '/') = '\0';
   drop_oldest(path);
+  return true;
 }
 
-bool compile_keep_at(const char *path, unsigned char *image, uint32_t bytes) {
+void compile_keep(const compile_key *key, const unsigned char *image, uint32_t bytes) {
+  char path[PATH_MAX];
+  if (compile_path(key, path, sizeof path)) keep_file(path, image, bytes);
+}
+
+bool compile_keep_at(char *path, unsigned char *image, uint32_t bytes) {
   const char *name = strrchr(path, '/');
   unsigned long long high, low;
   if (!name || strlen(name) != 33 || sscanf(name, "/%16llx%16llx", &high, &low) != 2) return false;
-  return compile_seal(image, bytes, &(compile_key){{low, high}}) && write_file(path, image, bytes);
+  return compile_seal(image, bytes, &(compile_key){{low, high}}) && keep_file(path, image, bytes);
 }

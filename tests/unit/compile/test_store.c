@@ -211,10 +211,35 @@ static void at_once(void **unused) {
   assert_int_equal(count_files(), 1);
 }
 
-/* The ones used longest ago go when there are too many. */
-static void the_oldest_go(void **unused) {
+/* As farfault-compile does when nobody reads what it has made; of its path only the key is looked at. */
+static bool keep_one_at(const char *where, const compile_key *of) {
   char path[PATH_MAX];
-  keep_one(&key, 10);
+  uint32_t bytes;
+  unsigned char *image = make_image(10, of, &bytes);
+  if (where) snprintf(path, sizeof path, "%s", where);
+  else file_of(of, path);
+  bool kept = compile_keep_at(path, image, bytes);
+  free(image);
+  return kept;
+}
+
+static void kept_at_a_path(void **unused) {
+  char path[PATH_MAX];
+  keep_one(&(compile_key){{1, 1}}, 10); /* makes the folder */
+  assert_true(keep_one_at(NULL, &key));
+  assert_true(is_found(&key));
+  assert_false(keep_one_at("", &key));
+  assert_false(keep_one_at("0123456789abcdef0123456789abcdef", &key));
+  assert_false(keep_one_at("/nowhere/0123456789abcdef0123456789abcdef", &key));
+  snprintf(path, sizeof path, "%s/farfault/native/0123456789abcdef0123456789abcde", home);
+  assert_false(keep_one_at(path, &key));
+  snprintf(path, sizeof path, "%s/farfault/native/0123456789abcdefg123456789abcdef", home);
+  assert_false(keep_one_at(path, &key));
+  assert_int_equal(count_files(), 2);
+}
+
+static void fill_cache(void) {
+  char path[PATH_MAX];
   for (uint32_t n = 0; n < 4100; n++) {
     file_of(&(compile_key){{n, 99}}, path);
     int fd = creat(path, 0600);
@@ -222,8 +247,16 @@ static void the_oldest_go(void **unused) {
     futimens(fd, (struct timespec[2]){{.tv_sec = 1000 + n}, {.tv_sec = 1000 + n}});
     close(fd);
   }
+}
+
+/* The ones used longest ago go when there are too many, whoever adds the last one. */
+static void oldest_go_for(bool at_a_path) {
+  char path[PATH_MAX];
+  keep_one(&key, 10);
+  fill_cache();
   assert_true(is_found(&key));
-  keep_one(&(compile_key){{5, 5}}, 10);
+  if (at_a_path) assert_true(keep_one_at(NULL, &(compile_key){{5, 5}}));
+  else keep_one(&(compile_key){{5, 5}}, 10);
   assert_true(count_files() <= 2048);
   assert_true(is_found(&key));
   assert_true(is_found(&(compile_key){{5, 5}}));
@@ -233,9 +266,12 @@ static void the_oldest_go(void **unused) {
   assert_int_equal(access(path, F_OK), -1);
 }
 
+static void the_oldest_go(void **unused) { oldest_go_for(false); }
+static void the_oldest_go_at_a_path(void **unused) { oldest_go_for(true); }
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, gone)
   const struct CMUnitTest tests[] = {TEST(what_was_kept_is_found), TEST(whatever_the_umask), TEST(what_others_may_write_is_not_trusted), TEST(broken_files_are_not_used_and_made_anew),
-                                     TEST(no_room), TEST(no_folder), TEST(at_once), TEST(the_oldest_go)};
+                                     TEST(no_room), TEST(no_folder), TEST(at_once), TEST(kept_at_a_path), TEST(the_oldest_go), TEST(the_oldest_go_at_a_path)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
