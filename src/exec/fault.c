@@ -210,7 +210,8 @@ _Noreturn void core_fault_deadlock(core_block *block) {
 
 void core_overrun_explain(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation, uint64_t address, uint32_t bytes,
                           ff_text *text) {
-  ff_text_add(text, "a %s of %u bytes at 0x%" PRIx64 " goes over the end of ", action(i->side), bytes, address);
+  const char *did = action(i->side);
+  ff_text_add(text, "%s %s of %u bytes at 0x%" PRIx64 " goes over the end of ", *did == 'a' ? "an" : "a", did, bytes, address);
   add_allocation(text, allocation);
   ff_text_add(text, ", but not of its last page");
   add_place(text, w, i, lane);

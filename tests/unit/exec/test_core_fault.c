@@ -94,6 +94,20 @@ static void test_overrun_in_page(void **state) {
   close_ptx(t);
 }
 
+static void test_overrun_by_atomics(void **state) {
+  kernel_test *t = open_body("", "atom.global.add.u32 %r5, [%out+100], 7; red.global.add.u32 [%out+100], %r5;");
+  uint64_t out = buffer(t, 100);
+  exec_overrun_use(keep_overrun);
+  overruns = 0;
+  run(t, "k", 1, 1, out, 0);
+  run(t, "k", 1, 1, out, 0);
+  assert_int_equal(u32_at(out)[25], 21);
+  assert_int_equal(overruns, 1);
+  assert_memory_equal(overrun_text, "an atomic of 4 bytes at 0x200000000064 goes over the end of ", 59);
+  exec_overrun_use(NULL);
+  close_ptx(t);
+}
+
 /* Not what is freed or constant, a module's variables, and memory of the host's. */
 static void test_no_overrun(void **state) {
   kernel_test *t = open_body(".global .align 4 .b8 table[8]; .const .align 4 .b8 fixed[8];",
@@ -316,7 +330,7 @@ static void test_impossible_launches(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_end_of_allocation), cmocka_unit_test(test_whole_message), cmocka_unit_test(test_overrun_in_page), cmocka_unit_test(test_no_overrun), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_on_chip_bounds),
+    cmocka_unit_test(test_end_of_allocation), cmocka_unit_test(test_whole_message), cmocka_unit_test(test_overrun_in_page), cmocka_unit_test(test_overrun_by_atomics), cmocka_unit_test(test_no_overrun), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_on_chip_bounds),
     cmocka_unit_test(test_freed_and_constant), cmocka_unit_test(test_trap_and_spaces), cmocka_unit_test(test_assert), cmocka_unit_test(test_stack),
     cmocka_unit_test(test_barrier_never_met), cmocka_unit_test(test_endless), cmocka_unit_test(test_unsupported), cmocka_unit_test(test_wrong_call),
     cmocka_unit_test(test_first_block_wins), cmocka_unit_test(test_impossible_launches)};
