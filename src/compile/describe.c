@@ -411,6 +411,11 @@ static native_function describe_function(describer *d, const exec_function *f) {
   return made;
 }
 
+static bool is_wide(void) {
+  const char *text = getenv("FARFAULT_COMPILE_WIDE");
+  return text && *text;
+}
+
 void *native_describe(const exec_kernel *kernel, const exec_code *code, const exec_isa_table *isa, uint32_t watch, bool any, uint32_t *bytes) {
   uint64_t total = 0;
   for (uint32_t f = 0; f < kernel->reach_count; f++) total += code->functions[f]->count;
@@ -418,7 +423,7 @@ void *native_describe(const exec_kernel *kernel, const exec_code *code, const ex
   describer d = {.isa = isa, .handlers = table_of(exec_isa_index(isa)), .watch = watch};
   native_function *functions = ff_alloc((kernel->reach_count + (size_t)1) * sizeof *functions);
   for (uint32_t f = 0; f < kernel->reach_count; f++) functions[f] = describe_function(&d, code->functions[f]);
-  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch, .any = any, .wide = getenv("FARFAULT_COMPILE_WIDE") != NULL,
+  native_request head = {.magic = NATIVE_MAGIC, .version = NATIVE_VERSION, .isa = exec_isa_index(isa), .layout = layout, .watch = watch, .any = any, .wide = is_wide(),
                          .function_count = kernel->reach_count, .instr_count = (uint32_t)d.instrs.count, .operand_count = (uint32_t)d.operands.count,
                          .wait_count = (uint32_t)d.waits.count};
   const struct { const void *items; size_t bytes; } parts[] = {

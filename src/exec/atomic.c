@@ -138,7 +138,9 @@ static bool one_cell(void *const *address, uint32_t mask) {
     do new = op##_##type##_new(old, part[0], 0);                                                                         \
     while (!plain && !__atomic_compare_exchange_n(at, &old, new, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));             \
     if (plain && new != old) *at = new;                                                                                  \
-    return new != old ? mask : 0;                                                                                        \
+    if (new != old) return mask;                                                                                         \
+    EACH_OF(mask) if (op##_##type##_new(old, (cell)b[lane], 0) != old) return mask; /* they undo each other */           \
+    return 0;                                                                                                            \
   }                                                                                                                      \
   static uint32_t op##_##type##_together(cell *at, const slot *b, const slot *c, slot *olds, uint32_t mask, bool plain) { \
     uint32_t changed;                                                                                                    \

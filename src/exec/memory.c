@@ -32,6 +32,7 @@
 #include "exec/texture_table.h"
 
 #define LARGE_BYTES (UINT64_C(2) << 20)
+#define LARGE_ALLOCATIONS 4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
 #define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
 #define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
@@ -53,6 +54,7 @@ struct exec_memory {
   uint32_t registered_count;   /* slots in use or once in use; read without the lock */
   uint64_t live[EXEC_MEMORY_REGISTERED + 1];
   uint32_t next_id;
+  uint32_t large_pages;        /* allocations that were asked for in large pages */
   exec_heap *heap;
   exec_textures *textures;
 };
@@ -268,11 +270,11 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
 
 /* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an array for the first time
  * would else spend more time in page faults than in computing. Not beyond an eighth of the host's memory: of an allocation that is
- * mostly never touched, pages of 2 MiB may take far more than what is. */
-static void want_large_pages(const exec_memory *memory, uint64_t start, uint64_t bytes) {
+ * mostly never touched, pages of 2 MiB may take far more than what is. Nor for ever: each may split a mapping of the kernel's in two. */
+static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
   for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
-  if (live <= room) madvise((void *)(EXEC_ARENA_BASE + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
+  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS) madvise((void *)(EXEC_ARENA_BASE + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
 }
 
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,

@@ -309,10 +309,24 @@ static void test_keeps_working(void **state) {
   close_ptx(t);
 }
 
+/* Nor while its lanes' atomic operations undo each other: who changes memory does not only look at it. */
+static void test_undone_is_no_poll(void **state) {
+  kernel_test *t = open_body("", "mov.u32 %r2, 0; L: red.global.xor.b32 [%out], 1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %n; @%p1 bra L;");
+  uint64_t out = buffer(t, 64);
+  t->config.give_way = note_given;
+  t->config.give_way_context = u32_at(out);
+  given_times = 0;
+  t->config.threads = 1;
+  run(t, "k", 1, 32, out, SHARE(4000000, 4));
+  assert_int_equal(u32_at(out)[0], 0);
+  assert_int_equal(given_times, 0);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_blocks_wait_for_blocks), cmocka_unit_test(test_grid_barrier), cmocka_unit_test(test_worker_independence), cmocka_unit_test(test_warps_start_together),
     cmocka_unit_test(test_vectors_are_whole), cmocka_unit_test(test_waiting_is_told), cmocka_unit_test(test_gives_way),
-    cmocka_unit_test(test_keeps_working),
+    cmocka_unit_test(test_keeps_working), cmocka_unit_test(test_undone_is_no_poll),
     cmocka_unit_test(test_printing), cmocka_unit_test(test_printing_own_strings), cmocka_unit_test(test_printing_before_fault), cmocka_unit_test(test_device_malloc),
     cmocka_unit_test(test_host_memory), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fork)};
 RUN_ON_EVERY_ISA(tests)
