@@ -44,7 +44,7 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
   rm -rf "$check/profiles"
   say "tests with checks"
   # Without those that mostly run LLVM, which is not checked, or measure, and take minutes here.
-  run_tests "$check" -E '^(conformance/(generated|compiled)|compiled/sweep|driver/test_symbols|programs/(executables|bench))$'
+  run_tests "$check" -E '^(conformance/(generated|compiled|compiled_wide)|compiled/sweep|driver/test_symbols|programs/(executables|bench))$'
 
   say "fuzzing for $fuzz_seconds s"
   targets=("$check"/fuzz/*)
