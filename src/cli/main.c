@@ -42,9 +42,9 @@ static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "prin
                                                     {0}};
 
 static void print_version(void) {
-  char compiler[PATH_MAX];
+  char compiler[PATH_MAX], real[PATH_MAX];
   puts("farfault " FARFAULT_VERSION);
-  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", compiler);
+  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", realpath(compiler, real) ? real : compiler);
   else puts("native code of kernels: none, there is no farfault-compile; they are interpreted");
 }
 
