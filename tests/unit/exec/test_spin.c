@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that wait for the clock: the same values, counts and access stream as round by round, in few steps. */
+/* Loops that wait for the clock: the same values, counts and access stream as round by round, in few steps: forms and endless would run
+ * for hours round by round, and be stopped by the tests' time limit. */
 #include "core_harness.h"
-
-#include <time.h>
 
 /* %r1: the clock before, %rd1: at the end of the loop's last round. Its condition compares what has gone by with %r4. */
 #define WAIT_FOR(cycles) "mov.u32 %r3, %tid.x;" cycles "mov.u32 %r1, %clock; L: mov.u32 %r2, %clock; sub.u32 %r5, %r2, %r1; setp.lt.u32 %p1, %r5, %r4; @%p1 bra L;"
@@ -11,18 +10,11 @@ enum { ROUND = 4, BEFORE = 1 }; /* PTX instructions of a round; from the first r
 
 static uint32_t waited(uint32_t cycles) { return cycles <= BEFORE ? BEFORE : BEFORE + (cycles - BEFORE + ROUND - 1) / ROUND * ROUND; }
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* To the cycle, and every round is counted. */
 static void test_exact(void **state) {
   static const uint32_t cycles[] = {0, 1, 2, 5, 6, 63, 64, 1000, 4097, 123456, 30000000, 2000000000};
   kernel_test *t = open_body("", WAIT_FOR("mov.u32 %r4, %n;") KEEP);
   uint64_t out = buffer(t, 4096);
-  double begin = seconds();
   for (size_t c = 0; c < sizeof cycles / sizeof *cycles; c++) {
     run(t, "k", 1, 64, out, cycles[c]);
     for (uint32_t i = 0; i < 64; i++)
@@ -31,7 +23,6 @@ static void test_exact(void **state) {
     assert_int_equal(t->stats.warp_instructions, 2 * (2 + 3 + rounds * ROUND + 4));
     assert_int_equal(t->stats.thread_instructions, 32 * t->stats.warp_instructions);
   }
-  assert_true(seconds() - begin < 5); /* one by one, four thousand million instructions */
   close_ptx(t);
 }
 
@@ -47,17 +38,15 @@ static void test_lanes_apart(void **state) {
 
 /* Nanoseconds, 64 bits, a condition that is turned round, a value that is worked out before the clock is read. */
 static void test_forms(void **state) {
-  kernel_test *t = open_body("", "mov.u64 %rd1, %clock64; L: add.u32 %r7, %n, 5; mov.u64 %rd2, %clock64; sub.u64 %rd3, %rd2, %rd1; cvt.u64.u32 %rd4, %r7; setp.ge.u64 %p1, %rd3, %rd4; @!%p1 bra L;"
+  kernel_test *t = open_body("", "mov.u64 %rd1, %clock64; L: add.u32 %r7, %n, 5; mov.u64 %rd2, %clock64; sub.u64 %rd3, %rd2, %rd1; mul.wide.u32 %rd4, %r7, 256; setp.ge.u64 %p1, %rd3, %rd4; @!%p1 bra L;"
                                  "st.global.u64 [%out], %rd3; mov.u64 %rd5, %globaltimer; M: mov.u64 %rd6, %globaltimer; sub.u64 %rd7, %rd6, %rd5; cvt.u64.u32 %rd8, %n; setp.lt.u64 %p2, %rd7, %rd8; @%p2 bra M;"
                                  "st.global.u64 [%out+8], %rd7; st.global.u32 [%out+16], %r7;");
   uint64_t out = buffer(t, 64);
   t->config.clock_hz = 500000000;
-  double begin = seconds();
   run(t, "k", 1, 1, out, 1000000000);
-  assert_in_range(u64_at(out)[0], 1000000005, 1000000005 + 6);
+  assert_in_range(u64_at(out)[0], UINT64_C(1000000005) * 256, UINT64_C(1000000005) * 256 + 6);
   assert_in_range(u64_at(out)[1], 1000000000, 1000000000 + 2 * 5);
   assert_int_equal(u32_at(out)[4], 1000000005);
-  assert_true(seconds() - begin < 5);
   close_ptx(t);
 }
 
@@ -136,11 +125,9 @@ static void test_comes_and_goes(void **state) {
 static void test_endless(void **state) {
   kernel_test *t = open_body("", "mov.u32 %r3, %tid.x; setp.lt.u32 %p2, %r3, 32; @%p2 bra L; st.global.u32 [%out], 1; bra END; L: mov.u32 %r2, %clock; setp.ge.u32 %p1, %r2, 0; @%p1 bra L; END:");
   uint64_t out = buffer(t, 64);
-  t->config.max_instructions = UINT64_C(1) << 32;
-  double begin = seconds();
+  t->config.max_instructions = UINT64_C(1) << 40;
   assert_int_equal(run_fault(t, "k", 1, 64, out, 0)->kind, EXEC_FAULT_TIMEOUT);
   assert_int_equal(u32_at(out)[0], 1);
-  assert_true(seconds() - begin < 20);
   close_ptx(t);
 }
 
