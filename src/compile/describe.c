@@ -379,6 +379,7 @@ static void describe_instr(describer *d, const exec_instr *i) {
 
 /* ---- the whole request ---- */
 
+_Static_assert(offsetof(core_warp, thread_executed) == offsetof(core_warp, executed) + 8, "compiled code adds to both at once");
 static const native_layout layout = {
 #define AT(field, type, member) .field = (uint32_t)offsetof(type, member)
     AT(warp_base0, core_warp, x.base[0]), AT(warp_base1, core_warp, x.base[1]), AT(warp_mask, core_warp, x.mask),
@@ -387,7 +388,7 @@ static const native_layout layout = {
     AT(warp_block, core_warp, block), AT(warp_launch, core_warp, launch), AT(warp_shared, core_warp, shared),
     AT(warp_shared_bytes, core_warp, shared_bytes), AT(warp_local, core_warp, local), AT(warp_params, core_warp, params),
     AT(warp_next_key, core_warp, next_key), AT(warp_ready_count, core_warp, ready_count), AT(warp_executed, core_warp, executed),
-    AT(warp_thread_executed, core_warp, thread_executed), AT(warp_accesses, core_warp, accesses), AT(warp_starting, core_warp, starting),
+    AT(warp_accesses, core_warp, accesses), AT(warp_starting, core_warp, starting),
     AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(function_code, exec_function, code),
     AT(function_sfu, exec_function, sfu_before), AT(function_fp64, exec_function, fp64_before), AT(frame_depth, exec_frame, depth),
     AT(frame_stack, exec_frame, stack), AT(instr_run, exec_instr, run), AT(instr_side, exec_instr, side), AT(access_hint, exec_access, hint),

@@ -167,15 +167,10 @@ static value flush_function(generator *g) {
   value count = LLVMGetParam(made, 1), wide = LLVMBuildZExt(g->b, count, g->i64, "");
   g->warp = LLVMGetParam(made, 0);
   value threads = LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, LLVMGetParam(made, 2), g->i64, ""), "");
-  if (at->warp_thread_executed == at->warp_executed + 8) { /* as the interpreter's core_count does: a load of both would else wait for two stores */
-    LLVMTypeRef two = LLVMVectorType(g->i64, 2);
-    value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""), cell = gen_at(g, g->warp, at->warp_executed);
-    both = LLVMBuildInsertElement(g->b, both, threads, gen_i32(g, 1), "");
-    gen_store(g, LLVMBuildAdd(g->b, gen_load(g, two, cell, 8), both, ""), cell, 8);
-  } else {
-    gen_add_to(g, at->warp_executed, g->i64, wide);
-    gen_add_to(g, at->warp_thread_executed, g->i64, threads);
-  }
+  LLVMTypeRef two = LLVMVectorType(g->i64, 2); /* both at once, as the interpreter's core_count does: its load of both would else wait for two stores */
+  value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""), cell = gen_at(g, g->warp, at->warp_executed);
+  both = LLVMBuildInsertElement(g->b, both, threads, gen_i32(g, 1), "");
+  gen_store(g, LLVMBuildAdd(g->b, gen_load(g, two, cell, 8), both, ""), cell, 8);
   gen_add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
   gen_add_to(g, at->warp_accesses, g->i64, LLVMGetParam(made, 4));
   gen_store(g, LLVMGetParam(made, 3), gen_at(g, g->warp, at->warp_segment), 4);

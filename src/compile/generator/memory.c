@@ -5,7 +5,7 @@
  *   one address          global and shared loads: one cell, checked like every lane's
  *   a row (full warps)   global: consecutive cells in lane order, checked as one piece
  *   windows (full warps) shared: each piece of the warp inside one register's bytes: a load and a permutation for each
- *   cells (some lanes)   global and shared: each lane's by itself, loads of words as gathers
+ *   cells (some lanes)   global and shared: each lane's by itself; with AVX-512 loads of words are gathers
  *
  * What always holds: a check here is never weaker than the handler's (exec/access.isa.c); where it fails, the handler does
  * the whole access, and counts it. */
