@@ -17,21 +17,16 @@ static sim_stacks run_warps(uint64_t blocks, uint32_t warps, uint32_t registers,
 /* ---- room ---- */
 
 /* All warps come at the same time, before any answer. */
-static void long_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
+static void instance_of(trace_writer *w, uint32_t region) {
   warm(w);
-  trace_put_enter(w, 10, 0);
+  trace_put_enter(w, region, 0);
   rig_load_wait(w, OF_STACK(1));
   rig_issue(w, 1000);
-  trace_put_leave(w, 10);
+  trace_put_leave(w, region);
 }
 
-static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t i, const void *c) {
-  warm(w);
-  trace_put_enter(w, 70, 0);
-  rig_load_wait(w, OF_STACK(1));
-  rig_issue(w, 1000);
-  trace_put_leave(w, 70);
-}
+static void long_instance(trace_writer *w, uint64_t b, uint32_t i, const void *c) { instance_of(w, 10); }
+static void long_instance_of_few_registers(trace_writer *w, uint64_t b, uint32_t i, const void *c) { instance_of(w, 70); }
 
 static void test_room_by_registers(void **state) {
   sim_stacks few = run_warps(1, 8, 16, NULL, long_instance), many = run_warps(1, 8, 255, NULL, long_instance), most = run_warps(1, 8, 1100, NULL, long_instance);
