@@ -14,7 +14,9 @@
  *   - the program can always read and write all its memory, and no call of its fails because of us;
  *   - only an operation of the device (which the engine brackets: collect, run, settle) or a touch maps a page;
  *   - a page that was never touched is not armed: of it the first touch counts as a write, as its zeros are made then;
- *   - what other threads touch while the device works is not told from what the device touches, and not recorded.
+ *   - what other threads touch while the device works is not told from what the device touches, and not recorded;
+ *   - what the kernel takes from memory to give it to others (or on a whim: DAMON) would count as not touched: where the
+ *     process may lock as much memory as it likes, managed memory is locked as it is touched.
  *
  * Levels, by what the host can do: EXACT; PAGES (no asynchronous write protection: every touch counts as a write); GROUPS (no
  * userfaultfd at all: the kernel also maps up to 64 KiB around a read, so reads spread). */
@@ -35,6 +37,9 @@
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
 #endif
 #define FEATURE_WP (UINT64_C(1) << 0)        /* UFFD_FEATURE_PAGEFAULT_FLAG_WP */
 #define FEATURE_WP_SHMEM (UINT64_C(1) << 12) /* UFFD_FEATURE_WP_HUGETLBFS_SHMEM, Linux 5.19 */
@@ -66,12 +71,17 @@ static struct {
   bool started;
   engine_touch_level level;
   int memory, faults;   /* file descriptors */
+  bool locked;          /* pages are locked as they are touched */
+  int drop;             /* the advice that drops a mapping, of locked memory too where there may be such */
   struct stat identity; /* of `memory`: a program may close what it did not open */
   FF_VEC(touch_region) regions; /* by address */
   bool limit_noted;
 } touches = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = -1, .faults = -1};
 
 /* ---- what the host can do ---- */
+
+static uint64_t page_floor(uint64_t x) { return x / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
+static uint64_t page_ceiling(uint64_t x) { return page_floor(x + EXEC_PAGE_BYTES - 1); }
 
 /* A child shares nothing with its parent: what it writes is its own. (On a real GPU it could not touch managed memory.) */
 static void fork_begins(void) { pthread_mutex_lock(&touches.lock); }
@@ -134,6 +144,19 @@ static bool page_map_scannable(void) {
   return scannable;
 }
 
+/* Whether pages may be locked, so many that none the program itself locks could become too many: more than its limit. */
+static bool locks_freely(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) || madvise((void *)EXEC_ARENA_BASE, 0, MADV_DONTNEED_LOCKED)) return false;
+  uint64_t bytes = EXEC_PAGE_BYTES;
+  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < EXEC_ARENA_BYTES) bytes += page_ceiling(limit.rlim_cur);
+  void *probe = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return false;
+  bool freely = !mlock2(probe, bytes, MLOCK_ONFAULT);
+  munmap(probe, bytes);
+  return freely;
+}
+
 static engine_touch_level asked_level(void) {
   static const char *const names[] = {[ENGINE_TOUCH_OFF] = "off", [ENGINE_TOUCH_GROUPS] = "groups", [ENGINE_TOUCH_PAGES] = "pages"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -166,6 +189,8 @@ static void start(void) {
   touches.level = best_level(asked);
   note_level(asked);
   if (!touches.level) return;
+  touches.locked = locks_freely();
+  touches.drop = touches.locked ? MADV_DONTNEED_LOCKED : MADV_DONTNEED;
   pthread_atfork(fork_begins, fork_over, in_child);
   engine_append(&(trace_op){.kind = TRACE_OP_HOST_TOUCH}); /* of nothing: from here on they are recorded */
 }
@@ -180,9 +205,6 @@ static void give_up(const char *what) {
 }
 
 /* ---- regions ---- */
-
-static uint64_t page_floor(uint64_t x) { return x / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
-static uint64_t page_ceiling(uint64_t x) { return page_floor(x + EXEC_PAGE_BYTES - 1); }
 
 /* The first region that ends behind `address`. */
 static size_t region_behind(uint64_t address) {
@@ -223,6 +245,7 @@ static bool map_shared(uint64_t address, uint64_t bytes, bool filled) {
   if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, touches.memory, offset) == MAP_FAILED) return false;
   madvise((void *)address, bytes, MADV_NOHUGEPAGE);
   if (bytes > DUMP_BYTES) madvise((void *)address, bytes, MADV_DONTDUMP);
+  if (touches.locked && mlock2((void *)address, bytes, MLOCK_ONFAULT)) touches.locked = false;
   struct uffdio_register range = {.range = {address, bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
   if (touches.level >= ENGINE_TOUCH_PAGES && ioctl(touches.faults, UFFDIO_REGISTER, &range)) touches.level = ENGINE_TOUCH_GROUPS;
   return true;
@@ -262,7 +285,7 @@ static touch_use use_of(uint64_t address) {
 static void arm(uint64_t begin, uint64_t end) {
   struct uffdio_writeprotect protect = {.range = {begin, end - begin}, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
   if (touches.level == ENGINE_TOUCH_EXACT && ioctl(touches.faults, UFFDIO_WRITEPROTECT, &protect)) touches.level = ENGINE_TOUCH_GROUPS;
-  if (madvise((void *)begin, end - begin, MADV_DONTNEED)) give_up("madvise");
+  if (madvise((void *)begin, end - begin, touches.drop)) give_up("madvise");
 }
 
 /* ---- allocations come and go ---- */

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "driver/engine_internal.h"
@@ -205,6 +206,24 @@ static void system_calls(void **state) {
   close(zero), close(pipes[0]), close(pipes[1]);
 }
 
+/* As the kernel takes back what nobody used of late, to find room or because it is set up to: the program's pages are as they were. */
+static void pages_that_the_kernel_takes_back(void **state) {
+  (void)state;
+  NEEDS(ENGINE_TOUCH_PAGES);
+  size_t bytes = (size_t)1 << 30;
+  void *probe = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  assert_true(probe != MAP_FAILED);
+  bool may_lock = !mlock2(probe, bytes, MLOCK_ONFAULT);
+  munmap(probe, bytes);
+  if (!may_lock) skip();
+  run_bump(0, 8);
+  memory[3 * PAGE] = 1;
+  memory[9 * PAGE] = 1;
+  madvise(memory, 64 * PAGE, MADV_PAGEOUT); /* its result is whether it may */
+  succeed(cudaDeviceSynchronize());
+  shows("L w3+1 w9+1 S");
+}
+
 static void *write_pages(void *first) {
   for (int round = 0; round < 100; round++)
     for (int i = 0; i < 16; i++) ((volatile char *)first)[(size_t)i * PAGE]++;
@@ -314,7 +333,8 @@ int main(int count, char **arguments) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, allocate, release)
   const struct CMUnitTest tests[] = {
       CASE(first_touches), CASE(reads_and_writes_after_a_kernel), CASE(without_write_protection_all_are_writes),
-      CASE(without_userfaultfd_reads_spread), CASE(copies_are_not_touches), CASE(hints), CASE(system_calls), CASE(threads),
+      CASE(without_userfaultfd_reads_spread), CASE(copies_are_not_touches), CASE(hints), CASE(pages_that_the_kernel_takes_back),
+      CASE(system_calls), CASE(threads),
       CASE(a_child_shares_nothing), CASE(variables), CASE(memory_is_used_again), CASE(closed_descriptors),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
