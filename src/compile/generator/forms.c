@@ -284,7 +284,8 @@ static value integer_form(const lanes *l, const value *a) {
   return encode_int(l, r, result_bits, is_signed, n->dst_kind);
 }
 
-static value float_form(const lanes *l, const value *a) {
+/* raw: the result before its NaNs were made canonical, if that is a step of its own. */
+static value float_form(const lanes *l, const value *a, value *raw) {
   const native_instr *n = l->n;
   LLVMBuilderRef b = l->b;
   uint32_t bits = kinds[n->src_kind[0]].bits, count = 2;
@@ -313,6 +314,8 @@ static value float_form(const lanes *l, const value *a) {
   case NATIVE_FLOAT_TRUNCATE: return encode_float(l, LLVMBuildFPTrunc(b, a[0], float_type(l, 32), ""), n->dst_kind);
   default: return NULL;
   }
+  if (n->dst_kind == NATIVE_K_f32c) *raw = as_int(l, r, 32);
+  if (n->dst_kind == NATIVE_K_f32z) *raw = as_int(l, flush(l, r), 32);
   return finish_float(l, r, a, count);
 }
 
@@ -461,6 +464,13 @@ static bool all_scalar(generator *g, const native_instr *n, uint32_t count) {
   return true;
 }
 
+/* Do the bits of a NaN of 32 bits among its sources not matter? Results that are NaNs are made canonical in their turn. */
+static bool any_nan_will_do(const native_instr *n) {
+  bool computes = n->op >= NATIVE_FADD && n->op <= NATIVE_FSQRT, compares = n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN;
+  if (kinds[n->src_kind[0]].class != 'F') return false;
+  return computes || compares || n->op == NATIVE_FMIN || n->op == NATIVE_FMAX || n->op == NATIVE_FLOAT_TO_S32 || n->op == NATIVE_FLOAT_TO_U32;
+}
+
 bool gen_form(generator *g, const native_instr *n) {
   if (n->op == NATIVE_SREG) return special_form(g, n);
   uint32_t count = sources_of(n);
@@ -477,7 +487,9 @@ bool gen_form(generator *g, const native_instr *n) {
       a[s] = predicate(g, n, s, vector && !gen_scalar(g, n->operands + s)); /* one choice for all lanes stays one */
       if (vector && !gen_scalar(g, n->operands + s)) a[s] = gen_lanes(g, a[s]);
     } else {
-      a[s] = decode(&l, vector ? gen_vector(g, n->operands + s) : gen_scalar(g, n->operands + s), n->src_kind[s]);
+      value v = any_nan_will_do(n) ? gen_raw(g, n->operands + s, vector) : NULL;
+      if (!v) v = vector ? gen_vector(g, n->operands + s) : gen_scalar(g, n->operands + s);
+      a[s] = decode(&l, v, n->src_kind[s]);
     }
   }
   if (n->op >= NATIVE_CMP_EQ && n->op <= NATIVE_CMP_NAN) {
@@ -485,9 +497,11 @@ bool gen_form(generator *g, const native_instr *n) {
     return true;
   }
   if (move_form(g, n, &l, a)) return true;
-  value r = integer_form(&l, a);
-  if (!r) r = float_form(&l, a);
+  value r = integer_form(&l, a), raw = NULL;
+  if (!r) r = float_form(&l, a, &raw);
+  if (n->op == NATIVE_MOVE) raw = gen_raw(g, n->operands, vector);
   if (!r) return false;
   put(g, n, 0, r, vector);
+  if (raw && n->guard == NATIVE_NONE) gen_put_raw(g, n->operands + n->read_count, raw);
   return true;
 }

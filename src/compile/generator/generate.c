@@ -147,6 +147,16 @@ void gen_put(generator *g, uint32_t k, value scalar, value vector) {
   g->slots[slot] = (gen_slot){.scalar = scalar, .vector = vector, .stale = true};
 }
 
+void gen_put_raw(generator *g, uint32_t k, value raw) { g->slots[g->plan->slot_of[k]].raw = raw; }
+
+value gen_raw(generator *g, uint32_t k, bool vector) {
+  uint32_t slot = g->plan->slot_of[k];
+  if (slot == NATIVE_NONE || !g->slots[slot].raw) return NULL;
+  value raw = g->slots[slot].raw;
+  bool is_vector = LLVMGetTypeKind(LLVMTypeOf(raw)) == LLVMVectorTypeKind;
+  return is_vector == vector ? raw : vector ? gen_splat(g, raw) : NULL;
+}
+
 /* ---- counters ---- */
 
 void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {

@@ -19,6 +19,7 @@ typedef LLVMValueRef value;
 
 typedef struct gen_slot {
   value scalar, vector;   /* NULL: not known so */
+  value raw;              /* one of the two before its NaNs were made canonical: for whoever only asks whether it is one. NULL: there is no such */
   bool stale;             /* the frame does not have it yet */
 } gen_slot;
 
@@ -47,7 +48,7 @@ typedef struct generator {
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
   gen_slot *slots;        /* at this point of the block */
   uint32_t now;           /* the instruction */
-  struct gen_shape { value address, base[4], index[4], largest, good, passes; } shapes[8]; /* of shared addresses (memory.c) */
+  struct gen_shape { value address, base[4], place[4], index[4], largest, good, passes; int64_t furthest; } shapes[8]; /* of shared addresses (shared.c) */
   uint32_t shape_count;
 } generator;
 
@@ -74,6 +75,9 @@ value gen_instr_address(generator *g);
 value gen_scalar(generator *g, uint32_t k);  /* NULL: not the same in all lanes */
 value gen_vector(generator *g, uint32_t k);
 void gen_put(generator *g, uint32_t k, value scalar, value vector); /* one of the two */
+/* What gen_put has just put, as gen_slot.raw; and that of an operand, if `vector` says what it is; else NULL. */
+void gen_put_raw(generator *g, uint32_t k, value raw);
+value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */

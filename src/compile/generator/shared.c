@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accesses of whole warps to shared memory: one cell, windows, rows. */
+#include "compile/generator/access.h"
+
+/* Shared memory: cycles beyond the first, if there are any. */
+void access_tell_passes(const access *a, value more) {
+  generator *g = a->g;
+  if (!g->traced || (LLVMIsConstant(more) && LLVMIsNull(more))) return;
+  LLVMBasicBlockRef some = gen_block(g, "passes"), on = gen_block(g, "told");
+  LLVMBuildCondBr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, more, gen_i32(g, 0), ""), on, some);
+  LLVMPositionBuilderAtEnd(a->b, some);
+  value arguments[2] = {gen_instr_address(g), more};
+  gen_call_api(g, g->at->api_passes, NULL, arguments, 2);
+  LLVMBuildBr(a->b, on);
+  LLVMPositionBuilderAtEnd(a->b, on);
+}
+
+
+static value shared_bytes(const access *a) {
+  return LLVMBuildZExt(a->b, gen_field(a->g, a->g->i32, a->g->warp, a->g->at->warp_shared_bytes), a->g->i64, "");
+}
+value access_shared_base(const access *a) { return gen_field(a->g, a->g->pointer, a->g->warp, a->g->at->warp_shared); }
+
+/* Are `bytes` from the offset (64 bits) on in shared memory? */
+static value in_shared(const access *a, value offset, uint64_t bytes) {
+  value room = shared_bytes(a), good = LLVMBuildICmp(a->b, LLVMIntULT, offset, room, "");
+  return access_both(a, good, access_at_least(a, LLVMBuildSub(a->b, room, offset, ""), gen_i64(a->g, bytes)));
+}
+
+static value aligned(const access *a, value offset) {
+  value low = LLVMBuildAnd(a->b, offset, gen_i64(a->g, a->total - 1), "");
+  return LLVMBuildICmp(a->b, LLVMIntEQ, low, gen_i64(a->g, 0), "");
+}
+
+/* The offset as 64 bits, with what is added. */
+static value shared_offset(const access *a, value base) {
+  generator *g = a->g;
+  if (a->n->wide) return LLVMBuildAdd(a->b, base, gen_i64(g, (uint64_t)a->n->immediate), "");
+  return LLVMBuildZExt(a->b, LLVMBuildAdd(a->b, base, gen_i32(g, (uint32_t)a->n->immediate), ""), g->i64, "");
+}
+
+bool access_one_shared(const access *a, value base) {
+  generator *g = a->g;
+  if (a->n->store || (g->traced && !g->full && a->n->one_passes)) return false;
+  value offset = shared_offset(a, base), results[4];
+  fork f = access_begin_fast(a, access_both(a, in_shared(a, offset, a->total), aligned(a, offset)));
+  access_tell_passes(a, gen_i32(g, a->n->one_passes));
+  value p = LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &offset, 1, "");
+  for (uint32_t e = 0; e < a->n->elements; e++)
+    results[e] = access_extended(a, gen_load(g, a->cell, gen_at(g, p, e * a->n->bytes), a->n->bytes), a->slot);
+  access_end_fast(a, f, results, true);
+  return true;
+}
+
+/* A piece of the warp is what one register holds: 16 lanes, without AVX-512 8. */
+static uint32_t piece_lanes(const access *a) { return a->g->wide_vectors ? 16 : 8; }
+static uint32_t window_bytes(const access *a) { return 4 * piece_lanes(a); }
+
+static value piece_of(const access *a, value lanes, uint32_t piece) {
+  value pick[EXEC_LANES];
+  uint32_t count = piece_lanes(a);
+  for (uint32_t l = 0; l < count; l++) pick[l] = gen_i32(a->g, piece * count + l);
+  return LLVMBuildShuffleVector(a->b, lanes, LLVMGetUndef(LLVMTypeOf(lanes)), LLVMConstVector(pick, count), "");
+}
+
+static value splat_piece(const access *a, value scalar) {
+  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), piece_lanes(a));
+  value one = LLVMBuildInsertElement(a->b, LLVMGetUndef(type), scalar, gen_i32(a->g, 0), "");
+  return LLVMBuildShuffleVector(a->b, one, LLVMGetUndef(type), LLVMConstNull(LLVMVectorType(a->g->i32, piece_lanes(a))), "");
+}
+
+static value all_piece(const access *a, uint32_t v) {
+  value lanes[EXEC_LANES];
+  for (uint32_t l = 0; l < piece_lanes(a); l++) lanes[l] = gen_i32(a->g, v);
+  return LLVMConstVector(lanes, piece_lanes(a));
+}
+
+/* Two pieces one behind the other, until it is the whole warp. */
+static value join(const access *a, value *parts, uint32_t count, uint32_t lanes) {
+  for (; count > 1; count /= 2, lanes *= 2) {
+    value pick[EXEC_LANES];
+    for (uint32_t l = 0; l < 2 * lanes; l++) pick[l] = gen_i32(a->g, l);
+    for (uint32_t p = 0; p < count / 2; p++)
+      parts[p] = LLVMBuildShuffleVector(a->b, parts[2 * p], parts[2 * p + 1], LLVMConstVector(pick, 2 * lanes), "");
+  }
+  return parts[0];
+}
+
+/* What `conflicts` of exec_native_api says of these lanes' words. */
+value access_ask_conflicts(const access *a, value lanes) {
+  generator *g = a->g;
+  value row = gen_variable(g, LLVMTypeOf(lanes));
+  gen_store(g, lanes, row, 64);
+  value argument = LLVMBuildBitCast(a->b, row, g->pointer, "");
+  return gen_call_api(g, g->at->api_conflicts, g->i32, &argument, 1);
+}
+
+/* Are two windows the same, or in different banks? */
+static value without_conflict(const access *a, value x, value y) {
+  generator *g = a->g;
+  value apart = LLVMBuildSub(a->b, y, x, ""), banks = LLVMBuildAnd(a->b, apart, gen_i32(g, 4 * EXEC_LANES - 1), "");
+  value from_first = LLVMBuildSub(a->b, banks, gen_i32(g, window_bytes(a)), "");
+  value different = LLVMBuildICmp(a->b, LLVMIntULE, from_first, gen_i32(g, 4 * EXEC_LANES - 2 * window_bytes(a)), "");
+  return LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), different, "");
+}
+
+/* Cycles beyond the first of one access at these addresses. */
+static value window_passes(const access *a, value lanes, const struct gen_shape *shape) {
+  generator *g = a->g;
+  uint32_t pieces = EXEC_LANES / piece_lanes(a);
+  value none = NULL;
+  for (uint32_t p = 0; p < pieces; p++)
+    for (uint32_t q = p + 1; q < pieces; q++) none = access_both(a, none, without_conflict(a, shape->base[p], shape->base[q]));
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(a->b), ask = gen_block(g, "conflicts"), on = gen_block(g, "counted");
+  LLVMBuildCondBr(a->b, none, on, ask);
+  LLVMPositionBuilderAtEnd(a->b, ask);
+  value counted = access_ask_conflicts(a, lanes);
+  LLVMBuildBr(a->b, on);
+  LLVMPositionBuilderAtEnd(a->b, on);
+  value phi = LLVMBuildPhi(a->b, g->i32, ""), from[2] = {gen_i32(g, 0), counted};
+  LLVMBasicBlockRef blocks[2] = {before, ask};
+  LLVMAddIncoming(phi, from, blocks, 2);
+  return phi;
+}
+
+/* Shared addresses as 32 bits; *beyond: what does not fit, NULL: nothing can. */
+value access_narrow(const access *a, value lanes, value *beyond) {
+  LLVMTypeRef type = gen_vector_type(a->g->i32);
+  *beyond = NULL;
+  if (!a->n->wide) return lanes;
+  *beyond = LLVMBuildTrunc(a->b, LLVMBuildLShr(a->b, lanes, gen_splat(a->g, gen_i64(a->g, 32)), ""), type, "");
+  return LLVMBuildTrunc(a->b, lanes, type, "");
+}
+
+bool access_has_windows(const native_instr *n) {
+  bool words = n->elements == 1 && n->bytes == 4 && n->slot_bytes == 4 && n->immediate >= 0 && n->immediate % 4 == 0 && n->immediate < INT32_MAX;
+  return n->op == NATIVE_ACCESS && n->space == NATIVE_SHARED && !n->store && n->guard == NATIVE_NONE && words;
+}
+
+static value offset_beyond(const access *a, const struct gen_shape *shape, int64_t add) {
+  return LLVMBuildAdd(a->b, shape->largest, gen_i64(a->g, (uint64_t)add), "");
+}
+
+/* The largest offset that this instruction or a later one of the block, as long as they have the same address, adds to it. */
+static int64_t furthest_offset(const access *a) {
+  const plan *p = a->g->plan;
+  uint32_t slot = p->slot_of[a->n->operands], end = p->blocks[p->block_of[a->g->now]].end;
+  int64_t furthest = a->n->immediate;
+  for (uint32_t n = a->g->now; n < end; n++) {
+    const native_instr *i = &p->code[n];
+    if (access_has_windows(i) && p->slot_of[i->operands] == slot && i->immediate > furthest) furthest = i->immediate;
+    for (uint32_t w = 0; w < i->write_count; w++)
+      if (p->slot_of[i->operands + i->read_count + w] == slot) return furthest;
+  }
+  return furthest;
+}
+
+/* What the addresses of a warp look like, found once per block: where each piece's window begins, and which of its words each
+ * lane takes. good: also with all offsets up to `furthest`. */
+static const struct gen_shape *shape_of(const access *a, value lanes) {
+  generator *g = a->g;
+  for (uint32_t s = 0; s < g->shape_count; s++)
+    if (g->shapes[s].address == lanes) return &g->shapes[s];
+  if (g->shape_count == sizeof g->shapes / sizeof *g->shapes) g->shape_count = 0;
+  struct gen_shape *shape = &g->shapes[g->shape_count++];
+  value bad = NULL, low = NULL, beyond;
+  shape->address = lanes;
+  lanes = access_narrow(a, lanes, &beyond);
+  for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
+    value piece = piece_of(a, lanes, p), first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, p * piece_lanes(a)), "");
+    value apart = LLVMBuildSub(a->b, piece, splat_piece(a, first), "");
+    /* a multiple of 4 inside the window: no bit but those of its last word's place is set */
+    value odd = LLVMBuildAnd(a->b, apart, all_piece(a, ~(window_bytes(a) - 4)), "");
+    if (beyond) odd = LLVMBuildOr(a->b, odd, piece_of(a, beyond, p), "");
+    bad = bad ? LLVMBuildOr(a->b, bad, odd, "") : odd;
+    low = low ? LLVMBuildOr(a->b, low, first, "") : first;
+    shape->base[p] = first;
+    shape->index[p] = LLVMBuildLShr(a->b, apart, all_piece(a, 2), "");
+  }
+  LLVMTypeRef together = LLVMIntTypeInContext(g->context, piece_lanes(a)), type = gen_vector_type(g->i32);
+  value bits = LLVMBuildBitCast(a->b, LLVMBuildICmp(a->b, LLVMIntNE, bad, LLVMConstNull(LLVMTypeOf(bad)), ""), together, "");
+  value aligned4 = LLVMBuildICmp(a->b, LLVMIntEQ, LLVMBuildAnd(a->b, low, gen_i32(g, 3), ""), gen_i32(g, 0), "");
+  shape->furthest = furthest_offset(a);
+  shape->good = access_both(a, LLVMBuildICmp(a->b, LLVMIntEQ, bits, LLVMConstInt(together, 0, false), ""), aligned4);
+  shape->largest = LLVMBuildZExt(a->b, gen_intrinsic(g, "llvm.vector.reduce.umax", &type, 1, &lanes, 1), g->i64, "");
+  shape->good = access_both(a, shape->good, in_shared(a, offset_beyond(a, shape, shape->furthest), 4));
+  shape->passes = g->traced ? window_passes(a, lanes, shape) : NULL;
+  for (uint32_t p = 0; p < EXEC_LANES / piece_lanes(a); p++) {
+    value offset = LLVMBuildZExt(a->b, shape->base[p], g->i64, "");
+    shape->place[p] = LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &offset, 1, "");
+  }
+  return shape;
+}
+
+/* Lane l: words[index[l]]; of an index the low bits count. */
+static value permuted(const access *a, value words, value index) {
+  generator *g = a->g;
+  value arguments[2] = {words, index};
+  if (!g->emulated) return gen_intrinsic(g, g->wide_vectors ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
+  uint32_t lanes = piece_lanes(a);
+  value result = LLVMGetUndef(LLVMTypeOf(words));
+  for (uint32_t l = 0; l < lanes; l++) {
+    value from = LLVMBuildAnd(a->b, LLVMBuildExtractElement(a->b, index, gen_i32(g, l), ""), gen_i32(g, lanes - 1), "");
+    result = LLVMBuildInsertElement(a->b, result, LLVMBuildExtractElement(a->b, words, from, ""), gen_i32(g, l), "");
+  }
+  return result;
+}
+
+bool access_windows_of_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  const struct gen_shape *shape = shape_of(a, lanes);
+  uint32_t pieces = EXEC_LANES / piece_lanes(a);
+  value good = shape->good, parts[4];
+  if (a->n->immediate > shape->furthest) good = access_both(a, good, in_shared(a, offset_beyond(a, shape, a->n->immediate), 4)); /* a copy of the address */
+  fork f = access_begin_fast(a, good);
+  if (g->traced) access_tell_passes(a, shape->passes);
+  for (uint32_t piece = 0; piece < pieces; piece++) {
+    value p = gen_at(g, shape->place[piece], (uint64_t)a->n->immediate);
+    parts[piece] = permuted(a, gen_load(g, LLVMVectorType(g->i32, piece_lanes(a)), p, 4), shape->index[piece]);
+  }
+  value result = join(a, parts, pieces, piece_lanes(a));
+  access_end_fast(a, f, &result, false);
+  return true;
+}
+
+bool access_row_of_shared(const access *a, value lanes) {
+  generator *g = a->g;
+  value first = LLVMBuildExtractElement(a->b, lanes, gen_i32(g, 0), ""), offset = shared_offset(a, first), results[4];
+  value good = access_both(a, in_shared(a, offset, (uint64_t)a->total * EXEC_LANES), aligned(a, offset));
+  good = access_both(a, good, access_is_row(a, lanes, first, a->n->wide ? g->i64 : g->i32, a->total));
+  for (uint32_t e = 0; e < a->n->elements && a->n->store; e++) gen_vector(g, a->n->operands + 1 + e);
+  fork f = access_begin_fast(a, good);
+  access_tell_passes(a, gen_i32(g, a->n->row_passes));
+  value p = LLVMBuildGEP2(a->b, g->i8, access_shared_base(a), &offset, 1, "");
+  if (a->n->store) access_store_row(a, p);
+  else access_load_row(a, p, results);
+  access_end_fast(a, f, results, false);
+  return true;
+}
+
