@@ -54,7 +54,16 @@ value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t
   return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->context, id, types, type_count), function, arguments, count, "");
 }
 
-value gen_lanes(generator *g, value bits) { return LLVMBuildBitCast(g->b, bits, gen_vector_type(g->i1), ""); }
+/* With AVX-512 that is a mask register. Else each lane's bit is moved to its sign, which is what blends look at: a bitcast becomes
+ * instructions for every single bit. */
+value gen_lanes(generator *g, value bits) {
+  if (g->wide_vectors && !g->emulated) return LLVMBuildBitCast(g->b, bits, gen_vector_type(g->i1), "");
+  value places[EXEC_LANES];
+  for (uint32_t l = 0; l < EXEC_LANES; l++) places[l] = gen_i32(g, EXEC_LANES - 1 - l);
+  value signs = LLVMBuildShl(g->b, gen_splat(g, bits), LLVMConstVector(places, EXEC_LANES), "");
+  return LLVMBuildICmp(g->b, LLVMIntSLT, signs, LLVMConstNull(gen_vector_type(g->i32)), "");
+}
+
 value gen_bits(generator *g, value lanes) { return LLVMBuildBitCast(g->b, lanes, g->i32, ""); }
 LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
