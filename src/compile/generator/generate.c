@@ -65,6 +65,27 @@ value gen_lanes(generator *g, value bits) {
 }
 
 value gen_bits(generator *g, value lanes) { return LLVMBuildBitCast(g->b, lanes, g->i32, ""); }
+
+static value half(generator *g, value v, uint32_t lanes, uint32_t from) {
+  value pick[EXEC_LANES];
+  for (uint32_t l = 0; l < lanes; l++) pick[l] = gen_i32(g, from + l);
+  return LLVMBuildShuffleVector(g->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(pick, lanes), "");
+}
+
+/* Without mask registers, what differs is brought into one register and tested there: putting a bit of each comparison together takes twice as long. */
+value gen_same(generator *g, value x, value y) {
+  if (g->wide_vectors && !g->emulated) {
+    value bits = gen_bits(g, LLVMBuildICmp(g->b, LLVMIntEQ, x, y, ""));
+    return LLVMBuildICmp(g->b, LLVMIntEQ, bits, gen_i32(g, UINT32_MAX), "");
+  }
+  uint32_t lanes = LLVMGetVectorSize(LLVMTypeOf(x)), whole = LLVMGetElementType(LLVMTypeOf(x)) == g->i32 ? 8 : 4;
+  value apart = LLVMBuildXor(g->b, x, y, "");
+  for (; lanes > whole; lanes /= 2) apart = LLVMBuildOr(g->b, half(g, apart, lanes / 2, 0), half(g, apart, lanes / 2, lanes / 2), "");
+  apart = LLVMBuildBitCast(g->b, apart, LLVMVectorType(g->i64, 4), "");
+  value arguments[2] = {apart, apart};
+  return LLVMBuildICmp(g->b, LLVMIntNE, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2), gen_i32(g, 0), "");
+}
+
 LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
 
@@ -166,61 +187,6 @@ value gen_raw(generator *g, uint32_t k, bool vector) {
   return is_vector == vector ? raw : vector ? gen_splat(g, raw) : NULL;
 }
 
-/* ---- counters ---- */
-
-void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v) {
-  value at = gen_at(g, g->warp, offset);
-  uint32_t align = type == g->i32 ? 4 : 8;
-  gen_store(g, LLVMBuildAdd(g->b, gen_load(g, type, at, align), v, ""), at, align);
-}
-
-/* flush(warp, count, lanes, segment, accesses): one function for all, for there are many places that need it, few of them often. */
-static value flush_function(generator *g) {
-  if (g->flush) return g->flush;
-  const native_layout *at = g->at;
-  LLVMTypeRef types[5] = {g->pointer, g->i32, g->i32, g->i32, g->i64};
-  LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-  value made = LLVMAddFunction(g->module, "native_flush", LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 5, false)), warp = g->warp;
-  LLVMSetLinkage(made, LLVMInternalLinkage);
-  LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->context, made, "all"));
-  value count = LLVMGetParam(made, 1), wide = LLVMBuildZExt(g->b, count, g->i64, "");
-  g->warp = LLVMGetParam(made, 0);
-  value threads = LLVMBuildMul(g->b, wide, LLVMBuildZExt(g->b, LLVMGetParam(made, 2), g->i64, ""), "");
-  LLVMTypeRef two = LLVMVectorType(g->i64, 2); /* both at once, as the interpreter's core_count does: its load of both would else wait for two stores */
-  value both = LLVMBuildInsertElement(g->b, LLVMGetUndef(two), wide, gen_i32(g, 0), ""), cell = gen_at(g, g->warp, at->warp_executed);
-  both = LLVMBuildInsertElement(g->b, both, threads, gen_i32(g, 1), "");
-  gen_store(g, LLVMBuildAdd(g->b, gen_load(g, two, cell, 8), both, ""), cell, 8);
-  gen_add_to(g, at->warp_budget, g->i32, LLVMBuildNeg(g->b, count, ""));
-  gen_add_to(g, at->warp_accesses, g->i64, LLVMGetParam(made, 4));
-  gen_store(g, LLVMGetParam(made, 3), gen_at(g, g->warp, at->warp_segment), 4);
-  LLVMBuildRetVoid(g->b);
-  g->warp = warp;
-  LLVMPositionBuilderAtEnd(g->b, here);
-  return g->flush = made;
-}
-
-void gen_flush_counters(generator *g) {
-  value flush = flush_function(g);
-  value arguments[5] = {g->warp, gen_read(g, g->i32, g->count), g->full ? gen_i32(g, EXEC_LANES) : gen_read(g, g->i32, g->lane_count), gen_read(g, g->i32, g->segment), gen_read(g, g->i64, g->accesses)};
-  LLVMTypeRef types[5] = {g->pointer, g->i32, g->i32, g->i32, g->i64};
-  LLVMBuildCall2(g->b, LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 5, false), flush, arguments, 5, "");
-  LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
-  LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
-}
-
-static void read_segment(generator *g) { LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, g->at->warp_segment), g->segment); }
-
-value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count) {
-  LLVMTypeRef types[4] = {g->pointer};
-  value arguments[4] = {g->warp};
-  for (uint32_t n = 0; n < count; n++) arguments[n + 1] = more[n], types[n + 1] = LLVMTypeOf(more[n]);
-  LLVMTypeRef type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false);
-  gen_flush_counters(g);
-  value called = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, offset), arguments, count + 1, "");
-  read_segment(g);
-  return called;
-}
-
 /* ---- leaving ---- */
 
 /* Back to the interpreter, which goes on at instruction pc. */
@@ -257,26 +223,6 @@ static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, c
 }
 
 /* ---- handlers ---- */
-
-void gen_call_handler(generator *g, const native_instr *n) {
-  if (n->observes) gen_flush_counters(g);
-  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
-  value instr = gen_instr_address(g), arguments[2] = {g->warp, instr};
-  if (n->flow == EXEC_FLOW_GUARDED) {
-    value guarded = gen_field(g, LLVMPointerType(g->handler, 0), g->api, g->at->api_guarded);
-    LLVMBuildCall2(g->b, g->handler, guarded, arguments, 2, "");
-    if (n->observes && g->watched) read_segment(g);
-    return;
-  }
-  value run = gen_at(g, instr, g->at->instr_run);
-  if (!g->full) { /* form 1 if the warp's mask says so */
-    value some = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i32, g->warp, g->at->warp_mask), gen_i32(g, UINT32_MAX), "");
-    value index = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, some, g->i64, ""), gen_i64(g, 3), "");
-    run = LLVMBuildGEP2(g->b, g->i8, run, &index, 1, "");
-  }
-  LLVMBuildCall2(g->b, g->handler, gen_load(g, LLVMPointerType(g->handler, 0), run, 8), arguments, 2, "");
-  if (n->observes && g->watched) read_segment(g);
-}
 
 void gen_handler(generator *g, const native_instr *n) {
   gen_call_handler(g, n);
@@ -340,20 +286,6 @@ static value guard_bits(generator *g, const native_instr *n) {
   return n->guard_negated ? LLVMBuildNot(g->b, bits, "") : bits;
 }
 
-/* The lanes `taken` branch, the others do not. `any` goes on with those that come first; code for full warps is left. */
-static void diverge(generator *g, const native_instr *n, const plan_block *block, value taken) {
-  value arguments[2] = {gen_instr_address(g), taken};
-  write_scalars(g, block->live_out);
-  value where = gen_call_api(g, g->at->api_diverge, g->i32, arguments, 2);
-  if (g->full) {
-    LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_AGAIN));
-    return;
-  }
-  gen_read_split(g, where);
-  value first = LLVMBuildICmp(g->b, LLVMIntEQ, where, gen_i32(g, n->target), "");
-  LLVMBuildCondBr(g->b, first, g->edges[g->plan->block_of[n->target]], g->edges[g->plan->block_of[block->end]]);
-}
-
 static void branch_if(generator *g, const native_instr *n, const plan_block *block) {
   LLVMBasicBlockRef taken = gen_block(g, "taken"), not_taken = gen_block(g, "not_taken");
   value one = gen_scalar(g, n->operands + n->read_count - 1);
@@ -368,7 +300,8 @@ static void branch_if(generator *g, const native_instr *n, const plan_block *blo
     LLVMBasicBlockRef apart = gen_block(g, "apart");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, g->active, ""), taken, apart);
     LLVMPositionBuilderAtEnd(g->b, apart);
-    diverge(g, n, block, lanes);
+    write_scalars(g, block->live_out);
+    gen_part(g, lanes);
   }
   LLVMPositionBuilderAtEnd(g->b, not_taken);
   go_to(g, block->end);
@@ -533,29 +466,16 @@ static void prologue(generator *g) {
   const native_layout *at = g->at;
   g->warp = LLVMGetParam(g->function, 0);
   g->api = LLVMGetParam(g->function, 2);
-  g->count = gen_variable(g, g->i32);
-  g->segment = gen_variable(g, g->i32);
-  g->accesses = gen_variable(g, g->i64);
   g->leave_pc = gen_variable(g, g->i32);
   g->leave_how = gen_variable(g, g->i32);
   LLVMPositionBuilderAtEnd(g->b, g->entry);
-  LLVMBuildStore(g->b, gen_i32(g, 0), g->count);
-  LLVMBuildStore(g->b, gen_i64(g, 0), g->accesses);
-  LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, at->warp_segment), g->segment);
+  gen_begin_counting(g);
   g->frame = gen_field(g, g->pointer, g->warp, at->warp_base0);
   g->pool = gen_field(g, g->pointer, g->warp, at->warp_base1);
   g->code = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_code);
   g->starting = LLVMBuildICmp(g->b, LLVMIntNE, gen_field(g, g->i8, g->warp, at->warp_starting), LLVMConstInt(g->i8, 0, false), "");
-  if (g->full) {
-    g->active = gen_i32(g, UINT32_MAX);
-  } else {
-    g->lanes = gen_variable(g, g->i32);
-    g->lane_count = gen_variable(g, g->i32);
-    g->below = gen_variable(g, g->i64);
-    g->where = gen_variable(g, g->i32);
-    g->dispatch = gen_block(g, "dispatch");
-    gen_read_split(g, LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), ""));
-  }
+  if (g->full) g->active = gen_i32(g, UINT32_MAX);
+  gen_begin_splits(g);
 }
 
 void gen_function(generator *g, const plan *p, const native_function *function, uint32_t number) {
@@ -587,6 +507,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_NOTHING));
   LLVMPositionBuilderAtEnd(g->b, decline);
   LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_DECLINE));
+  gen_end_splits(g);
   value where = gen_dispatch(g, none);
   for (uint32_t b = 0; b < p->block_count; b++) {
     if (!is_entry(p, b)) continue;

@@ -39,11 +39,13 @@ typedef struct generator {
   bool has_sfu, has_fp64;
   bool full;
   value function, warp, api, frame, pool, code, active, mask, starting;
-  value count, segment, accesses; /* variables: what is not yet counted in the warp */
+  value pending;          /* on the stack (calls.c); its fields: */
+  value count, segment, accesses;  /* what is not yet counted in the warp */
+  value lanes, lane_count, below;  /* of `any`: active, active_count, limit */
   value *uniform;         /* per slot: the variable of a uniform one; NULL: none yet */
-  value flush;            /* a function of the module that adds to the warp's counters */
-  value lanes, lane_count, below, where; /* of `any`, variables: active, active_count, limit; the instruction to go on at */
-  LLVMBasicBlockRef dispatch;            /* of `any`: to the block at `where`, or away */
+  value where, taken;                /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
+  LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
+  LLVMBasicBlockRef dispatch;        /* of `any`: to the block at `where`, or away */
   value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
   gen_slot *slots;        /* at this point of the block */
@@ -67,6 +69,7 @@ value gen_field(generator *g, LLVMTypeRef type, value base, uint32_t offset); /*
 value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t type_count, value *arguments, uint32_t count);
 value gen_lanes(generator *g, value bits);                     /* i32 -> <32 x i1> */
 value gen_bits(generator *g, value lanes);                     /* <32 x i1> -> i32 */
+value gen_same(generator *g, value x, value y);                /* vectors of integers: are they equal in all lanes? */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
 /* The instruction under generation. */
 value gen_instr_address(generator *g);
@@ -82,10 +85,14 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
 
-/* ---- which split runs, of `any` (split.c) ---- */
-/* The running split is another now. where: the instruction to go on at, as diverge or meet of exec_native_api returned it. */
-void gen_read_split(generator *g, value where);
-/* At the beginning of a block where others wait, or that is not before all of them. Ends the LLVM block. */
+/* ---- which split runs (split.c) ---- */
+/* In the entry block, and when all other blocks are made. */
+void gen_begin_splits(generator *g);
+void gen_end_splits(generator *g);
+/* This branch is one that only the lanes `taken` take; what the blocks behind it need is in the frame. `any` goes on with the lanes that come
+ * first, code for full warps is left. Ends the LLVM block. */
+void gen_part(generator *g, value taken);
+/* Of `any`, at the beginning of a block where others wait, or that is not before all of them. Ends the LLVM block. */
 void gen_meet(generator *g);
 /* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is no such block. */
 value gen_dispatch(generator *g, LLVMBasicBlockRef none);
@@ -97,18 +104,22 @@ value gen_issue(generator *g, uint32_t end);
 void gen_mark(generator *g, const native_instr *n);
 void gen_wait(generator *g, const native_instr *n);
 
-/* ---- instructions ---- */
-void gen_handler(generator *g, const native_instr *n);
+/* ---- counters, and calls that look at them (calls.c) ---- */
+/* In the entry block. */
+void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
+void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 /* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp; NULL: no result. */
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
+/* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
+void gen_call_handler(generator *g, const native_instr *n);
+
+/* ---- instructions ---- */
+void gen_handler(generator *g, const native_instr *n);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
 value gen_read(generator *g, LLVMTypeRef type, value variable);
-void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
 bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
-/* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
-void gen_call_handler(generator *g, const native_instr *n);
 
 #endif

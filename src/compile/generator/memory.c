@@ -142,9 +142,7 @@ static value ladder(generator *g, LLVMTypeRef type, uint64_t step) {
 }
 
 value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step) {
-  value want = LLVMBuildAdd(a->b, gen_splat(a->g, first), ladder(a->g, type, step), "");
-  value bits = gen_bits(a->g, LLVMBuildICmp(a->b, LLVMIntEQ, lanes, want, ""));
-  return LLVMBuildICmp(a->b, LLVMIntEQ, bits, gen_i32(a->g, UINT32_MAX), "");
+  return gen_same(a->g, lanes, LLVMBuildAdd(a->b, gen_splat(a->g, first), ladder(a->g, type, step), ""));
 }
 
 void access_load_row(const access *a, value p, value *results) {

@@ -21,7 +21,7 @@ static value rank_limit(generator *g) {
 }
 
 /* The running split is another now: what `any` knows of it. where: what diverge or meet of exec_native_api returned. */
-void gen_read_split(generator *g, value where) {
+static void read_split(generator *g, value where) {
   const native_layout *at = g->at;
   LLVMBuildStore(g->b, where, g->where);
   LLVMBuildStore(g->b, gen_field(g, g->i32, g->warp, at->warp_active), g->lanes);
@@ -29,20 +29,53 @@ void gen_read_split(generator *g, value where) {
   LLVMBuildStore(g->b, rank_limit(g), g->below);
 }
 
-/* `any` is at the beginning of a block where others wait, or that is not before all of them. */
+static value entered_at(generator *g) { return LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), ""); }
+
+void gen_begin_splits(generator *g) {
+  g->where = gen_variable(g, g->i32);
+  g->taken = gen_variable(g, g->i32);
+  g->parting = gen_block(g, "parting");
+  if (g->full) return;
+  g->meeting = gen_block(g, "meeting");
+  g->dispatch = gen_block(g, "dispatch");
+  read_split(g, entered_at(g));
+}
+
+void gen_part(generator *g, value taken) {
+  LLVMBuildStore(g->b, gen_i32(g, g->now), g->where);
+  LLVMBuildStore(g->b, taken, g->taken);
+  LLVMBuildBr(g->b, g->parting);
+}
+
 void gen_meet(generator *g) {
-  value instr = gen_instr_address(g);
-  gen_read_split(g, gen_call_api(g, g->at->api_meet, g->i32, &instr, 1));
+  LLVMBuildStore(g->b, gen_i32(g, g->now), g->where);
+  LLVMBuildBr(g->b, g->meeting);
+}
+
+static value where_address(generator *g) {
+  value offset = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, gen_read(g, g->i32, g->where), g->i64, ""), gen_i64(g, g->at->instr_bytes), "");
+  return LLVMBuildGEP2(g->b, g->i8, g->code, &offset, 1, "");
+}
+
+void gen_end_splits(generator *g) {
+  LLVMPositionBuilderAtEnd(g->b, g->parting);
+  value arguments[2] = {where_address(g), gen_read(g, g->i32, g->taken)};
+  value where = gen_call_api(g, g->at->api_diverge, g->i32, arguments, 2);
+  if (g->full) {
+    LLVMBuildRet(g->b, gen_i32(g, EXEC_NATIVE_AGAIN));
+    return;
+  }
+  read_split(g, where);
+  LLVMBuildBr(g->b, g->dispatch);
+  LLVMPositionBuilderAtEnd(g->b, g->meeting);
+  arguments[0] = where_address(g);
+  read_split(g, gen_call_api(g, g->at->api_meet, g->i32, arguments, 1));
   LLVMBuildBr(g->b, g->dispatch);
 }
 
-/* To the block that begins at the instruction to go on at. Its cases are added by the caller. */
 value gen_dispatch(generator *g, LLVMBasicBlockRef none) {
   LLVMPositionBuilderAtEnd(g->b, g->entry);
-  if (g->full) {
-    value at = LLVMBuildAnd(g->b, LLVMGetParam(g->function, 1), gen_i32(g, ~EXEC_NATIVE_KNOWN), "");
-    return LLVMBuildSwitch(g->b, at, none, g->plan->block_count);
-  }
+  if (g->full) return LLVMBuildSwitch(g->b, entered_at(g), none, g->plan->block_count);
   LLVMBasicBlockRef again = gen_block(g, "again");
   LLVMBuildBr(g->b, g->dispatch);
   LLVMPositionBuilderAtEnd(g->b, g->dispatch);
