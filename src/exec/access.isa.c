@@ -7,6 +7,7 @@
  *
  * What always holds: no byte outside the active lanes' own cells is written, and none outside the allocation is read. */
 #include "exec/access.h"
+#include "exec/access_local.h"
 #include "exec/lanes.h"
 
 /* How one element lies in memory and in its register: X(kind, memory type, cell type, value from v). */
@@ -365,63 +366,10 @@ LOAD_KINDS(X)
 STORE_KINDS(X)
 #undef X
 
-/* ---- local memory: words of all lanes side by side, so that one offset for all lanes is a row ---- */
-
-/* True: all active lanes access *offset, aligned and in bounds. window is subtracted first. */
-INLINE bool local_uniform(core_warp *w, const exec_instr *i, uint64_t window, uint32_t *offset) {
-  const exec_access *a = i->side;
-  uint32_t total = (uint32_t)a->bytes * a->elements, first = first_lane(w->active);
-  uint64_t at;
-  if (a->wide) {
-    const uint64_t *value = exec_u64(&w->x, i->src[0]);
-    if (lanes_off_row64(value, value[first], 0) & w->active) return false;
-    at = value[first] + (uint64_t)i->immediate - window;
-  } else {
-    const uint32_t *value = exec_u32(&w->x, i->src[0]);
-    if (lanes_off_row32(value, value[first], 0) & w->active) return false;
-    at = (uint32_t)(value[first] + (uint32_t)i->immediate);
-  }
-  if ((at & (total - 1)) || at >= w->frame->stack || w->frame->stack - at < total) return false;
-  *offset = (uint32_t)at;
-  return true;
-}
-
-INLINE void local_move(core_warp *w, const exec_instr *i, uint32_t offset) {
-  const exec_access *a = i->side;
-  uint32_t mask = w->active;
-  for (uint32_t e = 0; e < a->elements; e++, offset += a->bytes) {
-    uint32_t *row = (uint32_t *)(void *)(w->local + (size_t)(offset & ~3u) * EXEC_LANES);
-    if (a->bytes == 4) {
-      uint32_t *slot = exec_u32(&w->x, a->data[e]);
-      if (a->op == EXEC_OP_LOAD) lanes_copy32(slot, row, mask);
-      else lanes_copy32(row, slot, mask);
-    } else { /* 8 bytes: two rows */
-      uint64_t *slot = exec_u64(&w->x, a->data[e]);
-      if (a->op == EXEC_OP_LOAD) {
-        if (mask == UINT32_MAX) EVERY_LANE slot[l] = row[l] | (uint64_t)row[l + 32] << 32;
-        else EACH_LANE(mask) slot[l] = row[l] | (uint64_t)row[l + 32] << 32;
-      } else {
-        EACH_LANE(mask) row[l] = (uint32_t)slot[l], row[l + 32] = (uint32_t)(slot[l] >> 32);
-      }
-    }
-  }
-}
+/* ---- local memory ---- */
 
 static void local_access(exec_warp *x, const exec_instr *i) {
-  core_warp *w = (core_warp *)x;
-  const exec_access *a = i->side;
-  uint32_t offset;
-  bool whole = a->bytes == a->slot_bytes && (a->bytes == 4 || a->bytes == 8);
-  if (!whole || !local_uniform(w, i, 0, &offset)) {
-    core_access_lanes(x, i);
-    return;
-  }
-  if (UNLIKELY(w->trace != NULL)) {
-    uint32_t offsets[32];
-    EVERY_LANE offsets[l] = offset;
-    core_trace_local(w, i, offsets, (uint32_t)a->bytes * a->elements, w->active);
-  }
-  local_move(w, i, offset);
+  if (!local_try((core_warp *)x, i, 0)) core_access_lanes(x, i);
 }
 
 /* A generic access that is not in one allocation: all lanes in the shared or the local window, or a mixture. */
@@ -430,14 +378,11 @@ static void ISA(core_access_windows)(exec_warp *x, const exec_instr *i) {
   const exec_access *a = i->side;
   uint32_t offset[32], total = (uint32_t)a->bytes * a->elements;
   bool plain = a->elements == 1 && a->bytes == a->slot_bytes && (a->bytes == 4 || a->bytes == 8);
-  if (a->space == PTX_SPACE_GENERIC && plain && a->op != EXEC_OP_ATOMIC) {
+  if (a->space == PTX_SPACE_GENERIC && a->op != EXEC_OP_ATOMIC) {
     uint64_t address = exec_u64(x, i->src[0])[first_lane(w->active)] + (uint64_t)i->immediate;
     if (address - EXEC_LOCAL_WINDOW < EXEC_WINDOW_BYTES) {
-      if (!w->trace && local_uniform(w, i, EXEC_LOCAL_WINDOW, &offset[0])) {
-        local_move(w, i, offset[0]);
-        return;
-      }
-    } else if (address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES) {
+      if (local_try(w, i, EXEC_LOCAL_WINDOW)) return;
+    } else if (plain && address - EXEC_SHARED_WINDOW < EXEC_WINDOW_BYTES) {
       uint32_t add = (uint32_t)i->immediate;
       if (narrow(w, exec_u64(x, i->src[0]), EXEC_SHARED_WINDOW, (uint64_t)i->immediate, offset) && shared_good(w, offset, add, total)) {
         if (a->op == EXEC_OP_LOAD && a->bytes == 4) shared_load_at_b32(w, i, offset, add, 1);
