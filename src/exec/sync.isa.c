@@ -2,7 +2,7 @@
 /* Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, elect (PTX ISA, "Data
  * Movement: shfl", "Parallel Synchronization and Communication"). All lanes that take part are in w->active.
  *
- * A lane that asks for the value of a lane that does not take part gets its own (the manual leaves it undefined). */
+ * A lane that asks for the value of a lane that does not take part gets 0 (the manual leaves it undefined). */
 #include "exec/core.h"
 #include "exec/lanes.h"
 
@@ -13,16 +13,35 @@ INLINE void set_predicate(const core_warp *w, uint32_t operand, uint32_t bits) {
 
 /* ---- shfl ---- */
 
-INLINE uint32_t shfl_source(uint32_t mode, uint32_t lane, uint32_t b, uint32_t c, bool *valid) {
-  uint32_t segment = c >> 8 & 31, delta = b & 31;
-  uint32_t last = (lane & segment) | (c & 31 & ~segment), source;
-  switch (mode) {
-    case EXEC_SHFL_UP: source = lane - delta, *valid = (int32_t)source >= (int32_t)last; break;
-    case EXEC_SHFL_DOWN: source = lane + delta, *valid = source <= last; break;
-    case EXEC_SHFL_BFLY: source = lane ^ delta, *valid = source <= last; break;
-    default: source = (lane & segment) | (delta & ~segment), *valid = source <= last; break;
+typedef struct shfl_lanes { uint32_t source[32], valid, absent; } shfl_lanes; /* absent: whose source does not take part */
+
+/* Which lane each lane reads; one that reads nobody reads itself. Without branches, for the compiler to make vectors of it. */
+INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
+  uint32_t valid = 0, absent = 0;
+  EVERY_LANE {
+    uint32_t lane = (uint32_t)l, segment = c[l] >> 8 & 31, delta = b[l] & 31;
+    uint32_t last = (lane & segment) | (c[l] & 31 & ~segment);
+    uint32_t source = mode == EXEC_SHFL_UP     ? lane - delta
+                      : mode == EXEC_SHFL_DOWN ? lane + delta
+                      : mode == EXEC_SHFL_BFLY ? lane ^ delta
+                                               : (lane & segment) | (delta & ~segment);
+    uint32_t good = (mode == EXEC_SHFL_UP ? (int32_t)source >= (int32_t)last : (int32_t)source <= (int32_t)last) ? UINT32_MAX : 0;
+    source = ((source & good) | (lane & ~good)) & 31;
+    s->source[l] = source;
+    valid |= good & 1u << lane;
+    absent |= (~(active >> source) & 1) << lane;
   }
-  return *valid ? source & 31 : lane;
+  s->valid = valid;
+  s->absent = absent;
+}
+
+static void shfl_find(shfl_lanes *s, uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
+  switch (mode) {
+    case EXEC_SHFL_UP: shfl_sources(s, EXEC_SHFL_UP, b, c, active); break;
+    case EXEC_SHFL_DOWN: shfl_sources(s, EXEC_SHFL_DOWN, b, c, active); break;
+    case EXEC_SHFL_BFLY: shfl_sources(s, EXEC_SHFL_BFLY, b, c, active); break;
+    default: shfl_sources(s, mode, b, c, active); break;
+  }
 }
 
 INLINE void permute(uint32_t *to, const uint32_t *from, const uint32_t *lane, uint32_t mask) {
@@ -47,21 +66,16 @@ static void shfl(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_sync *sync = i->side;
   const uint32_t *lanes = sync->lane;
-  uint32_t valid = sync->valid, active = w->active, absent = 0, computed[32];
+  uint32_t valid = sync->valid, active = w->active, absent = 0;
+  shfl_lanes computed;
   if (UNLIKELY(!sync->constant || active != UINT32_MAX)) {
-    const uint32_t *b = exec_u32(x, i->src[1]), *c = exec_u32(x, i->src[2]);
-    valid = 0;
-    for (uint32_t l = 0; l < 32; l++) {
-      bool good = false;
-      uint32_t source = active >> l & 1 ? shfl_source(sync->mode, l, b[l], c[l], &good) : l;
-      computed[l] = source;
-      absent |= (uint32_t)!(active >> source & 1) << l;
-      valid |= (uint32_t)good << l;
-    }
-    lanes = computed;
+    shfl_find(&computed, sync->mode, exec_u32(x, i->src[1]), exec_u32(x, i->src[2]), active);
+    lanes = computed.source;
+    valid = computed.valid;
+    absent = computed.absent & active;
   }
   permute(exec_u32(x, i->dst), exec_u32(x, i->src[0]), lanes, active);
-  if (absent & active) lanes_fill32(exec_u32(x, i->dst), 0, absent & active); /* undefined; programs count on 0 */
+  if (absent) lanes_fill32(exec_u32(x, i->dst), 0, absent); /* undefined; programs count on 0 */
   if (sync->has_predicate) set_predicate(w, i->dst2, valid);
 }
 
