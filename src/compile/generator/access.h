@@ -28,7 +28,7 @@ uint32_t access_written(const access *a, uint32_t element);
 fork access_begin_fast(const access *a, value good);
 void access_end_fast(const access *a, fork f, const value *results, bool scalar);
 void access_tell(const access *a, uint32_t api, value address);
-value access_record_of(const access *a);
+value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */
 value access_pointer_to(const access *a, value address);
 value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step);
 void access_load_row(const access *a, value p, value *results);
@@ -36,6 +36,7 @@ void access_store_row(const access *a, value p);
 
 /* ---- shared.c ---- */
 void access_tell_passes(const access *a, value more);
+void access_tell_passes_of(const access *a, value instr, value more);
 value access_shared_base(const access *a);
 value access_narrow(const access *a, value lanes, value *beyond);
 value access_ask_conflicts(const access *a, value lanes);
@@ -45,7 +46,6 @@ bool access_windows_of_shared(const access *a, value lanes);
 bool access_row_of_shared(const access *a, value lanes);
 
 /* ---- cells.c ---- */
-bool access_cells_of_shared(const access *a, value lanes);
-bool access_cells_of_global(const access *a, value lanes);
+bool access_cells(const access *a, bool global); /* of the lanes a->bits */
 
 #endif

@@ -65,7 +65,7 @@ void gen_flush_counters(generator *g) {
 
 /* ---- functions of the module ---- */
 
-#define MOST_PARAMETERS 6 /* warp, api, pending, and what more there is */
+#define MOST_PARAMETERS 12 /* warp, api, pending, and what more there is */
 
 typedef struct outside {   /* what such a function calls */
   uint32_t offset;         /* of exec_native_api; or a handler: */
@@ -85,7 +85,8 @@ static value handler_of(generator *g, value instr) {
   return gen_load(g, LLVMPointerType(g->handler, 0), run, 8);
 }
 
-static void inside_of(generator *g, value function, const outside *o) {
+static void call_it(generator *g, value function, const void *context) {
+  const outside *o = context;
   value arguments[MOST_PARAMETERS] = {g->warp};
   for (uint32_t n = 0; n < o->more; n++) arguments[n + 1] = LLVMGetParam(function, n + 3);
   if (!o->handler || o->observes) gen_flush_counters(g);
@@ -96,28 +97,33 @@ static void inside_of(generator *g, value function, const outside *o) {
   else LLVMBuildRetVoid(g->b);
 }
 
-/* Calls what `o` says with these arguments behind the warp, through a function of that name. */
-static value call_outside(generator *g, const char *name, const outside *o, value *more) {
+static value make_outline(generator *g, const char *name, LLVMTypeRef type, gen_inside inside, const void *context) {
+  generator kept = *g;
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+  g->function = LLVMAddFunction(g->module, name, type);
+  LLVMSetLinkage(g->function, LLVMInternalLinkage);
+  gen_set_attributes(g);
+  g->entry = gen_block(g, "");
+  LLVMPositionBuilderAtEnd(g->b, g->entry);
+  g->warp = LLVMGetParam(g->function, 0);
+  g->api = LLVMGetParam(g->function, 1);
+  g->pending = LLVMGetParam(g->function, 2);
+  find_fields(g);
+  inside(g, g->function, context);
+  value made = g->function;
+  *g = kept;
+  LLVMPositionBuilderAtEnd(g->b, here);
+  return made;
+}
+
+value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count, gen_inside inside, const void *context) {
   value arguments[MOST_PARAMETERS] = {g->warp, g->api, g->pending};
   LLVMTypeRef types[MOST_PARAMETERS] = {g->pointer, g->pointer, LLVMTypeOf(g->pending)};
-  for (uint32_t n = 0; n < o->more; n++) arguments[n + 3] = more[n], types[n + 3] = LLVMTypeOf(more[n]);
-  LLVMTypeRef type = LLVMFunctionType(o->result ? o->result : LLVMVoidTypeInContext(g->context), types, o->more + 3, false);
+  for (uint32_t n = 0; n < count; n++) arguments[n + 3] = more[n], types[n + 3] = LLVMTypeOf(more[n]);
+  LLVMTypeRef type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 3, false);
   value function = LLVMGetNamedFunction(g->module, name);
-  if (!function) {
-    generator kept = *g;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-    function = LLVMAddFunction(g->module, name, type);
-    LLVMSetLinkage(function, LLVMInternalLinkage);
-    LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->context, function, ""));
-    g->warp = LLVMGetParam(function, 0);
-    g->api = LLVMGetParam(function, 1);
-    g->pending = LLVMGetParam(function, 2);
-    find_fields(g);
-    inside_of(g, function, o);
-    *g = kept;
-    LLVMPositionBuilderAtEnd(g->b, here);
-  }
-  return LLVMBuildCall2(g->b, type, function, arguments, o->more + 3, "");
+  if (!function) function = make_outline(g, name, type, inside, context);
+  return LLVMBuildCall2(g->b, type, function, arguments, count + 3, "");
 }
 
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count) {
@@ -126,12 +132,11 @@ value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *mor
   for (uint32_t n = 0; n < count; n++) types[n + 1] = LLVMTypeOf(more[n]);
   outside o = {.offset = offset, .type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false), .result = result, .more = count};
   snprintf(name, sizeof name, "api_%u", offset);
-  return call_outside(g, name, &o, more);
+  return gen_call_outline(g, name, result, more, count, call_it, &o);
 }
 
-void gen_call_handler(generator *g, const native_instr *n) {
-  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
-  value instr = gen_instr_address(g), arguments[2] = {g->warp, instr};
+void gen_call_handler_of(generator *g, const native_instr *n, value instr) {
+  value arguments[2] = {g->warp, instr};
   if (!n->observes && g->full && n->flow != EXEC_FLOW_GUARDED) { /* nothing to do before it */
     LLVMBuildCall2(g->b, g->handler, handler_of(g, instr), arguments, 2, "");
     return;
@@ -139,5 +144,10 @@ void gen_call_handler(generator *g, const native_instr *n) {
   outside o = {.offset = g->at->api_guarded, .handler = true, .guarded = n->flow == EXEC_FLOW_GUARDED, .observes = n->observes, .type = g->handler, .more = 1};
   char name[32];
   snprintf(name, sizeof name, "handler_%u_%u", o.guarded, o.observes);
-  call_outside(g, name, &o, &instr);
+  gen_call_outline(g, name, NULL, &instr, 1, call_it, &o);
+}
+
+void gen_call_handler(generator *g, const native_instr *n) {
+  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
+  gen_call_handler_of(g, n, gen_instr_address(g));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accesses of some lanes: each lane's cell by itself. */
+/* Accesses of some lanes: each lane's cell by itself.
+ *
+ * All of one kind are a function of the module: checking 32 addresses is a hundred instructions, and there are many places that need it. It takes
+ * addresses and values from the frame and leaves results there, so that lanes that do not access keep what they have, on its own way as on the handler's. */
 #include "compile/generator/access.h"
 
 #include <stdio.h>
@@ -20,11 +23,11 @@ static value misaligned(const access *a, value lanes, LLVMTypeRef type) {
 /* Cells that a gather of the processor's takes. LLVM makes a branch per lane of one for AVX2, which a loop over the lanes that access is better than. */
 static bool gathers(const access *a) { return a->g->wide_vectors && !a->n->store && a->n->elements == 1 && a->n->bytes == a->n->slot_bytes; }
 
-static value gather(const access *a, value base, value offset) {
+static value gather(const access *a, value base, value offset, value before) {
   generator *g = a->g;
   LLVMTypeRef type = gen_vector_type(a->cell), pointers = gen_vector_type(LLVMPointerType(a->cell, 0)), types[2] = {type, pointers};
   value at = LLVMBuildBitCast(a->b, LLVMBuildGEP2(a->b, g->i8, base, &offset, 1, ""), pointers, "");
-  value arguments[4] = {at, gen_i32(g, a->n->bytes), gen_lanes(g, a->bits), LLVMConstNull(type)};
+  value arguments[4] = {at, gen_i32(g, a->n->bytes), gen_lanes(g, a->bits), before};
   return gen_intrinsic(g, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
@@ -83,72 +86,94 @@ static void call_each(const access *a, uint32_t offset_bytes, value base, value 
   LLVMBuildCall2(a->b, LLVMFunctionType(LLVMVoidTypeInContext(a->g->context), types, 4, false), each_function(a, offset_bytes), arguments, 4, "");
 }
 
-/* Where the guard is false the old value stays. */
-static value merged(const access *a, uint32_t element, value v) {
-  return a->guard ? LLVMBuildSelect(a->b, gen_lanes(a->g, a->bits), v, gen_vector(a->g, access_written(a, element)), "") : v;
-}
+/* ---- the function ---- */
 
-/* base: of the pointers; offset: bytes from it, of each lane that accesses, not negative. */
-static void cells(const access *a, value base, value offset, value *results) {
+enum { INSTR = 3, BITS, IMMEDIATE, ADDRESSES, ROWS }; /* its parameters, behind those that all such functions have; a row per element */
+
+/* base: of the pointers; offset: bytes from it, of each lane that accesses, not negative; offsets: the same in memory, if base is `from` there. */
+static void do_cells(const access *a, value function, value base, value offset, value from, value offsets) {
   generator *g = a->g;
   const native_instr *n = a->n;
   uint32_t offset_bytes = LLVMTypeOf(offset) == gen_vector_type(g->i32) ? 4 : 8;
   if (gathers(a)) {
-    value wide = offset_bytes == 4 ? LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "") : offset;
-    results[0] = merged(a, 0, gather(a, base, wide));
+    value wide = offset_bytes == 4 ? LLVMBuildSExt(a->b, offset, gen_vector_type(g->i64), "") : offset, row = LLVMGetParam(function, ROWS);
+    gen_store(g, gather(a, base, wide, gen_load(g, gen_vector_type(a->cell), row, 64)), row, 64);
     return;
   }
-  value offsets = in_memory(a, offset);
-  for (uint32_t e = 0; e < n->elements; e++) {
-    value from = gen_at(g, base, (uint64_t)e * n->bytes);
-    LLVMTypeRef type = gen_vector_type(a->slot);
-    value row = in_memory(a, n->store ? gen_vector(g, n->operands + 1 + e) : LLVMConstNull(type));
-    call_each(a, offset_bytes, from, offsets, row);
-    if (!n->store) results[e] = merged(a, e, gen_load(g, type, row, 64));
-  }
+  for (uint32_t e = 0; e < n->elements; e++) call_each(a, offset_bytes, gen_at(g, from, (uint64_t)e * n->bytes), offsets, LLVMGetParam(function, ROWS + e));
 }
 
-/* What is needed on both ways. */
-static void know_operands(const access *a) {
-  for (uint32_t e = 0; e < a->n->elements; e++)
-    if (a->n->store) gen_vector(a->g, a->n->operands + 1 + e);
-    else if (a->guard) gen_vector(a->g, access_written(a, e));
-}
-
-bool access_cells_of_shared(const access *a, value lanes) {
+static void end_function(const access *a, value function, fork f, bool global) {
   generator *g = a->g;
-  if (a->n->immediate < 0 || a->n->immediate > INT32_MAX || (g->traced && a->total != 4)) return false;
-  value beyond, high = NULL, results[4];
+  if (global) {
+    value some = LLVMBuildZExt(a->b, LLVMBuildICmp(a->b, LLVMIntNE, a->bits, gen_i32(g, 0), ""), g->i64, ""); /* by nobody: none */
+    LLVMBuildStore(a->b, LLVMBuildAdd(a->b, gen_read(g, g->i64, g->accesses), some, ""), g->accesses);
+  }
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.slow);
+  gen_call_handler_of(g, a->n, LLVMGetParam(function, INSTR));
+  LLVMBuildBr(a->b, f.on);
+  LLVMPositionBuilderAtEnd(a->b, f.on);
+  LLVMBuildRetVoid(a->b);
+}
+
+static void global_inside(generator *g, value function, const void *context) {
+  access copy = *(const access *)context, *a = &copy;
+  value instr = LLVMGetParam(function, INSTR), addresses = LLVMGetParam(function, ADDRESSES), immediate = LLVMGetParam(function, IMMEDIATE);
+  a->bits = LLVMGetParam(function, BITS);
+  value lanes = gen_load(g, gen_vector_type(g->i64), addresses, 64), address = LLVMBuildAdd(a->b, lanes, gen_splat(g, immediate), "");
+  value record = access_record_of(a, instr), start = gen_field(g, g->i64, record, g->at->record_address);
+  value room = gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable), last = LLVMBuildSub(a->b, room, gen_i64(g, a->total), "");
+  value offset = LLVMBuildSub(a->b, address, gen_splat(g, start), ""), outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
+  if (a->total > 1) outside = any_of(a, outside, misaligned(a, address, g->i64));
+  fork f = access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), none_of(a, outside)));
+  value arguments[2] = {instr, addresses};
+  if (g->watched) gen_call_api(g, g->at->api_scattered, NULL, arguments, 2);
+  value base = access_pointer_to(a, start);
+  if (a->n->store) do_cells(a, function, base, offset, access_pointer_to(a, immediate), addresses);
+  else do_cells(a, function, base, offset, base, gathers(a) ? NULL : in_memory(a, offset)); /* results may come where the addresses are */
+  end_function(a, function, f, true);
+}
+
+static void shared_inside(generator *g, value function, const void *context) {
+  access copy = *(const access *)context, *a = &copy;
+  a->bits = LLVMGetParam(function, BITS);
+  value lanes = gen_load(g, gen_vector_type(a->n->wide ? g->i64 : g->i32), LLVMGetParam(function, ADDRESSES), 64), beyond, high = NULL;
   lanes = access_narrow(a, lanes, &beyond);
   if (beyond) high = LLVMBuildICmp(a->b, LLVMIntNE, beyond, LLVMConstNull(LLVMTypeOf(beyond)), "");
-  value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i32(g, (uint32_t)a->n->immediate)), "");
+  value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, LLVMBuildTrunc(a->b, LLVMGetParam(function, IMMEDIATE), g->i32, "")), "");
   value bytes = gen_field(g, g->i32, g->warp, g->at->warp_shared_bytes), room = LLVMBuildSub(a->b, bytes, gen_i32(g, a->total), "");
   value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, room), "");
   if (high) outside = any_of(a, outside, any_of(a, high, LLVMBuildICmp(a->b, LLVMIntULT, offset, lanes, ""))); /* the sum may not fit either */
   if (a->total > 1) outside = any_of(a, outside, misaligned(a, offset, g->i32));
-  value good = access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, outside));
-  know_operands(a);
-  fork f = access_begin_fast(a, good);
-  if (g->traced) access_tell_passes(a, access_ask_conflicts(a, offset));
-  cells(a, access_shared_base(a), offset, results);
-  access_end_fast(a, f, results, false);
-  return true;
+  fork f = access_begin_fast(a, access_both(a, LLVMBuildICmp(a->b, LLVMIntUGE, bytes, gen_i32(g, a->total), ""), none_of(a, outside)));
+  if (g->traced) access_tell_passes_of(a, LLVMGetParam(function, INSTR), access_ask_conflicts(a, offset));
+  value base = access_shared_base(a);
+  do_cells(a, function, base, offset, base, gathers(a) ? NULL : in_memory(a, offset));
+  end_function(a, function, f, false);
 }
 
-bool access_cells_of_global(const access *a, value lanes) {
+/* ---- its calls ---- */
+
+static value operand_place(generator *g, uint32_t k) {
+  uint32_t offset = g->plan->operands[k].offset;
+  return offset & 1 ? gen_at(g, g->pool, offset & ~1u) : gen_at(g, g->frame, offset);
+}
+
+bool access_cells(const access *a, bool global) {
   generator *g = a->g;
-  value record = access_record_of(a), start = gen_field(g, g->i64, record, g->at->record_address), results[4];
-  value room = gen_field(g, g->i64, record, a->n->store ? g->at->record_writable : g->at->record_readable);
-  value add = LLVMBuildSub(a->b, gen_i64(g, (uint64_t)a->n->immediate), start, "");
-  value offset = LLVMBuildAdd(a->b, lanes, gen_splat(g, add), ""), last = LLVMBuildSub(a->b, room, gen_i64(g, a->total), "");
-  value outside = LLVMBuildICmp(a->b, LLVMIntUGT, offset, gen_splat(g, last), "");
-  value address = LLVMBuildAdd(a->b, lanes, gen_splat(g, gen_i64(g, (uint64_t)a->n->immediate)), "");
-  if (a->total > 1) outside = any_of(a, outside, misaligned(a, address, g->i64));
-  know_operands(a);
-  fork f = access_begin_fast(a, access_both(a, access_at_least(a, room, gen_i64(g, a->total)), none_of(a, outside)));
-  if (g->watched) access_tell(a, g->at->api_scattered, in_memory(a, lanes));
-  cells(a, access_pointer_to(a, start), offset, results);
-  access_end_fast(a, f, results, false);
+  const native_instr *n = a->n;
+  if (!global && (n->immediate < 0 || n->immediate > INT32_MAX || (g->traced && a->total != 4))) return false;
+  char name[80];
+  snprintf(name, sizeof name, "cells_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u", global, n->store, n->bytes, n->elements, n->slot_bytes, n->sign, n->to16, n->wide, n->flow, n->observes);
+  value more[5 + 4] = {gen_instr_address(g), a->bits, gen_i64(g, (uint64_t)n->immediate), operand_place(g, n->operands)};
+  for (uint32_t r = 0; r < n->read_count; r++) gen_write_back(g, n->operands + r);
+  for (uint32_t e = 0; e < n->elements; e++) {
+    uint32_t k = n->store ? n->operands + 1 + e : access_written(a, e);
+    if (!n->store && a->guard) gen_write_back(g, k); /* of lanes whose guard is false */
+    more[4 + e] = operand_place(g, k);
+  }
+  gen_call_outline(g, name, NULL, more, 4 + n->elements, global ? global_inside : shared_inside, a);
+  gen_in_frame(g, n);
   return true;
 }
-

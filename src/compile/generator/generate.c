@@ -86,6 +86,13 @@ value gen_same(generator *g, value x, value y) {
   return LLVMBuildICmp(g->b, LLVMIntNE, gen_intrinsic(g, "llvm.x86.avx.ptestz.256", NULL, 0, arguments, 2), gen_i32(g, 0), "");
 }
 
+void gen_set_attributes(generator *g) {
+  const char *const attributes[][2] = {{"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
+  for (int a = 0; a < 3; a++)
+    LLVMAddAttributeAtIndex(g->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(g->context, attributes[a][0], (unsigned)strlen(attributes[a][0]), attributes[a][1], (unsigned)strlen(attributes[a][1])));
+}
+
 LLVMBasicBlockRef gen_block(generator *g, const char *name) { return LLVMAppendBasicBlockInContext(g->context, g->function, name); }
 value gen_instr_address(generator *g) { return gen_at(g, g->code, (uint64_t)g->now * g->at->instr_bytes); }
 
@@ -224,8 +231,7 @@ static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, c
 
 /* ---- handlers ---- */
 
-void gen_handler(generator *g, const native_instr *n) {
-  gen_call_handler(g, n);
+void gen_in_frame(generator *g, const native_instr *n) {
   for (uint32_t r = 0; r < n->read_count; r++)
     if (g->plan->slot_of[n->operands + r] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands + r]].stale = false;
   for (uint32_t w = 0; w < n->write_count; w++) {
@@ -233,6 +239,11 @@ void gen_handler(generator *g, const native_instr *n) {
     forget_others(g, slot);
     g->slots[slot] = (gen_slot){0};
   }
+}
+
+void gen_handler(generator *g, const native_instr *n) {
+  gen_call_handler(g, n);
+  gen_in_frame(g, n);
 }
 
 /* ---- blocks ---- */
@@ -487,10 +498,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   g->has_sfu = function->has_sfu;
   g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));
-  const char *const attributes[][2] = {{"prefer-vector-width", "512"}, {"min-legal-vector-width", "512"}, {"no-builtins", ""}};
-  for (int a = 0; a < 3; a++)
-    LLVMAddAttributeAtIndex(g->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(g->context, attributes[a][0], (unsigned)strlen(attributes[a][0]), attributes[a][1], (unsigned)strlen(attributes[a][1])));
+  gen_set_attributes(g);
   g->uniform = ff_alloc((p->slot_count + 1) * sizeof *g->uniform);
   g->slots = ff_alloc((p->slot_count + 1) * sizeof *g->slots);
   g->edges = ff_alloc((p->block_count + 1) * sizeof *g->edges);

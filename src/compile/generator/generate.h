@@ -70,6 +70,7 @@ value gen_intrinsic(generator *g, const char *name, LLVMTypeRef *types, uint32_t
 value gen_lanes(generator *g, value bits);                     /* i32 -> <32 x i1> */
 value gen_bits(generator *g, value lanes);                     /* <32 x i1> -> i32 */
 value gen_same(generator *g, value x, value y);                /* vectors of integers: are they equal in all lanes? */
+void gen_set_attributes(generator *g);                         /* of g->function */
 LLVMBasicBlockRef gen_block(generator *g, const char *name);
 /* The instruction under generation. */
 value gen_instr_address(generator *g);
@@ -113,9 +114,16 @@ void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a 
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
 /* The handler on a side path: what it reads is written to the frame; w->accesses is right before and after it. */
 void gen_call_handler(generator *g, const native_instr *n);
+void gen_call_handler_of(generator *g, const native_instr *n, value instr); /* without the frame; instr: its address */
+/* Calls a function (warp, api, pending, more...) of the module, for code that many places need. It is made when its name is first called: `inside` builds it,
+ * with g's warp, api and counters being the function's; only those, the frame and the code are not known there. */
+typedef void (*gen_inside)(generator *g, value function, const void *context);
+value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count, gen_inside inside, const void *context);
 
 /* ---- instructions ---- */
 void gen_handler(generator *g, const native_instr *n);
+/* What the frame has of an instruction's operands is right, and nothing else is known of what it writes: its handler has run, or will. */
+void gen_in_frame(generator *g, const native_instr *n);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
 value gen_read(generator *g, LLVMTypeRef type, value variable);

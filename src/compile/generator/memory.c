@@ -96,9 +96,8 @@ void access_tell(const access *a, uint32_t api, value address) {
 
 /* ---- global memory ---- */
 
-/* The allocation that this instruction met last. */
-value access_record_of(const access *a) {
-  value side = gen_field(a->g, a->g->pointer, gen_instr_address(a->g), a->g->at->instr_side);
+value access_record_of(const access *a, value instr) {
+  value side = gen_field(a->g, a->g->pointer, instr, a->g->at->instr_side);
   return gen_field(a->g, a->g->pointer, side, a->g->at->access_hint);
 }
 
@@ -106,7 +105,7 @@ value access_record_of(const access *a) {
 static value inside(const access *a, value address, uint64_t bytes) {
   generator *g = a->g;
   const native_layout *at = g->at;
-  value record = access_record_of(a);
+  value record = access_record_of(a, gen_instr_address(g));
   value room = gen_field(g, g->i64, record, a->n->store ? at->record_writable : at->record_readable);
   value offset = LLVMBuildSub(a->b, address, gen_field(g, g->i64, record, at->record_address), "");
   value good = LLVMBuildICmp(a->b, LLVMIntULT, offset, room, "");
@@ -214,7 +213,7 @@ bool gen_access(generator *g, const native_instr *n) {
   if (!g->full || guarded) {
     a.guard = guard_of(&a);
     a.bits = !a.guard ? g->active : g->full ? a.guard : LLVMBuildAnd(a.b, g->active, a.guard, "");
-    return (global ? access_cells_of_global : access_cells_of_shared)(&a, gen_vector(g, n->operands));
+    return access_cells(&a, global);
   }
   if (global) return row_of_global(&a, gen_vector(g, n->operands));
   if (access_has_windows(n)) return access_windows_of_shared(&a, gen_vector(g, n->operands));

@@ -3,18 +3,19 @@
 #include "compile/generator/access.h"
 
 /* Shared memory: cycles beyond the first, if there are any. */
-void access_tell_passes(const access *a, value more) {
+void access_tell_passes_of(const access *a, value instr, value more) {
   generator *g = a->g;
   if (!g->traced || (LLVMIsConstant(more) && LLVMIsNull(more))) return;
   LLVMBasicBlockRef some = gen_block(g, "passes"), on = gen_block(g, "told");
   LLVMBuildCondBr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, more, gen_i32(g, 0), ""), on, some);
   LLVMPositionBuilderAtEnd(a->b, some);
-  value arguments[2] = {gen_instr_address(g), more};
+  value arguments[2] = {instr, more};
   gen_call_api(g, g->at->api_passes, NULL, arguments, 2);
   LLVMBuildBr(a->b, on);
   LLVMPositionBuilderAtEnd(a->b, on);
 }
 
+void access_tell_passes(const access *a, value more) { access_tell_passes_of(a, gen_instr_address(a->g), more); }
 
 static value shared_bytes(const access *a) {
   return LLVMBuildZExt(a->b, gen_field(a->g, a->g->i32, a->g->warp, a->g->at->warp_shared_bytes), a->g->i64, "");
