@@ -65,7 +65,7 @@ void gen_flush_counters(generator *g) {
 
 /* ---- functions of the module ---- */
 
-#define MOST_PARAMETERS 12 /* warp, api, pending, and what more there is */
+#define MOST_PARAMETERS 16 /* warp, api, pending, and what more there is */
 
 typedef struct outside {   /* what such a function calls */
   uint32_t offset;         /* of exec_native_api; or a handler: */

@@ -106,6 +106,12 @@ value gen_variable(generator *g, LLVMTypeRef type) {
   return made;
 }
 
+value gen_in_memory(generator *g, value v) {
+  value row = gen_variable(g, LLVMTypeOf(v));
+  gen_store(g, v, row, 64);
+  return LLVMBuildBitCast(g->b, row, g->pointer, "");
+}
+
 value gen_read(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(g->b, type, v, ""); }
 
 /* ---- slots ---- */
@@ -231,9 +237,7 @@ static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, c
 
 /* ---- handlers ---- */
 
-void gen_in_frame(generator *g, const native_instr *n) {
-  for (uint32_t r = 0; r < n->read_count; r++)
-    if (g->plan->slot_of[n->operands + r] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands + r]].stale = false;
+void gen_written(generator *g, const native_instr *n) {
   for (uint32_t w = 0; w < n->write_count; w++) {
     uint32_t slot = g->plan->slot_of[n->operands + n->read_count + w];
     forget_others(g, slot);
@@ -243,7 +247,9 @@ void gen_in_frame(generator *g, const native_instr *n) {
 
 void gen_handler(generator *g, const native_instr *n) {
   gen_call_handler(g, n);
-  gen_in_frame(g, n);
+  for (uint32_t r = 0; r < n->read_count; r++)
+    if (g->plan->slot_of[n->operands + r] != NATIVE_NONE) g->slots[g->plan->slot_of[n->operands + r]].stale = false;
+  gen_written(g, n);
 }
 
 /* ---- blocks ---- */

@@ -122,10 +122,11 @@ value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value
 
 /* ---- instructions ---- */
 void gen_handler(generator *g, const native_instr *n);
-/* What the frame has of an instruction's operands is right, and nothing else is known of what it writes: its handler has run, or will. */
-void gen_in_frame(generator *g, const native_instr *n);
+/* What it writes is in the frame, and nothing else is known of it. */
+void gen_written(generator *g, const native_instr *n);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
+value gen_in_memory(generator *g, value v); /* a variable with this vector: its address */
 value gen_read(generator *g, LLVMTypeRef type, value variable);
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
 bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
