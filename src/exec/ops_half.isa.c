@@ -24,7 +24,7 @@ OPS_INLINE uint32_t fma_bf16(uint32_t a, uint32_t b, uint32_t c) {
 }
 
 OPS_INLINE uint32_t half_same(uint32_t h) { return h; }
-OPS_INLINE uint32_t half_ftz(uint32_t h) { return h & 0x7c00u ? h : h & 0x8000u; }
+OPS_INLINE uint32_t half_ftz(uint32_t h) { return ops_pick(h & 0x7c00u, h, h & 0x8000u); }
 OPS_INLINE uint32_t half_ftz_sat(uint32_t h) { return ops_f16_sat(half_ftz(h)); }
 OPS_INLINE uint32_t half_ftz_relu(uint32_t h) { return ops_relu16(half_ftz(h)); }
 OPS_INLINE uint32_t half_neg(uint32_t h) { return h ^ 0x8000u; }
@@ -64,13 +64,25 @@ OPS_INLINE uint32_t half_abs_ftz(uint32_t h) { return half_abs(half_ftz(h)); }
   HALF_3("fma.rn.bf16", "fma.rn.bf16x2", fma_b, bf16, half_same, fma_bf16, half_same)                               \
   HALF_3("fma.rn.relu.bf16", "fma.rn.relu.bf16x2", fma_b_relu, bf16, half_same, fma_bf16, ops_relu16)
 
-/* --- min, max: by way of f32, whose functions do the NaN and zero rules. .xorsign takes the signs from the patterns:
- * a NaN's sign counts. --- */
+/* --- min, max: of the patterns, as numbers that are in the order of their values, -0 before 0. .xorsign takes the signs from the
+ * patterns: a NaN's sign counts. --- */
 
-OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) { return r == OPS_NAN16 ? r : r | ((a ^ b) & 0x8000u); }
+OPS_INLINE uint32_t half_order(uint32_t h) { return h ^ (0x8000u | ((0u - (h >> 15)) & 0x7fffu)); }
+OPS_INLINE uint32_t half_number(uint32_t first, uint32_t a, uint32_t b, bool a_nan, bool b_nan) {
+  return ops_pick(a_nan & b_nan, OPS_NAN16, ops_pick(a_nan, b, ops_pick(b_nan, a, first)));
+}
+OPS_INLINE uint32_t half_number_nan(uint32_t first, uint32_t a, uint32_t b, bool a_nan, bool b_nan) {
+  return ops_pick(a_nan | b_nan, OPS_NAN16, first);
+}
+OPS_INLINE uint32_t half_min(uint32_t a, uint32_t b) { return ops_pick(half_order(a) < half_order(b), a, b); }
+OPS_INLINE uint32_t half_max(uint32_t a, uint32_t b) { return ops_pick(half_order(a) < half_order(b), b, a); }
+#define OPS_INF_f16 OPS_INF_F16
+#define OPS_INF_bf16 OPS_INF_BF16
+OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) { return r | ops_pick(r == OPS_NAN16, 0, (a ^ b) & 0x8000u); }
 #define HALF_DEFINE_MINMAX(op, H, ftz, nan, pre)                                                                    \
   OPS_INLINE uint32_t op##_##H##ftz##nan(uint32_t a, uint32_t b) {                                                  \
-    return ops_##H##_rz(ops_##op##nan##32(ops_of_##H(pre(a)), ops_of_##H(pre(b))));                                 \
+    const uint32_t x = pre(a), y = pre(b);                                                                          \
+    return half_number##nan(half_##op(x, y), x, y, half_abs(x) > OPS_INF_##H, half_abs(y) > OPS_INF_##H);           \
   }                                                                                                                 \
   OPS_INLINE uint32_t op##_##H##ftz##nan##_xorsign(uint32_t a, uint32_t b) {                                        \
     return half_xorsign(op##_##H##ftz##nan(half_abs(a), half_abs(b)), a, b);                                        \
