@@ -395,7 +395,7 @@ static const native_layout layout = {
     AT(record_address, exec_record, info.address), AT(record_readable, exec_record, readable), AT(record_writable, exec_record, writable),
     AT(launch_grid, core_launch, grid), AT(launch_block, core_launch, block), AT(block_ctaid, core_block, ctaid),
     AT(writer_issue, core_warp, writer.issue), AT(writer_sfu, core_warp, writer.sfu),
-    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_uniform, exec_native_api, uniform), AT(api_count, exec_native_api, count),
+    AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_collect, exec_native_api, collect), AT(api_spread, exec_native_api, spread), AT(api_count, exec_native_api, count),
     AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
     AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes),
     AT(api_diverge, exec_native_api, diverge), AT(api_meet, exec_native_api, meet), .instr_bytes = sizeof(exec_instr),

@@ -76,22 +76,37 @@ static uint32_t meet(core_warp *w, const exec_instr *i) {
   return (uint32_t)(w->pc - w->function->code);
 }
 
-static bool is_uniform(const core_warp *w, const uint32_t *places) {
+/* All lanes are the same, or nobody asks. */
+static bool collect(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at) {
+  bool known = at & EXEC_NATIVE_KNOWN;
   uint64_t apart = 0;
-  for (; *places != UINT32_MAX; places++) {
+  for (; *places != UINT32_MAX; places += 2) {
     const unsigned char *cells = w->x.base[0] + (*places & ~3u);
     if (*places & 2) {
       uint32_t lanes = *(const uint32_t *)(const void *)cells;
       apart |= lanes + 1 > 1; /* neither none nor all */
+      values[places[1]] = lanes & 1;
     } else if (*places & 1) {
       const uint64_t *value = (const uint64_t *)(const void *)cells;
-      for (uint32_t l = 0; l < EXEC_LANES; l++) apart |= value[l] ^ value[0];
+      for (uint32_t l = 0; l < EXEC_LANES && !known; l++) apart |= value[l] ^ value[0];
+      values[places[1]] = value[0];
     } else {
       const uint32_t *value = (const uint32_t *)(const void *)cells;
-      for (uint32_t l = 0; l < EXEC_LANES; l++) apart |= value[l] ^ value[0];
+      for (uint32_t l = 0; l < EXEC_LANES && !known; l++) apart |= value[l] ^ value[0];
+      values[places[1]] = value[0];
     }
   }
-  return !apart;
+  return known || !apart;
+}
+
+static void spread(core_warp *w, const uint32_t *places, const uint64_t *values) {
+  for (; *places != UINT32_MAX; places += 2) {
+    unsigned char *cells = w->x.base[0] + (*places & ~3u);
+    uint64_t value = values[places[1]];
+    if (*places & 2) *(uint32_t *)(void *)cells = value & 1 ? UINT32_MAX : 0; /* of a predicate only that bit was written */
+    else if (*places & 1) for (uint32_t l = 0; l < EXEC_LANES; l++) ((uint64_t *)(void *)cells)[l] = value;
+    else for (uint32_t l = 0; l < EXEC_LANES; l++) ((uint32_t *)(void *)cells)[l] = (uint32_t)value;
+  }
 }
 
 static void count(core_warp *w, uint32_t end) { core_count(w, end); }
@@ -133,6 +148,6 @@ static void watch_one(core_warp *w, const exec_instr *i, uint64_t address) {
 static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return trace_shared_passes(offset, 4, w->active) - 1; }
 
 const exec_native_api exec_native_calls = {
-    .guarded = run_guarded, .uniform = is_uniform, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
+    .guarded = run_guarded, .collect = collect, .spread = spread, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
     .conflicts = conflicts, .passes = core_trace_passes, .diverge = diverge, .meet = meet,
 };

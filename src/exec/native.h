@@ -17,14 +17,16 @@
 
 #include "exec/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first two and the last two only where
- * the access stream is wanted or uses are declared. The warp's counters are right before the call (but of the first two), and the code reads them
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three and the last two only where
+ * the access stream is wanted or uses are declared. The warp's counters are right before the call (but of the first three), and the code reads them
  * again after it. */
 typedef struct exec_native_api {
   void (*guarded)(core_warp *w, const exec_instr *i); /* a computing or memory instruction for the lanes whose guard is true */
-  /* Has each of these registers one value in all lanes? places: offsets in the frame, bit 0 set: of 64 bits, bit 1: a predicate; behind
-   * the last one UINT32_MAX. */
-  bool (*uniform)(const core_warp *w, const uint32_t *places);
+  /* Registers that have one value in all lanes, between the frame and values[]. places: pairs of an offset in the frame (bit 0 set: of 64 bits, bit 1: a
+   * predicate) and an index of values; behind the last one UINT32_MAX. collect: false: one of them has not, which is not tested if `at` has
+   * EXEC_NATIVE_KNOWN. */
+  bool (*collect)(const core_warp *w, const uint32_t *places, uint64_t *values, uint32_t at);
+  void (*spread)(core_warp *w, const uint32_t *places, const uint64_t *values);
   void (*count)(core_warp *w, uint32_t end);          /* core_count */
   void (*waits)(core_warp *w, const exec_instr *i);   /* core_trace_waits */
   void (*mark)(core_warp *w, const exec_instr *i);    /* core_mark; what the bounds of i's region are is in the frame */

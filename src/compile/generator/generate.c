@@ -218,9 +218,16 @@ static void end_leaving(generator *g) {
   LLVMBuildRet(g->b, gen_read(g, g->i32, g->leave_how));
 }
 
-static void write_scalars(generator *g, const uint64_t *live) {
-  for (uint32_t s = 0; s < g->plan->slot_count; s++)
-    if (g->slots[s].scalar && g->slots[s].stale && plan_has(live, s)) write_slot(g, s);
+/* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its scalars. */
+static void write_stale(generator *g, const uint64_t *live, bool put) {
+  uint32_t *scalars = ff_alloc((g->plan->slot_count + 1) * sizeof *scalars), count = 0;
+  for (uint32_t s = 0; s < g->plan->slot_count; s++) {
+    if (!g->slots[s].stale || (live && !plan_has(live, s))) continue;
+    if (g->full && !g->slots[s].vector) scalars[count++] = s;
+    else write_slot(g, s);
+  }
+  gen_spread(g, scalars, count, put);
+  free(scalars);
 }
 
 /* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
@@ -229,7 +236,7 @@ static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, c
   LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
   LLVMBuildCondBr(g->b, condition, out, on);
   LLVMPositionBuilderAtEnd(g->b, out);
-  write_scalars(g, live);
+  write_stale(g, live, true);
   if (also != NATIVE_NONE) gen_write_back(g, also);
   leave(g, pc, how);
   LLVMPositionBuilderAtEnd(g->b, on);
@@ -254,7 +261,7 @@ void gen_handler(generator *g, const native_instr *n) {
 
 /* ---- blocks ---- */
 
-/* What the blocks that follow need: vectors go to the frame, uniform values to their variables. */
+/* What the blocks that follow need: vectors go to the frame, uniform values to their homes. */
 static void hand_over(generator *g, const plan_block *block) {
   const plan *p = g->plan;
   for (uint32_t s = 0; s < p->slot_count; s++) {
@@ -273,8 +280,7 @@ static void hand_over(generator *g, const plan_block *block) {
         value v = slot->vector ? slot->vector : gen_frame_vector(g, s);
         slot->scalar = p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
       }
-      if (!g->uniform[s]) g->uniform[s] = gen_variable(g, scalar_type(g, p->slots[s].bytes));
-      LLVMBuildStore(g->b, slot->scalar, g->uniform[s]);
+      gen_put_uniform(g, s, slot->scalar);
     }
     if (slot->stale && (as_vector || !slot->scalar)) {
       write_slot(g, s);
@@ -317,7 +323,7 @@ static void branch_if(generator *g, const native_instr *n, const plan_block *blo
     LLVMBasicBlockRef apart = gen_block(g, "apart");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, g->active, ""), taken, apart);
     LLVMPositionBuilderAtEnd(g->b, apart);
-    write_scalars(g, block->live_out);
+    write_stale(g, block->live_out, true);
     gen_part(g, lanes);
   }
   LLVMPositionBuilderAtEnd(g->b, not_taken);
@@ -350,9 +356,7 @@ static void begin_block(generator *g, uint32_t b) {
   }
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
     if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
-    LLVMTypeRef type = scalar_type(g, g->plan->slots[s].bytes);
-    if (!g->uniform[s]) g->uniform[s] = gen_variable(g, type);
-    g->slots[s] = (gen_slot){.scalar = gen_read(g, type, g->uniform[s]), .stale = true};
+    g->slots[s] = (gen_slot){.scalar = gen_uniform(g, s), .stale = true};
   }
 }
 
@@ -362,8 +366,7 @@ static void end_first_turn(generator *g) {
   LLVMBasicBlockRef out = gen_block(g, "first_turn"), on = gen_block(g, "stay");
   LLVMBuildCondBr(g->b, g->starting, out, on);
   LLVMPositionBuilderAtEnd(g->b, out);
-  for (uint32_t s = 0; s < g->plan->slot_count; s++)
-    if (g->slots[s].stale) write_slot(g, s);
+  write_stale(g, NULL, false);
   leave(g, g->now, EXEC_NATIVE_EXIT);
   LLVMPositionBuilderAtEnd(g->b, on);
 }
@@ -397,8 +400,7 @@ static void end_block(generator *g, const plan_block *block) {
     uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
     memcpy(live, block->live_out, g->plan->words * sizeof *live);
     plan_live_before(g->plan, last, live);
-    for (uint32_t s = 0; s < g->plan->slot_count; s++)
-      if (g->slots[s].stale && plan_has(live, s)) write_slot(g, s);
+    write_stale(g, live, false);
     free(live);
     leave(g, g->now, EXEC_NATIVE_EXIT);
   }
@@ -436,42 +438,16 @@ static void body(generator *g, uint32_t b) {
 
 /* ---- entries ---- */
 
-static value places_of(generator *g, const uint32_t *places, uint32_t count) {
-  value *items = ff_alloc(count * sizeof *items);
-  for (uint32_t n = 0; n < count; n++) items[n] = gen_i32(g, places[n]);
-  value all = LLVMConstArray(g->i32, items, count), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
-  LLVMSetInitializer(made, all);
-  LLVMSetGlobalConstant(made, true);
-  LLVMSetLinkage(made, LLVMPrivateLinkage);
-  free(items);
-  return LLVMConstBitCast(made, g->pointer);
-}
-
 /* From the interpreter into block b: uniform values come out of the frame, if they are that. */
 static void enter_block(generator *g, uint32_t b, LLVMBasicBlockRef decline) {
   const plan *p = g->plan;
   const plan_block *block = &p->blocks[b];
-  uint32_t *places = ff_alloc((p->slot_count + 1) * sizeof *places), count = 0;
-  for (uint32_t s = 0; s < p->slot_count && g->full; s++) {
-    if (!plan_has(block->uniform_in, s) || !plan_has(block->live_in, s)) continue;
-    uint32_t bytes = p->slots[s].bytes;
-    places[count++] = p->slots[s].offset | (bytes == 8 ? 1 : bytes ? 0 : 2);
-    value at = gen_at(g, g->frame, p->slots[s].offset), one = gen_load(g, bytes ? scalar_type(g, bytes) : g->i32, at, bytes ? bytes : 4);
-    LLVMBuildStore(g->b, bytes ? one : LLVMBuildTrunc(g->b, one, g->i1, ""), g->uniform[s]);
-  }
-  places[count] = UINT32_MAX;
-  if (count) {
-    LLVMTypeRef types[2] = {g->pointer, g->pointer}, type = LLVMFunctionType(g->i8, types, 2, false);
-    value arguments[2] = {g->warp, places_of(g, places, count + 1)};
-    LLVMBasicBlockRef check = gen_block(g, "check");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, LLVMGetParam(g->function, 1), gen_i32(g, 0), ""), g->bodies[b], check);
-    LLVMPositionBuilderAtEnd(g->b, check);
-    value good = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_uniform), arguments, 2, "");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), ""), g->bodies[b], decline);
-  } else {
-    LLVMBuildBr(g->b, g->bodies[b]);
-  }
-  free(places);
+  uint32_t *slots = ff_alloc((p->slot_count + 1) * sizeof *slots), count = 0;
+  for (uint32_t s = 0; s < p->slot_count && g->full; s++)
+    if (plan_has(block->uniform_in, s) && plan_has(block->live_in, s)) slots[count++] = s;
+  if (count) LLVMBuildCondBr(g->b, gen_collect(g, slots, count), g->bodies[b], decline);
+  else LLVMBuildBr(g->b, g->bodies[b]);
+  free(slots);
 }
 
 static bool is_entry(const plan *p, uint32_t b) {
@@ -487,6 +463,7 @@ static void prologue(generator *g) {
   g->leave_how = gen_variable(g, g->i32);
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   gen_begin_counting(g);
+  if (g->full) gen_begin_homes(g);
   g->frame = gen_field(g, g->pointer, g->warp, at->warp_base0);
   g->pool = gen_field(g, g->pointer, g->warp, at->warp_base1);
   g->code = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_code);
@@ -505,7 +482,6 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));
   gen_set_attributes(g);
-  g->uniform = ff_alloc((p->slot_count + 1) * sizeof *g->uniform);
   g->slots = ff_alloc((p->slot_count + 1) * sizeof *g->slots);
   g->edges = ff_alloc((p->block_count + 1) * sizeof *g->edges);
   g->bodies = ff_alloc((p->block_count + 1) * sizeof *g->bodies);
@@ -530,7 +506,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
     LLVMPositionBuilderAtEnd(g->b, from);
     enter_block(g, b, decline);
   }
-  free(g->uniform);
+  if (g->full) gen_end_homes(g);
   free(g->slots);
   free(g->edges);
   free(g->bodies);

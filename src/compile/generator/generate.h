@@ -42,7 +42,9 @@ typedef struct generator {
   value pending;          /* on the stack (calls.c); its fields: */
   value count, segment, accesses;  /* what is not yet counted in the warp */
   value lanes, lane_count, below;  /* of `any`: active, active_count, limit */
-  value *uniform;         /* per slot: the variable of a uniform one; NULL: none yet */
+  value home_array, homes; /* of `full`: on the stack (uniform.c) */
+  uint32_t *home, home_count; /* by slot: which of the homes is its; 0: none yet */
+  value *kept;            /* by slot: its variable, if an innermost loop needs it */
   value where, taken;                /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
   LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
   LLVMBasicBlockRef dispatch;        /* of `any`: to the block at `where`, or away */
@@ -85,6 +87,17 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
+
+/* ---- values that are the same in all lanes, of `full` (uniform.c) ---- */
+/* In the entry block, and when all is made. */
+void gen_begin_homes(generator *g);
+void gen_end_homes(generator *g);
+value gen_uniform(generator *g, uint32_t slot);
+void gen_put_uniform(generator *g, uint32_t slot, value scalar);
+/* These slots' scalars go to the frame. put: the block's end has put them. */
+void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put);
+/* They come from there. Returns whether they are the same in all lanes. */
+value gen_collect(generator *g, const uint32_t *slots, uint32_t count);
 
 /* ---- which split runs (split.c) ---- */
 /* In the entry block, and when all other blocks are made. */
