@@ -167,7 +167,8 @@ void core_atomic(core_warp *w, const exec_instr *i, exec_atomic_function functio
   const exec_access *a = i->side;
   const void *b = exec_operand(&w->x, a->data[0]), *c = exec_operand(&w->x, a->compare);
   void *old = a->returns ? exec_operand(&w->x, i->dst) : NULL;
-  if (!function(address, b, c, old, mask, plain || w->launch->threads == 1)) core_poll(w);
+  bool alone = plain || (w->launch->threads == 1 && !a->system);
+  if (!function(address, b, c, old, mask, alone)) core_poll(w);
 }
 
 void core_access_lanes(exec_warp *x, const exec_instr *i) {

@@ -147,6 +147,7 @@ typedef struct exec_access { /* side data of ld, st, atom, red */
   uint8_t returns;         /* atomic: the old value is wanted */
   uint8_t trace_flags;     /* TRACE_* */
   uint8_t log2_total;      /* log2 of the bytes per lane, rounded up */
+  uint8_t system;          /* atomic of .sys scope: threads of the host may change the cell, too */
   uint32_t data[8];        /* operand offsets of the elements; a sink has a scratch slot */
   uint32_t load[8];        /* trace: index of the load number of each destination, EXEC_NO_OFFSET without */
   uint32_t compare;        /* cas: operand offset of c */

@@ -326,6 +326,7 @@ bool decode_atomic(decoder *d) {
   a->atomic = function;
   a->atomic_shared = exec_atomic_find(op, type, false);
   a->poll = 0;
+  a->system = ptx_has(instr, PTX_MOD_SYS);
   a->slot_bytes = (uint8_t)exec_type_slot(type);
   bool wide;
   int64_t add;

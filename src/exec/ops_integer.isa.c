@@ -2,12 +2,19 @@
 /* Integer arithmetic handlers; the forms stand in ops_integer.def.
  *
  * No operand makes the host trap: division checks its divisor in every lane, so inactive lanes are safe as well. */
-#include "exec/ops_lane.h"
+#include "exec/ops_math.h"
 
+/* 32 bits by way of double, for vectors: no quotient of two such numbers is so near below an integer (2^-33 of it) that its rounding
+ * comes to it. An integer v below 2^32 is the low word of 2^52 + v. */
+OPS_INLINE double ops_f64_of_u32(uint32_t v) { return ops_f64_of(UINT64_C(0x4330000000000000) | v) - 0x1p52; }
+OPS_INLINE uint32_t ops_div_u32(uint32_t a, uint32_t b) {
+  double q = ops_f64_of_u32(a) / ops_f64_of_u32(b), n = (q + 0x1p52) - 0x1p52; /* to nearest */
+  n -= n > q ? 1.0 : 0.0;
+  return (uint32_t)ops_u64_of(n + 0x1p52) | (b ? 0 : UINT32_MAX);
+}
 /* A zero divisor becomes 1 for the machine's division; its result is then replaced. */
-OPS_INLINE uint32_t ops_div_u32(uint32_t a, uint32_t b) { return b ? a / (b ? b : 1) : UINT32_MAX; }
 OPS_INLINE uint64_t ops_div_u64(uint64_t a, uint64_t b) { return b ? a / (b ? b : 1) : UINT64_MAX; }
-OPS_INLINE uint32_t ops_rem_u32(uint32_t a, uint32_t b) { return b ? a % (b ? b : 1) : a; }
+OPS_INLINE uint32_t ops_rem_u32(uint32_t a, uint32_t b) { return a - ops_div_u32(a, b) * b; }
 OPS_INLINE uint64_t ops_rem_u64(uint64_t a, uint64_t b) { return b ? a % (b ? b : 1) : a; }
 
 /* Signed division by magnitudes: the smallest number divided by -1 wraps to itself. */

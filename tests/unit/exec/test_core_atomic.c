@@ -3,6 +3,7 @@
 #include "core_harness.h"
 
 #include <math.h>
+#include <pthread.h>
 
 typedef uint64_t (*reference)(uint64_t old, uint64_t b, uint64_t c);
 
@@ -146,6 +147,32 @@ static void test_many_workers(void **state) {
   close_ptx(t);
 }
 
+typedef struct beside { uint32_t *cells, added, stop; } beside;
+
+static void *add_beside(void *argument) {
+  beside *b = argument;
+  for (; !__atomic_load_n(&b->stop, __ATOMIC_RELAXED); b->added++)
+    for (uint32_t c = 0; c < 3; c++) __atomic_fetch_add(&b->cells[c], 1, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+/* Atomics of .sys scope and a thread of the host's on the same cells: nothing gets lost, not even with one worker. */
+static void test_host_beside(void **state) {
+  kernel_test *t = open_body("", "mov.u32 %r3, 0; L1: red.global.sys.add.u32 [%out], 1; atom.sys.global.add.u32 %r4, [%out+4], 1; atom.relaxed.sys.add.u32 %r5, [%out+8], %r4; atom.relaxed.sys.add.u32 %r6, [%out+8], 1;"
+                                 "neg.s32 %r4, %r4; red.sys.add.u32 [%out+8], %r4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %n; @%p1 bra L1;");
+  uint64_t out = buffer(t, 64);
+  beside b = {.cells = u32_at(out)};
+  pthread_t thread;
+  memset(b.cells, 0, 64);
+  assert_int_equal(pthread_create(&thread, NULL, add_beside, &b), 0);
+  while (!__atomic_load_n(b.cells, __ATOMIC_RELAXED)) {}
+  run(t, "k", 2, 32, out, 30000);
+  __atomic_store_n(&b.stop, 1, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
+  for (uint32_t c = 0; c < 3; c++) assert_int_equal(b.cells[c], b.added + 2 * 32 * 30000);
+  close_ptx(t);
+}
+
 static void test_halves(void **state) {
   kernel_test *t = open_body("", "mov.u32 %r3, 0x3c003800; mov.b32 {%rs1, %rs2}, %r3; red.global.add.noftz.f16x2 [%out], %r3; atom.global.add.noftz.f16 %rs3, [%out+4], %rs2; mov.u32 %r4, 0x3f803f00;"
                                  "red.global.add.noftz.bf16x2 [%out+8], %r4; atom.global.cas.b16 %rs4, [%out+12], 0, %rs1; atom.global.cas.b16 %rs5, [%out+14], 5, 9;");
@@ -184,6 +211,6 @@ static void test_wide(void **state) {
   close_ptx(t);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations), cmocka_unit_test(test_one_cell), cmocka_unit_test(test_many_workers), cmocka_unit_test(test_halves),
+static const struct CMUnitTest tests[] = {cmocka_unit_test(test_operations), cmocka_unit_test(test_one_cell), cmocka_unit_test(test_many_workers), cmocka_unit_test(test_host_beside), cmocka_unit_test(test_halves),
                                           cmocka_unit_test(test_subnormals), cmocka_unit_test(test_wide)};
 RUN_ON_EVERY_ISA(tests)
