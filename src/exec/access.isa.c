@@ -79,6 +79,46 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
 
 /* ---- moving the bytes: one element of `stride` bytes apart ---- */
 
+/* Eight lanes whose addresses are `step` apart: blocks of 16 or 8 threads make such of tiles. */
+INLINE bool is_piece(const uint64_t *value, uint64_t step) {
+#if EXEC_ISA_avx2 || EXEC_ISA_avx512
+  __m256i first = _mm256_set1_epi64x((long long)value[0]), low = _mm256_set_epi64x((long long)(3 * step), (long long)(2 * step), (long long)step, 0);
+  __m256i high = _mm256_add_epi64(_mm256_add_epi64(first, low), _mm256_set1_epi64x((long long)(4 * step)));
+  __m256i off = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)value), _mm256_add_epi64(first, low));
+  off = _mm256_or_si256(off, _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(value + 4)), high));
+  return _mm256_testz_si256(off, off);
+#else
+  uint64_t off = 0;
+  for (uint32_t l = 0; l < 8; l++) off |= value[l] ^ (value[0] + l * step);
+  return !off;
+#endif
+}
+
+/* Written eight at a time in any case: whoever reads the register reads it so, and would wait for single words. */
+INLINE void load_pieces32(uint32_t *to, const uint64_t *value, uint64_t add) {
+  for (uint32_t piece = 0; piece < 32; piece += 8) {
+    typedef uint32_t words __attribute__((vector_size(32)));
+    const uint64_t *v = value + piece;
+#define WORD(l) (*(const uint32_t *)(const void *)(uintptr_t)(v[l] + add))
+    if (v[1] - v[0] == 4 && is_piece(v, 4)) {
+      memcpy(to + piece, &WORD(0), 32);
+    } else {
+      words all = {WORD(0), WORD(1), WORD(2), WORD(3), WORD(4), WORD(5), WORD(6), WORD(7)};
+      memcpy(to + piece, &all, 32);
+    }
+#undef WORD
+  }
+}
+
+INLINE void store_pieces32(const uint64_t *value, uint64_t add, const uint32_t *from) {
+  for (uint32_t piece = 0; piece < 32; piece += 8) {
+    const uint64_t *v = value + piece;
+    if (v[1] - v[0] == 4 && is_piece(v, 4)) memcpy((void *)(uintptr_t)(v[0] + add), from + piece, 32);
+    else
+      for (uint32_t l = 0; l < 8; l++) *(uint32_t *)(void *)(uintptr_t)(v[l] + add) = from[piece + l];
+  }
+}
+
 #define X(kind, memory, cell, from)                                                                                      \
   INLINE cell read_##kind(const unsigned char *p) {                                                                      \
     memory v = *(const memory *)(const void *)p;                                                                         \
@@ -92,7 +132,9 @@ INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value
     }                                                                                                                    \
   }                                                                                                                      \
   INLINE void load_scatter_##kind(cell *to, const uint64_t *value, uint64_t add, uint32_t mask) {                        \
-    if (LIKELY(mask == UINT32_MAX)) {                                                                                    \
+    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                                        \
+      load_pieces32((uint32_t *)(void *)to, value, add);                                                                 \
+    } else if (LIKELY(mask == UINT32_MAX)) {                                                                             \
       for (uint32_t l = 0; l < 32; l++) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add));         \
     } else {                                                                                                             \
       EACH_LANE(mask) to[l] = read_##kind((const unsigned char *)(uintptr_t)(value[l] + add));                           \
@@ -123,6 +165,10 @@ LOAD_KINDS(X)
     }                                                                                                                    \
   }                                                                                                                      \
   INLINE void store_scatter_##kind(const uint64_t *value, uint64_t add, const cell *from, uint32_t mask) {               \
+    if (sizeof(memory) == 4 && sizeof(cell) == 4 && LIKELY(mask == UINT32_MAX)) {                                        \
+      store_pieces32(value, add, (const uint32_t *)(const void *)from);                                                  \
+      return;                                                                                                            \
+    }                                                                                                                    \
     EACH_LANE(mask) write_##kind((unsigned char *)(uintptr_t)(value[l] + add), from[l]);                                 \
   }                                                                                                                      \
   INLINE void store_offset_##kind(unsigned char *base, const uint32_t *value, uint32_t add, const cell *from,            \

@@ -56,6 +56,17 @@ static void trace_completion(core_block *block, uint32_t id, uint32_t arrived_on
     if (waits_at(&block->warps[n], id)) trace_barrier(&block->warps[n], id, false, records);
 }
 
+/* A warp that waits as a whole, and nothing of it runs: as dropping its split and adding it again. */
+static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
+  exec_split *split = &w->others[0];
+  if (w->active || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id) return false;
+  give_result(split, done);
+  *split = (exec_split){.mask = split->mask, .state = SPLIT_READY, .last = w->clock, .pc = split->pc + 1, .frame = split->frame};
+  w->next_key = core_key(split->frame, split->pc);
+  w->ready_count = 1;
+  return true;
+}
+
 static void release(core_block *block, uint32_t id) {
   core_barrier *barrier = &block->barriers[id], done = *barrier;
   exec_checker *checker = block->launch->checker;
@@ -67,6 +78,10 @@ static void release(core_block *block, uint32_t id) {
   block->idle_turns = block->busy_turns = 0;
   for (uint32_t n = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
+    if (release_alone(w, id, &done)) {
+      block->ready |= UINT64_C(1) << n;
+      continue;
+    }
     for (uint32_t s = 0; s < w->other_count; s++) {
       exec_split *split = &w->others[s];
       if (split->state != SPLIT_BARRIER || split->barrier != id) continue;
@@ -99,6 +114,11 @@ static uint32_t expected_threads(core_warp *w, const exec_instr *i) {
   return count == w->block->warp_count * EXEC_LANES && sync_of(i)->mode != EXEC_BARRIER_ARRIVE ? 0 : count;
 }
 
+/* A warp that arrives as a whole and as the last one need not wait: nobody is told of it, and it has no result to get. */
+static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mode) {
+  return !w->other_count && w->active && mode < EXEC_BARRIER_POPC && !w->trace && !w->launch->checker && complete(w->block, barrier);
+}
+
 bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
   const exec_sync *sync = i->side;
   core_block *block = w->block;
@@ -126,7 +146,13 @@ bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
     if (complete(block, barrier)) release(block, id);
     return true;
   }
-  core_park(w, SPLIT_BARRIER, id, 0);
+  if (passes(w, barrier, sync->mode)) {
+    release(block, id);
+    w->segment = (i + 1)->index;
+    w->rotated = 0;
+    return true;
+  }
+  core_park(w, i, SPLIT_BARRIER, id, 0);
   if (complete(block, barrier)) release(block, id);
   return false;
 }

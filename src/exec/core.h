@@ -402,8 +402,8 @@ void core_diverge(core_warp *w, const exec_instr *i, uint32_t taken);
 bool core_pick(core_warp *w);
 /* Another runnable split gets a while, whatever its key. */
 void core_rotate(core_warp *w);
-/* The running split has ended its part here: it becomes one of the others, in that state. */
-void core_park(core_warp *w, split_state state, uint32_t barrier, uint32_t member);
+/* The running split has ended its part at pc: it becomes one of the others, in that state. */
+void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t barrier, uint32_t member);
 void core_drop_split(core_warp *w, uint32_t index);
 void core_update_ready(core_warp *w);
 /* Lanes of the running split leave the kernel. */

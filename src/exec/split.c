@@ -54,6 +54,13 @@ static void run_split(core_warp *w, uint32_t index) {
 }
 
 bool core_pick(core_warp *w) {
+  if (w->other_count == 1 && w->others[0].state == SPLIT_READY) { /* nearly always */
+    w->rotated = 0;
+    run_split(w, 0);
+    w->next_key = EXEC_NO_KEY;
+    w->ready_count = 0;
+    return true;
+  }
   uint64_t smallest = EXEC_NO_KEY;
   uint32_t found = 0;
   for (uint32_t s = 0; s < w->other_count; s++) {
@@ -132,9 +139,9 @@ void core_rotate(core_warp *w) {
   w->rotated = w->rotation;
 }
 
-void core_park(core_warp *w, split_state state, uint32_t barrier, uint32_t member) {
+void core_park(core_warp *w, const exec_instr *pc, split_state state, uint32_t barrier, uint32_t member) {
   w->others[w->other_count++] = (exec_split){.mask = w->active, .state = (uint8_t)state, .barrier = (uint8_t)barrier,
-                                             .member = member, .last = w->clock, .pc = w->pc, .frame = w->frame};
+                                             .member = member, .last = w->clock, .pc = pc, .frame = w->frame};
   w->active = 0;
 }
 

@@ -127,7 +127,7 @@ static bool try_group(core_warp *w, uint32_t first) {
 void core_sync_wait(core_warp *w, const exec_instr *i, uint32_t member) {
   core_count(w, i->index);
   w->pc = i;
-  core_park(w, SPLIT_SYNC, 0, member);
+  core_park(w, i, SPLIT_SYNC, 0, member);
   try_group(w, w->other_count - 1);
 }
 
