@@ -389,7 +389,7 @@ static const native_layout layout = {
     AT(warp_shared_bytes, core_warp, shared_bytes), AT(warp_local, core_warp, local), AT(warp_params, core_warp, params),
     AT(warp_next_key, core_warp, next_key), AT(warp_ready_count, core_warp, ready_count), AT(warp_executed, core_warp, executed),
     AT(warp_accesses, core_warp, accesses), AT(warp_starting, core_warp, starting),
-    AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(function_code, exec_function, code),
+    AT(warp_tid, core_warp, tid), AT(warp_index, core_warp, index), AT(warp_diverged, core_warp, diverged), AT(warp_rotation, core_warp, rotation), AT(function_code, exec_function, code),
     AT(function_sfu, exec_function, sfu_before), AT(function_fp64, exec_function, fp64_before), AT(frame_depth, exec_frame, depth),
     AT(frame_stack, exec_frame, stack), AT(instr_run, exec_instr, run), AT(instr_side, exec_instr, side), AT(access_hint, exec_access, hint),
     AT(record_address, exec_record, info.address), AT(record_readable, exec_record, readable), AT(record_writable, exec_record, writable),
@@ -398,7 +398,7 @@ static const native_layout layout = {
     AT(writer_fp64, core_warp, writer.fp64), AT(api_guarded, exec_native_api, guarded), AT(api_collect, exec_native_api, collect), AT(api_spread, exec_native_api, spread), AT(api_count, exec_native_api, count),
     AT(api_waits, exec_native_api, waits), AT(api_mark, exec_native_api, mark), AT(api_row, exec_native_api, row), AT(api_one, exec_native_api, one),
     AT(api_scattered, exec_native_api, scattered), AT(api_conflicts, exec_native_api, conflicts), AT(api_passes, exec_native_api, passes),
-    AT(api_diverge, exec_native_api, diverge), AT(api_meet, exec_native_api, meet), .instr_bytes = sizeof(exec_instr),
+    AT(api_diverge, exec_native_api, diverge), AT(api_meet, exec_native_api, meet), AT(api_masked, exec_native_api, masked), .instr_bytes = sizeof(exec_instr),
 };
 
 static native_function describe_function(describer *d, const exec_function *f) {

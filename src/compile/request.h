@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define NATIVE_MAGIC 0x4646524eu /* "NRFF" */
-#define NATIVE_VERSION 7u
+#define NATIVE_VERSION 8u
 #define NATIVE_NONE UINT32_MAX
 
 typedef enum native_op {
@@ -87,11 +87,11 @@ typedef struct native_function {
 typedef struct native_layout {
   uint32_t warp_base0, warp_base1, warp_mask, warp_active, warp_active_count, warp_segment, warp_budget, warp_pc, warp_frame, warp_function;
   uint32_t warp_block, warp_launch, warp_shared, warp_shared_bytes, warp_local, warp_params, warp_next_key, warp_ready_count, warp_executed;
-  uint32_t warp_accesses, warp_starting, warp_tid, warp_index;
+  uint32_t warp_accesses, warp_starting, warp_tid, warp_index, warp_diverged, warp_rotation;
   uint32_t function_code, function_sfu, function_fp64, frame_depth, frame_stack, instr_bytes, instr_run, instr_side, access_hint;
   uint32_t record_address, record_readable, record_writable, launch_grid, launch_block, block_ctaid;
   uint32_t writer_issue, writer_sfu, writer_fp64; /* of the warp's trace_writer */
-  uint32_t api_guarded, api_collect, api_spread, api_count, api_waits, api_mark, api_row, api_one, api_scattered, api_conflicts, api_passes, api_diverge, api_meet;
+  uint32_t api_guarded, api_collect, api_spread, api_count, api_waits, api_mark, api_row, api_one, api_scattered, api_conflicts, api_passes, api_diverge, api_meet, api_masked;
 } native_layout;
 
 typedef struct native_request {
@@ -100,7 +100,6 @@ typedef struct native_request {
   uint32_t function_count, instr_count, operand_count, wait_count;
   uint32_t watch, any;    /* any: the bodies for any lanes are wanted; else those for full warps (exec/native.h) */
   uint32_t wide;          /* the form that is made for AVX-512, with another processor's instructions */
-  uint32_t unused;
 } native_request;
 _Static_assert(sizeof(native_request) % 8 == 0, "instructions, which have 64-bit fields, come behind it");
 

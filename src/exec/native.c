@@ -40,9 +40,8 @@ void exec_native_end(core_launch *launch) {
 
 /* ---- what compiled code calls ---- */
 
-static void run_guarded(core_warp *w, const exec_instr *i) {
-  uint32_t predicate = *exec_pred(&w->x, i->guard), active = w->active, mask = w->x.mask;
-  uint32_t lanes = (i->guard_negated ? ~predicate : predicate) & active;
+static void run_lanes(core_warp *w, const exec_instr *i, uint32_t lanes) {
+  uint32_t active = w->active, mask = w->x.mask;
   if (!lanes) return;
   w->active = w->x.mask = lanes;
   for (uint32_t l = 0; l < EXEC_LANES; l++) w->x.lanes[l] = -(int32_t)(lanes >> l & 1);
@@ -50,6 +49,20 @@ static void run_guarded(core_warp *w, const exec_instr *i) {
   w->active = active;
   w->x.mask = mask;
   for (uint32_t l = 0; l < EXEC_LANES; l++) w->x.lanes[l] = -(int32_t)(mask >> l & 1);
+}
+
+static uint32_t guarded_lanes(const core_warp *w, const exec_instr *i, uint32_t running) {
+  uint32_t predicate = *exec_pred(&w->x, i->guard);
+  return (i->guard_negated ? ~predicate : predicate) & running;
+}
+
+static void run_guarded(core_warp *w, const exec_instr *i) { run_lanes(w, i, guarded_lanes(w, i, w->active)); }
+
+static void run_masked(core_warp *w, const exec_instr *i, uint32_t running) {
+  uint32_t count = w->active_count;
+  w->active_count = core_lane_count(running);
+  run_lanes(w, i, i->guard == EXEC_NO_GUARD ? running : guarded_lanes(w, i, running));
+  w->active_count = count;
 }
 
 /* What compiled code and handlers look at, after the running split has changed in a frame. */
@@ -149,5 +162,5 @@ static uint32_t conflicts(const core_warp *w, const uint32_t *offset) { return t
 
 const exec_native_api exec_native_calls = {
     .guarded = run_guarded, .collect = collect, .spread = spread, .count = count, .waits = core_trace_waits, .mark = core_mark, .row = watch_row, .one = watch_one, .scattered = watch_scattered,
-    .conflicts = conflicts, .passes = core_trace_passes, .diverge = diverge, .meet = meet,
+    .conflicts = conflicts, .passes = core_trace_passes, .diverge = diverge, .meet = meet, .masked = run_masked,
 };

@@ -17,7 +17,7 @@
 
 #include "exec/program.h"
 
-/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three and the last two only where
+/* What compiled code calls. Appended to only together with the version in compile/request.h. All but the first three and the last three only where
  * the access stream is wanted or uses are declared. The warp's counters are right before the call (but of the first three), and the code reads them
  * again after it. */
 typedef struct exec_native_api {
@@ -43,6 +43,9 @@ typedef struct exec_native_api {
    * whole warp is together again, or a split of another frame runs: w->pc has it. */
   uint32_t (*diverge)(core_warp *w, const exec_instr *i, uint32_t taken);
   uint32_t (*meet)(core_warp *w, const exec_instr *i);
+  /* A computing or memory instruction for those of the lanes `running` whose guard is true: where code executes a short region under masks, the
+   * running split is still what it was before the region. */
+  void (*masked)(core_warp *w, const exec_instr *i, uint32_t running);
 } exec_native_api;
 
 #define EXEC_NATIVE_NOWHERE UINT32_MAX

@@ -30,6 +30,7 @@ void access_end_fast(const access *a, fork f, const value *results, bool scalar)
 void access_tell(const access *a, uint32_t api, value address);
 value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */
 value access_pointer_to(const access *a, value address);
+value access_ladder(generator *g, LLVMTypeRef type, uint64_t step); /* 0, step, 2 * step ... */
 value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step);
 void access_load_row(const access *a, value p, value *results);
 void access_store_row(const access *a, value p);

@@ -69,7 +69,8 @@ void gen_flush_counters(generator *g) {
 
 typedef struct outside {   /* what such a function calls */
   uint32_t offset;         /* of exec_native_api; or a handler: */
-  bool handler, guarded, observes;
+  bool handler, guarded, observes; /* guarded: the handler's lanes are not all that run: exec_native_api knows how */
+  bool flush;              /* nothing: the counters are to be right */
   LLVMTypeRef type, result; /* NULL: none */
   uint32_t more;           /* its parameters behind the warp */
 } outside;
@@ -90,6 +91,10 @@ static void call_it(generator *g, value function, const void *context) {
   value arguments[MOST_PARAMETERS] = {g->warp};
   for (uint32_t n = 0; n < o->more; n++) arguments[n + 1] = LLVMGetParam(function, n + 3);
   if (!o->handler || o->observes) gen_flush_counters(g);
+  if (o->flush) {
+    LLVMBuildRetVoid(g->b);
+    return;
+  }
   value called = o->handler && !o->guarded ? handler_of(g, arguments[1]) : gen_field(g, LLVMPointerType(o->type, 0), g->api, o->offset);
   value result = LLVMBuildCall2(g->b, o->type, called, arguments, o->more + 1, "");
   if (!o->handler || (o->observes && g->watched)) read_segment(g);
@@ -135,8 +140,26 @@ value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *mor
   return gen_call_outline(g, name, result, more, count, call_it, &o);
 }
 
+void gen_call_flush(generator *g) {
+  outside o = {.flush = true};
+  gen_call_outline(g, "flush", NULL, NULL, 0, call_it, &o);
+}
+
+/* In a hammock: for the lanes that are there and whose guard is true. */
+static void call_masked(generator *g, const native_instr *n, value instr) {
+  LLVMTypeRef types[3] = {g->pointer, g->pointer, g->i32};
+  outside o = {.offset = g->at->api_masked, .handler = true, .guarded = true, .observes = n->observes, .more = 2};
+  o.type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
+  value more[2] = {instr, gen_read(g, g->i32, g->lanes)};
+  gen_call_outline(g, n->observes ? "masked_1" : "masked_0", NULL, more, 2, call_it, &o);
+}
+
 void gen_call_handler_of(generator *g, const native_instr *n, value instr) {
   value arguments[2] = {g->warp, instr};
+  if (g->masked) {
+    call_masked(g, n, instr);
+    return;
+  }
   if (!n->observes && g->full && n->flow != EXEC_FLOW_GUARDED) { /* nothing to do before it */
     LLVMBuildCall2(g->b, g->handler, handler_of(g, instr), arguments, 2, "");
     return;

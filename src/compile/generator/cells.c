@@ -175,7 +175,7 @@ bool access_cells(const access *a, bool global) {
   const native_instr *n = a->n;
   if (!global && (n->immediate < 0 || n->immediate > INT32_MAX || (g->traced && a->total != 4))) return false;
   char name[80];
-  snprintf(name, sizeof name, "cells_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u", global, n->store, n->bytes, n->elements, n->slot_bytes, n->sign, n->to16, n->wide, n->flow, n->observes);
+  snprintf(name, sizeof name, "cells_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u_%u", g->masked, global, n->store, n->bytes, n->elements, n->slot_bytes, n->sign, n->to16, n->wide, n->flow, n->observes);
   value more[5 + 2 * 4] = {gen_instr_address(g), a->bits, gen_i64(g, (uint64_t)n->immediate)};
   operand_places(g, n->operands, true, more + 3);
   if (a->guard) gen_write_back(g, n->operands + n->read_count - 1); /* the handler looks at it */

@@ -116,8 +116,8 @@ value gen_read(generator *g, LLVMTypeRef type, value v) { return LLVMBuildLoad2(
 
 /* ---- slots ---- */
 
-static LLVMTypeRef scalar_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i1 : bytes == 4 ? g->i32 : g->i64; }
-static LLVMTypeRef frame_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i32 : gen_vector_type(scalar_type(g, bytes)); }
+LLVMTypeRef gen_scalar_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i1 : bytes == 4 ? g->i32 : g->i64; }
+static LLVMTypeRef frame_type(generator *g, uint32_t bytes) { return bytes == 0 ? g->i32 : gen_vector_type(gen_scalar_type(g, bytes)); }
 
 static value to_vector(generator *g, uint32_t bytes, value scalar) {
   return bytes ? gen_splat(g, scalar) : LLVMBuildSExt(g->b, scalar, g->i32, "");
@@ -146,19 +146,19 @@ static void frame_store(generator *g, uint32_t slot, value v) {
   }
 }
 
-static void write_slot(generator *g, uint32_t slot) {
+void gen_write_slot(generator *g, uint32_t slot) {
   gen_slot *s = &g->slots[slot];
   frame_store(g, slot, s->vector ? s->vector : to_vector(g, g->plan->slots[slot].bytes, s->scalar));
 }
 
 void gen_write_back(generator *g, uint32_t k) {
   uint32_t slot = g->plan->slot_of[k];
-  if (slot != NATIVE_NONE && g->slots[slot].stale) write_slot(g, slot);
+  if (slot != NATIVE_NONE && g->slots[slot].stale) gen_write_slot(g, slot);
 }
 
 static value constant(generator *g, const native_operand *o) {
-  if (o->constant == 1) return LLVMConstInt(scalar_type(g, o->bytes), o->value, false);
-  return gen_load(g, scalar_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 8);
+  if (o->constant == 1) return LLVMConstInt(gen_scalar_type(g, o->bytes), o->value, false);
+  return gen_load(g, gen_scalar_type(g, o->bytes), gen_at(g, g->pool, o->offset & ~1u), 8);
 }
 
 value gen_scalar(generator *g, uint32_t k) {
@@ -219,12 +219,12 @@ static void end_leaving(generator *g) {
 }
 
 /* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its scalars. */
-static void write_stale(generator *g, const uint64_t *live, bool put) {
+void gen_write_stale(generator *g, const uint64_t *live, bool put) {
   uint32_t *scalars = ff_alloc((g->plan->slot_count + 1) * sizeof *scalars), count = 0;
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
     if (!g->slots[s].stale || (live && !plan_has(live, s))) continue;
     if (g->full && !g->slots[s].vector) scalars[count++] = s;
-    else write_slot(g, s);
+    else gen_write_slot(g, s);
   }
   gen_spread(g, scalars, count, put);
   free(scalars);
@@ -232,11 +232,11 @@ static void write_stale(generator *g, const uint64_t *live, bool put) {
 
 /* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
  * goes on at pc; goes on in a new block. */
-static void leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also) {
+void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also) {
   LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
   LLVMBuildCondBr(g->b, condition, out, on);
   LLVMPositionBuilderAtEnd(g->b, out);
-  write_stale(g, live, true);
+  gen_write_stale(g, live, true);
   if (also != NATIVE_NONE) gen_write_back(g, also);
   leave(g, pc, how);
   LLVMPositionBuilderAtEnd(g->b, on);
@@ -283,57 +283,14 @@ static void hand_over(generator *g, const plan_block *block) {
       gen_put_uniform(g, s, slot->scalar);
     }
     if (slot->stale && (as_vector || !slot->scalar)) {
-      write_slot(g, s);
+      gen_write_slot(g, s);
       slot->stale = false;
     }
   }
 }
 
-static void go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->plan->block_of[instr]]); }
-
-/* A branch that is taken by all lanes: counts, and gives way if the turn is over. */
-static void take(generator *g, const native_instr *n) {
-  const plan *p = g->plan;
-  value passed = gen_issue(g, n->index + 1), count = LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, "");
-  LLVMBuildStore(g->b, count, g->count);
-  LLVMBuildStore(g->b, gen_i32(g, p->code[n->target].index), g->segment);
-  if (n->target <= g->now) {
-    value over = LLVMBuildICmp(g->b, LLVMIntSGT, count, gen_field(g, g->i32, g->warp, g->at->warp_budget), "");
-    leave_if(g, over, n->target, EXEC_NATIVE_YIELD, p->blocks[p->block_of[n->target]].live_in, NATIVE_NONE);
-  }
-  go_to(g, n->target);
-}
-
-static value guard_bits(generator *g, const native_instr *n) {
-  value bits = gen_vector(g, n->operands + n->read_count - 1);
-  return n->guard_negated ? LLVMBuildNot(g->b, bits, "") : bits;
-}
-
-static void branch_if(generator *g, const native_instr *n, const plan_block *block) {
-  LLVMBasicBlockRef taken = gen_block(g, "taken"), not_taken = gen_block(g, "not_taken");
-  value one = gen_scalar(g, n->operands + n->read_count - 1);
-  if (one) {
-    LLVMBuildCondBr(g->b, n->guard_negated ? LLVMBuildNot(g->b, one, "") : one, taken, not_taken);
-  } else {
-    LLVMBasicBlockRef some = gen_block(g, "some");
-    value lanes = guard_bits(g, n);
-    if (!g->full) lanes = LLVMBuildAnd(g->b, lanes, g->active, "");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, gen_i32(g, 0), ""), not_taken, some);
-    LLVMPositionBuilderAtEnd(g->b, some);
-    LLVMBasicBlockRef apart = gen_block(g, "apart");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, g->active, ""), taken, apart);
-    LLVMPositionBuilderAtEnd(g->b, apart);
-    write_stale(g, block->live_out, true);
-    gen_part(g, lanes);
-  }
-  LLVMPositionBuilderAtEnd(g->b, not_taken);
-  go_to(g, block->end);
-  LLVMPositionBuilderAtEnd(g->b, taken);
-  take(g, n);
-}
-
 /* Everything but the end of a block. */
-static void compute(generator *g, const native_instr *n) {
+void gen_compute(generator *g, const native_instr *n) {
   switch (n->op) {
   case NATIVE_NOTHING: return;
   case NATIVE_HANDLER: gen_handler(g, n); return;
@@ -366,7 +323,7 @@ static void end_first_turn(generator *g) {
   LLVMBasicBlockRef out = gen_block(g, "first_turn"), on = gen_block(g, "stay");
   LLVMBuildCondBr(g->b, g->starting, out, on);
   LLVMPositionBuilderAtEnd(g->b, out);
-  write_stale(g, NULL, false);
+  gen_write_stale(g, NULL, false);
   leave(g, g->now, EXEC_NATIVE_EXIT);
   LLVMPositionBuilderAtEnd(g->b, on);
 }
@@ -375,24 +332,24 @@ static void end_block(generator *g, const plan_block *block) {
   const native_instr *last = &g->plan->code[block->end - 1];
   if (!plan_ends_block(last)) {
     hand_over(g, block);
-    if (block->end < g->plan->count) go_to(g, block->end);
+    if (block->end < g->plan->count) gen_go_to(g, block->end);
     else leave(g, g->now, EXEC_NATIVE_EXIT);
     return;
   }
   switch (last->op) {
   case NATIVE_BRANCH:
     hand_over(g, block);
-    take(g, last);
+    gen_take(g, last);
     return;
   case NATIVE_BRANCH_IF:
     hand_over(g, block);
-    branch_if(g, last, block);
+    gen_branch_if(g, last, block);
     return;
   case NATIVE_SYNC:
     if (g->full) {
       gen_handler(g, last);
       hand_over(g, block);
-      go_to(g, block->end);
+      gen_go_to(g, block->end);
       return;
     }
     /* fall through */
@@ -400,7 +357,7 @@ static void end_block(generator *g, const plan_block *block) {
     uint64_t *live = ff_alloc(g->plan->words * sizeof *live);
     memcpy(live, block->live_out, g->plan->words * sizeof *live);
     plan_live_before(g->plan, last, live);
-    write_stale(g, live, false);
+    gen_write_stale(g, live, false);
     free(live);
     leave(g, g->now, EXEC_NATIVE_EXIT);
   }
@@ -430,7 +387,7 @@ static void body(generator *g, uint32_t b) {
       gen_mark(g, &g->plan->code[n]);
       gen_wait(g, &g->plan->code[n]);
     }
-    if (!plan_ends_block(&g->plan->code[n])) compute(g, &g->plan->code[n]);
+    if (!plan_ends_block(&g->plan->code[n])) gen_compute(g, &g->plan->code[n]);
   }
   g->now = block->end - 1;
   end_block(g, block);
@@ -478,6 +435,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
   LLVMTypeRef parameters[3] = {g->pointer, g->i32, g->pointer};
   g->plan = p;
   g->full = !g->request->any;
+  g->hammock_room = p->count / 2 + 48;
   g->has_sfu = function->has_sfu;
   g->has_fp64 = function->has_fp64;
   g->function = LLVMAddFunction(g->module, name, LLVMFunctionType(g->i32, parameters, 3, false));

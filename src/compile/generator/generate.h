@@ -48,6 +48,8 @@ typedef struct generator {
   value where, taken;                /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
   LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
   LLVMBasicBlockRef dispatch;        /* of `any`: to the block at `where`, or away */
+  bool masked;            /* in a hammock: `active` is a part of the running lanes (hammock.c); then `full` is false */
+  uint32_t hammock_room;  /* instructions that may still be made once more for hammocks */
   value leave_pc, leave_how; /* variables: where the interpreter goes on, EXEC_NATIVE_* */
   LLVMBasicBlockRef entry, *edges, *bodies, leaving;
   gen_slot *slots;        /* at this point of the block */
@@ -99,6 +101,21 @@ void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put);
 /* They come from there. Returns whether they are the same in all lanes. */
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count);
 
+void gen_write_slot(generator *g, uint32_t slot);    /* to the frame, for the active lanes */
+/* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its scalars. */
+void gen_write_stale(generator *g, const uint64_t *live, bool put);
+LLVMTypeRef gen_scalar_type(generator *g, uint32_t bytes);
+
+/* ---- branches (branch.c) ---- */
+void gen_go_to(generator *g, uint32_t instr);
+void gen_take(generator *g, const native_instr *n);  /* by all lanes: counts, and gives way if the turn is over */
+void gen_branch_if(generator *g, const native_instr *n, const plan_block *block);
+
+/* ---- short regions that some lanes run (hammock.c) ---- */
+/* The branch at the end of block b parts lanes, and everything that is live is in the frame or in scalars: executes the region up to
+ * where all ways meet under masks, `taken` and the others, and goes on there. False: what comes next is for when that cannot be. */
+bool gen_hammock(generator *g, uint32_t b, value taken);
+
 /* ---- which split runs (split.c) ---- */
 /* In the entry block, and when all other blocks are made. */
 void gen_begin_splits(generator *g);
@@ -122,6 +139,7 @@ void gen_wait(generator *g, const native_instr *n);
 /* In the entry block. */
 void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
+void gen_call_flush(generator *g); /* the same, as a call */
 void gen_add_to(generator *g, uint32_t offset, LLVMTypeRef type, value v); /* a counter of the warp */
 /* Calls one of exec_native_api, with the warp's counters right, and reads them again. more: arguments behind the warp; NULL: no result. */
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count);
@@ -137,6 +155,10 @@ value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value
 void gen_handler(generator *g, const native_instr *n);
 /* What it writes is in the frame, and nothing else is known of it. */
 void gen_written(generator *g, const native_instr *n);
+void gen_compute(generator *g, const native_instr *n); /* everything but the end of a block */
+/* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
+ * goes on at pc; goes on in a new block. */
+void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also);
 /* A variable of the function: LLVM makes registers of them. */
 value gen_variable(generator *g, LLVMTypeRef type);
 value gen_in_memory(generator *g, value v); /* a variable with this vector: its address */

@@ -134,14 +134,14 @@ static bool one_global(const access *a, value base) {
 }
 
 /* 0, step, 2 * step ... */
-static value ladder(generator *g, LLVMTypeRef type, uint64_t step) {
+value access_ladder(generator *g, LLVMTypeRef type, uint64_t step) {
   value steps[EXEC_LANES];
   for (uint32_t l = 0; l < EXEC_LANES; l++) steps[l] = LLVMConstInt(type, l * step, false);
   return LLVMConstVector(steps, EXEC_LANES);
 }
 
 value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step) {
-  return gen_same(a->g, lanes, LLVMBuildAdd(a->b, gen_splat(a->g, first), ladder(a->g, type, step), ""));
+  return gen_same(a->g, lanes, LLVMBuildAdd(a->b, gen_splat(a->g, first), access_ladder(a->g, type, step), ""));
 }
 
 void access_load_row(const access *a, value p, value *results) {

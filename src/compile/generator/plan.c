@@ -179,8 +179,20 @@ static uint32_t first_of_region(const plan *p, uint32_t b) {
   return first;
 }
 
+static bool spoil_at(const plan *p, uint32_t meet, const uint64_t *written, uint64_t *spoilt) {
+  bool news = false;
+  for (uint32_t w = 0; w < p->words; w++) {
+    uint64_t add = written[w] & p->blocks[meet].live_in[w] & ~spoilt[meet * p->words + w];
+    news |= add != 0;
+    spoilt[meet * p->words + w] |= add;
+  }
+  return news;
+}
+
 /* What was written while lanes were apart is not the same where they meet. True: that was news. */
 static bool spoil(plan *p, uint32_t b, uint64_t *spoilt) {
+  const plan_hammock *hammock = p->blocks[b].hammock;
+  if (hammock) return spoil_at(p, hammock->meet, hammock->written, spoilt);
   uint32_t meet = meeting_block(p, b), first = first_of_region(p, b);
   bool news = false;
   if (meet <= b || meet >= p->block_count) return false;
@@ -190,11 +202,7 @@ static bool spoil(plan *p, uint32_t b, uint64_t *spoilt) {
     for (uint32_t n = p->blocks[c].first; n < p->blocks[c].end; n++)
       for (uint32_t w = 0; w < p->code[n].write_count; w++) plan_add(written, p->slot_of[p->code[n].operands + p->code[n].read_count + w]);
   }
-  for (uint32_t w = 0; w < p->words; w++) {
-    uint64_t add = written[w] & p->blocks[meet].live_in[w] & ~spoilt[meet * p->words + w];
-    news |= add != 0;
-    spoilt[meet * p->words + w] |= add;
-  }
+  news = spoil_at(p, meet, written, spoilt);
   free(written);
   return news;
 }
@@ -227,8 +235,7 @@ static void flow_uniform(plan *p, uint32_t number, const uint64_t *spoilt) {
   }
 }
 
-/* Is the guard of the branch at the end of block b the same in all lanes? */
-static bool branches_together(const plan *p, uint32_t b) {
+bool plan_branches_together(const plan *p, uint32_t b) {
   const native_instr *last = &p->code[p->blocks[b].end - 1];
   if (last->op != NATIVE_BRANCH_IF) return true;
   return operand_uniform(p, p->blocks[b].uniform_out, last->operands + last->read_count - 1);
@@ -242,7 +249,7 @@ static void find_uniform(plan *p, uint32_t number) {
     news = false;
     flow_uniform(p, number, spoilt);
     for (uint32_t b = 0; b < p->block_count; b++)
-      if (!branches_together(p, b)) news |= spoil(p, b, spoilt);
+      if (!plan_branches_together(p, b)) news |= spoil(p, b, spoilt);
   }
   free(spoilt);
 }
@@ -259,6 +266,7 @@ plan *plan_make(const native_function *function, uint32_t number, const native_i
     return NULL;
   }
   find_liveness(p);
+  plan_find_hammocks(p);
   find_uniform(p, number);
   return p;
 }
@@ -269,6 +277,8 @@ void plan_free(plan *p) {
     free(p->blocks[b].live_out);
     free(p->blocks[b].uniform_in);
     free(p->blocks[b].uniform_out);
+    if (p->blocks[b].hammock) free(p->blocks[b].hammock->written);
+    free(p->blocks[b].hammock);
   }
   free(p->blocks);
   free(p->block_of);

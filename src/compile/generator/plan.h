@@ -18,12 +18,24 @@ typedef struct plan_slot {
   uint8_t bytes;
 } plan_slot;
 
+#define PLAN_HAMMOCK_BLOCKS 12
+#define PLAN_HAMMOCK_LONGEST 48u /* instructions */
+
 typedef struct plan_block {
   uint32_t first, end;          /* instructions */
   uint32_t next[2], next_count; /* blocks */
   uint64_t *live_in, *live_out; /* slots */
   uint64_t *uniform_in, *uniform_out;
+  struct plan_hammock *hammock; /* what a branch at its end may part lanes for; NULL: no short region */
 } plan_block;
+
+/* A short region: blocks behind a branch, without loops, from which all ways lead to one block, in the order in which the splits of a warp
+ * run them (by rank): when the last of them is done, all lanes are at `meet`. Nothing in it is only the interpreter's. */
+typedef struct plan_hammock {
+  uint32_t meet, count, inside[PLAN_HAMMOCK_BLOCKS], instructions;
+  bool starts;                  /* a warp's first turn may end in it */
+  uint64_t *written;            /* slots, and all that share their places */
+} plan_hammock;
 
 typedef struct plan {
   const native_instr *code;
@@ -45,12 +57,16 @@ void plan_live_before(const plan *p, const native_instr *i, uint64_t *live);
 /* number: 0 is the kernel itself. `operands`: the whole request's. NULL: it has too many blocks and slots to be worth it. */
 plan *plan_make(const native_function *function, uint32_t number, const native_instr *code, const native_operand *operands, uint32_t operand_count);
 void plan_free(plan *p);
+/* Finds the hammocks (hammock_plan.c), when blocks are known. */
+void plan_find_hammocks(plan *p);
 /* Does the instruction give one value if its sources have one each? Operations on vectors only do not. */
 bool plan_is_scalar(const native_instr *n);
 /* A special register that is the same in all lanes of a warp and that compiled code reads itself. */
 bool plan_uniform_register(uint32_t sreg);
 /* Any special register that compiled code reads itself: all have 32 bits. */
 bool plan_native_register(uint32_t sreg);
+/* Is the guard of the branch at the end of block b the same in all lanes? */
+bool plan_branches_together(const plan *p, uint32_t b);
 bool plan_ends_block(const native_instr *n);
 
 #endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short regions under masks: where a branch parts lanes, and all ways meet again a few instructions later, the region is executed here, in the
+ * order of its blocks, each once, for the lanes that come to it. Nobody else is asked.
+ *
+ *   branch: who goes where --> block, for its lanes --> next block, for its lanes, with those that came later ... --> all go on at the meeting block
+ *
+ * What always holds: that is the order in which the interpreter runs these lanes (ranks rise from block to block, and no other split stands in
+ * between), so memory, counters and the running split are afterwards what they would be. Only launches that are told of no access take this way:
+ * what is told looks at the running split.
+ *
+ * Values pass from block to block through the frame, under the block's mask; those that were one for all lanes before the branch, and that the
+ * region does not write, stay scalars. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "compile/generator/generate.h"
+#include "exec/core.h"
+
+typedef struct hammock {
+  generator *g;
+  const plan *p;
+  const plan_hammock *plan;
+  uint32_t branch;            /* the block before */
+  gen_slot *before;           /* at the branch */
+  value into[PLAN_HAMMOCK_BLOCKS]; /* variables: the lanes that come to each block */
+} hammock;
+
+/* Does the plan take something for uniform behind the region that the region writes? Then it is not for here. */
+static bool spoils(const hammock *h) {
+  const plan_block *meet = &h->p->blocks[h->plan->meet];
+  for (uint32_t w = 0; w < h->p->words; w++)
+    if (h->plan->written[w] & meet->uniform_in[w] & meet->live_in[w]) return true;
+  return false;
+}
+
+/* ---- counting ---- */
+
+/* The instructions up to `end` are done, by the lanes that run now; whoever runs next begins at `next`. */
+static void count_up_to(generator *g, uint32_t end, uint32_t next) {
+  value passed = LLVMBuildSub(g->b, gen_i32(g, end), gen_read(g, g->i32, g->segment), "");
+  LLVMBuildStore(g->b, LLVMBuildAdd(g->b, gen_read(g, g->i32, g->count), passed, ""), g->count);
+  LLVMBuildStore(g->b, gen_i32(g, next), g->segment);
+  gen_call_flush(g);
+}
+
+static uint32_t index_of(const hammock *h, uint32_t block) { return h->p->code[h->p->blocks[block].first].index; }
+
+/* ---- who goes where ---- */
+
+static void send(const hammock *h, uint32_t to, value lanes) {
+  generator *g = h->g;
+  for (uint32_t c = 0; c < h->plan->count; c++)
+    if (h->plan->inside[c] == to) LLVMBuildStore(g->b, LLVMBuildOr(g->b, gen_read(g, g->i32, h->into[c]), lanes, ""), h->into[c]);
+}
+
+static value not_zero(generator *g, value v) { return LLVMBuildICmp(g->b, LLVMIntNE, v, gen_i32(g, 0), ""); }
+
+static void branch_inside(const hammock *h, const native_instr *n, const plan_block *block) {
+  generator *g = h->g;
+  uint32_t k = n->operands + n->read_count - 1;
+  value one = gen_scalar(g, k), bits = one ? LLVMBuildSExt(g->b, one, g->i32, "") : gen_vector(g, k);
+  if (n->guard_negated) bits = LLVMBuildNot(g->b, bits, "");
+  value taken = LLVMBuildAnd(g->b, bits, g->active, ""), rest = LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, bits, ""), "");
+  value parts = LLVMBuildAnd(g->b, not_zero(g, taken), not_zero(g, rest), "");
+  gen_add_to(g, g->at->warp_diverged, g->i64, LLVMBuildZExt(g->b, parts, g->i64, ""));
+  send(h, h->p->block_of[n->target], taken);
+  send(h, h->p->block_of[block->end], rest);
+}
+
+/* ---- blocks ---- */
+
+static void begin_part(const hammock *h) {
+  generator *g = h->g;
+  memset(g->slots, 0, h->p->slot_count * sizeof *g->slots);
+  g->shape_count = 0;
+  for (uint32_t s = 0; s < h->p->slot_count; s++)
+    if (h->before[s].scalar && !plan_has(h->plan->written, s)) g->slots[s] = (gen_slot){.scalar = h->before[s].scalar, .stale = true};
+  g->mask = gen_lanes(g, g->active);
+  LLVMBuildStore(g->b, g->active, g->lanes);
+  LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
+}
+
+static void end_part(const hammock *h, const plan_block *block) {
+  generator *g = h->g;
+  const native_instr *last = &h->p->code[block->end - 1];
+  for (uint32_t s = 0; s < h->p->slot_count; s++)
+    if (g->slots[s].stale && plan_has(h->plan->written, s) && plan_has(block->live_out, s)) gen_write_slot(g, s);
+  uint32_t next = h->p->code[block->end].index;
+  if (last->op == NATIVE_BRANCH) send(h, h->p->block_of[last->target], g->active);
+  else if (last->op == NATIVE_BRANCH_IF) branch_inside(h, last, block);
+  else send(h, h->p->block_of[block->end], g->active);
+  if (plan_ends_block(last)) next = last->index + 1;
+  count_up_to(g, next, next);
+}
+
+static void part(const hammock *h, uint32_t c) {
+  generator *g = h->g;
+  const plan_block *block = &h->p->blocks[h->plan->inside[c]];
+  LLVMBasicBlockRef some = gen_block(g, "part"), on = gen_block(g, "parted");
+  value lanes = gen_read(g, g->i32, h->into[c]);
+  LLVMBuildCondBr(g->b, not_zero(g, lanes), some, on);
+  LLVMPositionBuilderAtEnd(g->b, some);
+  g->active = lanes;
+  LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->inside[c])), g->segment);
+  begin_part(h);
+  for (uint32_t n = block->first; n < block->end; n++) {
+    g->now = n;
+    if (!plan_ends_block(&h->p->code[n])) gen_compute(g, &h->p->code[n]);
+  }
+  end_part(h, block);
+  LLVMBuildBr(g->b, on);
+  LLVMPositionBuilderAtEnd(g->b, on);
+}
+
+/* What the meeting block takes for uniform is in its variables, as if a block before it had handed over. */
+static void hand_uniform(const hammock *h) {
+  generator *g = h->g;
+  const plan_block *meet = &h->p->blocks[h->plan->meet];
+  for (uint32_t s = 0; s < h->p->slot_count; s++) {
+    if (!plan_has(meet->uniform_in, s) || !plan_has(meet->live_in, s)) continue;
+    value one = h->before[s].scalar;
+    LLVMTypeRef type = gen_scalar_type(g, h->p->slots[s].bytes);
+    if (!one) {
+      value v = h->before[s].vector ? h->before[s].vector : gen_frame_vector(g, s);
+      one = h->p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, type, "");
+    }
+    gen_put_uniform(g, s, one);
+  }
+}
+
+/* ---- all together ---- */
+
+/* What will be written in part has to be there as a whole; so has what is a vector for the meeting block, for other ways lead there. */
+static bool belongs_in_frame(const hammock *h, uint32_t slot) {
+  const plan_block *meet = &h->p->blocks[h->plan->meet];
+  if (plan_has(h->plan->written, slot)) return plan_has(h->p->blocks[h->branch].live_out, slot);
+  return plan_has(meet->live_in, slot) && !plan_has(meet->uniform_in, slot);
+}
+
+static void execute(hammock *h, value taken) {
+  generator *g = h->g, kept = *g;
+  const plan_block *block = &h->p->blocks[h->branch];
+  const native_instr *n = &h->p->code[block->end - 1];
+  for (uint32_t c = 0; c < h->plan->count; c++) {
+    h->into[c] = gen_variable(g, g->i32);
+    LLVMBuildStore(g->b, gen_i32(g, 0), h->into[c]);
+  }
+  for (uint32_t s = 0; s < h->p->slot_count; s++)
+    if (g->slots[s].scalar && g->slots[s].stale && belongs_in_frame(h, s)) gen_write_slot(g, s);
+  count_up_to(g, n->index + 1, n->index + 1);
+  gen_add_to(g, g->at->warp_diverged, g->i64, gen_i64(g, 1));
+  gen_store(g, gen_i32(g, 0), gen_at(g, g->warp, g->at->warp_rotation), 4); /* as where lanes are together again */
+  send(h, h->p->block_of[n->target], taken);
+  send(h, h->p->block_of[block->end], LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, taken, ""), ""));
+  g->masked = true;
+  g->full = false;
+  for (uint32_t c = 0; c < h->plan->count; c++) part(h, c);
+  g->masked = false, g->full = kept.full, g->active = kept.active, g->mask = kept.mask, g->now = kept.now;
+  hand_uniform(h);
+  LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
+  LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->meet)), g->segment);
+  LLVMBuildBr(g->b, g->edges[h->plan->meet]);
+  memcpy(g->slots, h->before, h->p->slot_count * sizeof *g->slots);
+  memcpy(g->shapes, kept.shapes, sizeof g->shapes);
+  g->shape_count = kept.shape_count;
+  g->hammock_room -= h->plan->instructions;
+}
+
+bool gen_hammock(generator *g, uint32_t b, value taken) {
+  hammock h = {.g = g, .p = g->plan, .plan = g->plan->blocks[b].hammock, .branch = b};
+  if (!h.plan || !g->full || g->watched || plan_branches_together(h.p, b) || h.plan->instructions > g->hammock_room || spoils(&h)) return false;
+  value is = h.plan->starts ? LLVMBuildNot(g->b, g->starting, "") : NULL; /* NULL: always */
+  LLVMBasicBlockRef here = gen_block(g, "hammock"), apart = is ? gen_block(g, "apart") : NULL;
+  if (is) LLVMBuildCondBr(g->b, is, here, apart);
+  else LLVMBuildBr(g->b, here);
+  LLVMPositionBuilderAtEnd(g->b, here);
+  h.before = ff_alloc((h.p->slot_count + 1) * sizeof *h.before);
+  memcpy(h.before, g->slots, h.p->slot_count * sizeof *h.before);
+  execute(&h, taken);
+  if (is) LLVMPositionBuilderAtEnd(g->b, apart);
+  free(h.before);
+  return !is;
+}
