@@ -74,19 +74,25 @@ static void settle(core_warp *w) {
   for (uint32_t n = 0; n < EXEC_LANES / 4; n++, bits <<= 4) ((quad *)(void *)w->x.lanes)[n] = (all & bits) != 0;
 }
 
-static uint32_t diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
-  core_diverge(w, i, taken);
+/* Where the running split of this frame goes on. */
+static uint32_t place_in(core_warp *w, const exec_frame *frame) {
   settle(w);
+  if (w->frame != frame || (w->active == EXEC_ALL_LANES && !w->ready_count)) return EXEC_NATIVE_NOWHERE;
   return (uint32_t)(w->pc - w->function->code);
+}
+
+static uint32_t diverge(core_warp *w, const exec_instr *i, uint32_t taken) {
+  const exec_frame *frame = w->frame;
+  core_diverge(w, i, taken);
+  if (core_key(frame, w->pc) >= w->next_key) core_switch(w); /* both ways lead to one place, or somebody waits there */
+  return place_in(w, frame);
 }
 
 static uint32_t meet(core_warp *w, const exec_instr *i) {
   const exec_frame *frame = w->frame;
   w->pc = i;
   core_switch(w);
-  settle(w);
-  if (w->frame != frame || (w->active == EXEC_ALL_LANES && !w->ready_count)) return EXEC_NATIVE_NOWHERE;
-  return (uint32_t)(w->pc - w->function->code);
+  return place_in(w, frame);
 }
 
 /* All lanes are the same, or nobody asks. */
