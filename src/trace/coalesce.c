@@ -36,27 +36,29 @@ void trace_lines_collect(trace_line_set *set, const uint64_t address[TRACE_LANES
 
 /* ---- memories on the chip ---- */
 
-/* Rounds in which the lanes of `mask` get their words, each bank serving one word a round to any number of lanes. */
-static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t word_bytes, uint32_t banks) {
-  uint32_t rounds = 0, served[32];
-  while (mask) {
-    uint32_t busy = 0, left = 0;
-    rounds++;
+/* Rounds in which the lanes of `mask` get their words of 1 << shift bytes, each bank serving one word a round to any number of lanes. Which of them
+ * a bank serves first does not matter: it takes as many rounds as there are words. */
+static uint32_t bank_rounds(const uint32_t *offset, uint32_t mask, uint32_t shift, uint32_t banks) {
+  uint32_t rounds = 0, served[TRACE_LANES];
+  for (uint32_t left; mask; mask = left, rounds++) {
+    left = 0;
     for (uint32_t m = mask; m; m &= m - 1) {
-      uint32_t lane = (uint32_t)__builtin_ctz(m), word = offset[lane] / word_bytes, bank = word % banks;
-      if (!(busy >> bank & 1)) busy |= 1u << bank, served[bank] = word;
-      else if (served[bank] != word) left |= 1u << lane;
+      uint32_t word = offset[__builtin_ctz(m)] >> shift;
+      served[word & (banks - 1)] = word;
     }
-    mask = left;
+    for (uint32_t m = mask; m; m &= m - 1) {
+      uint32_t word = offset[__builtin_ctz(m)] >> shift;
+      left |= served[word & (banks - 1)] != word ? m & -m : 0;
+    }
   }
   return rounds;
 }
 
 uint32_t trace_shared_passes(const uint32_t offset[TRACE_LANES], uint32_t bytes, uint32_t mask) {
-  uint32_t word = bytes <= 4 ? 4 : bytes <= 8 ? 8 : 16, lanes = TRACE_LANES * 4 / word, rounds = 0;
+  uint32_t shift = bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4, lanes = (TRACE_LANES * 4) >> shift, rounds = 0;
   for (uint32_t first = 0; first < TRACE_LANES; first += lanes) {
     uint32_t group = lanes == 32 ? mask : mask & (((1u << lanes) - 1) << first);
-    rounds += bank_rounds(offset, group, word, lanes);
+    rounds += bank_rounds(offset, group, shift, lanes);
   }
   return bytes > 16 ? rounds * (bytes / 16) : rounds;
 }

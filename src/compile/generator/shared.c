@@ -105,7 +105,7 @@ static value without_conflict(const access *a, value x, value y) {
   return LLVMBuildOr(a->b, LLVMBuildICmp(a->b, LLVMIntEQ, apart, gen_i32(g, 0), ""), different, "");
 }
 
-/* Cycles beyond the first of one access at these addresses. */
+/* Cycles beyond the first of one access at these addresses, if they are good: else the handler asks. */
 static value window_passes(const access *a, value lanes, const struct gen_shape *shape) {
   generator *g = a->g;
   uint32_t pieces = EXEC_LANES / piece_lanes(a);
@@ -113,7 +113,7 @@ static value window_passes(const access *a, value lanes, const struct gen_shape 
   for (uint32_t p = 0; p < pieces; p++)
     for (uint32_t q = p + 1; q < pieces; q++) none = access_both(a, none, without_conflict(a, shape->base[p], shape->base[q]));
   LLVMBasicBlockRef before = LLVMGetInsertBlock(a->b), ask = gen_block(g, "conflicts"), on = gen_block(g, "counted");
-  LLVMBuildCondBr(a->b, none, on, ask);
+  LLVMBuildCondBr(a->b, LLVMBuildOr(a->b, LLVMBuildNot(a->b, shape->good, ""), none, ""), on, ask);
   LLVMPositionBuilderAtEnd(a->b, ask);
   value counted = access_ask_conflicts(a, lanes);
   LLVMBuildBr(a->b, on);
