@@ -150,7 +150,7 @@ static native_turn run_native(core_warp *w, step *at, bool known) {
     uint32_t number = (uint32_t)(w->pc - at->code);
     how = EXEC_NATIVE_DECLINE;
     if (w->active == UINT32_MAX && !w->ready_count) {
-      how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &exec_native_calls);
+      how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls));
       if (how == EXEC_NATIVE_EXIT && w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
         if (!pass_barrier(w, at)) return NATIVE_WAITS;
         how = EXEC_NATIVE_AGAIN;
@@ -163,7 +163,7 @@ static native_turn run_native(core_warp *w, step *at, bool known) {
     }
     if (how == EXEC_NATIVE_DECLINE) {
       exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
-      if (any) how = any(w, number, &exec_native_calls);
+      if (any) how = any(w, number, &ISA(exec_native_calls));
       else exec_native_wish(w->launch);
     }
   } while (how == EXEC_NATIVE_AGAIN && w->frame == frame);

@@ -50,7 +50,7 @@ typedef struct exec_native_api {
 
 #define EXEC_NATIVE_NOWHERE UINT32_MAX
 
-extern const exec_native_api exec_native_calls;
+extern const exec_native_api exec_native_calls_baseline, exec_native_calls_avx2, exec_native_calls_avx512;
 
 enum {
   EXEC_NATIVE_EXIT,    /* the interpreter goes on at w->pc */
