@@ -157,10 +157,6 @@ static native_turn run_native(core_warp *w, step *at, bool known) {
       }
     }
     known = how == EXEC_NATIVE_AGAIN && w->active == UINT32_MAX;
-    if (how == EXEC_NATIVE_AGAIN && w->ready_count) { /* both ways of a branch may lead to one place */
-      if (core_key(w->frame, w->pc) >= w->next_key) core_switch(w);
-      enter(w, at);
-    }
     if (how == EXEC_NATIVE_DECLINE) {
       exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
       if (any) how = any(w, number, &ISA(exec_native_calls));

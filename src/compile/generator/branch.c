@@ -20,7 +20,7 @@ void gen_take(generator *g, const native_instr *n) {
   gen_go_to(g, n->target);
 }
 
-static value guard_bits(generator *g, const native_instr *n) {
+value gen_guard_bits(generator *g, const native_instr *n) {
   value bits = gen_vector(g, n->operands + n->read_count - 1);
   return n->guard_negated ? LLVMBuildNot(g->b, bits, "") : bits;
 }
@@ -32,7 +32,7 @@ void gen_branch_if(generator *g, const native_instr *n, const plan_block *block)
     LLVMBuildCondBr(g->b, n->guard_negated ? LLVMBuildNot(g->b, one, "") : one, taken, not_taken);
   } else {
     LLVMBasicBlockRef some = gen_block(g, "some");
-    value lanes = guard_bits(g, n);
+    value lanes = gen_guard_bits(g, n);
     if (!g->full) lanes = LLVMBuildAnd(g->b, lanes, g->active, "");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, lanes, gen_i32(g, 0), ""), not_taken, some);
     LLVMPositionBuilderAtEnd(g->b, some);

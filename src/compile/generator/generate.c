@@ -128,6 +128,12 @@ value gen_frame_vector(generator *g, uint32_t slot) {
   return gen_load(g, frame_type(g, s->bytes), gen_at(g, g->frame, s->offset), s->bytes ? 64 : 4);
 }
 
+value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known) {
+  if (known->scalar) return known->scalar;
+  value v = known->vector ? known->vector : gen_frame_vector(g, slot);
+  return g->plan->slots[slot].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
+}
+
 /* Writes a vector to its slot in the frame, for the active lanes. */
 static void frame_store(generator *g, uint32_t slot, value v) {
   const plan_slot *s = &g->plan->slots[slot];
@@ -218,7 +224,6 @@ static void end_leaving(generator *g) {
   LLVMBuildRet(g->b, gen_read(g, g->i32, g->leave_how));
 }
 
-/* Of what the frame does not have yet: all that is live goes there (NULL: all). put: the block's end has put its scalars. */
 void gen_write_stale(generator *g, const uint64_t *live, bool put) {
   uint32_t *scalars = ff_alloc((g->plan->slot_count + 1) * sizeof *scalars), count = 0;
   for (uint32_t s = 0; s < g->plan->slot_count; s++) {
@@ -230,8 +235,6 @@ void gen_write_stale(generator *g, const uint64_t *live, bool put) {
   free(scalars);
 }
 
-/* If `condition`, everything that is live goes to the frame (and operand `also`, if it is not NATIVE_NONE) and the interpreter
- * goes on at pc; goes on in a new block. */
 void gen_leave_if(generator *g, value condition, uint32_t pc, uint32_t how, const uint64_t *live, uint32_t also) {
   LLVMBasicBlockRef out = gen_block(g, "leave"), on = gen_block(g, "stay");
   LLVMBuildCondBr(g->b, condition, out, on);
@@ -276,10 +279,7 @@ static void hand_over(generator *g, const plan_block *block) {
     }
     if (!block->next_count) as_vector = true;
     if (as_scalar) {
-      if (!slot->scalar) { /* the plan knows better: all lanes are the same */
-        value v = slot->vector ? slot->vector : gen_frame_vector(g, s);
-        slot->scalar = p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, g->i1, "");
-      }
+      slot->scalar = gen_one_of_all(g, s, slot);
       gen_put_uniform(g, s, slot->scalar);
     }
     if (slot->stale && (as_vector || !slot->scalar)) {
@@ -289,7 +289,6 @@ static void hand_over(generator *g, const plan_block *block) {
   }
 }
 
-/* Everything but the end of a block. */
 void gen_compute(generator *g, const native_instr *n) {
   switch (n->op) {
   case NATIVE_NOTHING: return;

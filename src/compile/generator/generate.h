@@ -89,6 +89,8 @@ value gen_raw(generator *g, uint32_t k, bool vector);
 /* Puts what the frame does not have yet of this operand there, without noting that it has (for a side path). */
 void gen_write_back(generator *g, uint32_t k);
 value gen_frame_vector(generator *g, uint32_t slot); /* what the frame has */
+/* The scalar of a slot that the plan knows to be the same in all lanes, though `known` may be a vector or nothing. */
+value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known);
 
 /* ---- values that are the same in all lanes, of `full` (uniform.c) ---- */
 /* In the entry block, and when all is made. */
@@ -109,6 +111,7 @@ LLVMTypeRef gen_scalar_type(generator *g, uint32_t bytes);
 /* ---- branches (branch.c) ---- */
 void gen_go_to(generator *g, uint32_t instr);
 void gen_take(generator *g, const native_instr *n);  /* by all lanes: counts, and gives way if the turn is over */
+value gen_guard_bits(generator *g, const native_instr *n); /* i32: lanes whose guard is true, among them such that do not run */
 void gen_branch_if(generator *g, const native_instr *n, const plan_block *block);
 
 /* ---- short regions that some lanes run (hammock.c) ---- */

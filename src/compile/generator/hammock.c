@@ -58,9 +58,7 @@ static value not_zero(generator *g, value v) { return LLVMBuildICmp(g->b, LLVMIn
 
 static void branch_inside(const hammock *h, const native_instr *n, const plan_block *block) {
   generator *g = h->g;
-  uint32_t k = n->operands + n->read_count - 1;
-  value one = gen_scalar(g, k), bits = one ? LLVMBuildSExt(g->b, one, g->i32, "") : gen_vector(g, k);
-  if (n->guard_negated) bits = LLVMBuildNot(g->b, bits, "");
+  value bits = gen_guard_bits(g, n);
   value taken = LLVMBuildAnd(g->b, bits, g->active, ""), rest = LLVMBuildAnd(g->b, g->active, LLVMBuildNot(g->b, bits, ""), "");
   value parts = LLVMBuildAnd(g->b, not_zero(g, taken), not_zero(g, rest), "");
   gen_add_to(g, g->at->warp_diverged, g->i64, LLVMBuildZExt(g->b, parts, g->i64, ""));
@@ -119,13 +117,7 @@ static void hand_uniform(const hammock *h) {
   const plan_block *meet = &h->p->blocks[h->plan->meet];
   for (uint32_t s = 0; s < h->p->slot_count; s++) {
     if (!plan_has(meet->uniform_in, s) || !plan_has(meet->live_in, s)) continue;
-    value one = h->before[s].scalar;
-    LLVMTypeRef type = gen_scalar_type(g, h->p->slots[s].bytes);
-    if (!one) {
-      value v = h->before[s].vector ? h->before[s].vector : gen_frame_vector(g, s);
-      one = h->p->slots[s].bytes ? LLVMBuildExtractElement(g->b, v, gen_i32(g, 0), "") : LLVMBuildTrunc(g->b, v, type, "");
-    }
-    gen_put_uniform(g, s, one);
+    gen_put_uniform(g, s, gen_one_of_all(g, s, &h->before[s]));
   }
 }
 

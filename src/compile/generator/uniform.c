@@ -9,10 +9,7 @@
 #include "base/memory.h"
 #include "compile/generator/generate.h"
 
-static LLVMTypeRef type_of(generator *g, uint32_t slot) {
-  uint32_t bytes = g->plan->slots[slot].bytes;
-  return bytes == 0 ? g->i1 : bytes == 4 ? g->i32 : g->i64;
-}
+static LLVMTypeRef type_of(generator *g, uint32_t slot) { return gen_scalar_type(g, g->plan->slots[slot].bytes); }
 
 /* Is there a loop from block b back to block `first`, and none inside of it? */
 static bool innermost(const plan *p, uint32_t first, uint32_t b) {
