@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +74,13 @@ static void watched_signals(sigset_t *set) {
   for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++) sigaddset(set, forwarded[i]);
 }
 
+/* Where the program's own memory lies is in what is simulated where kernels reach for it: at the same place on every run, as a debugger
+ * does it. Where the system does not allow that, addresses stay random. */
+static void fix_addresses(void) {
+  int now = personality(UINT32_MAX);
+  if (now != -1) personality((unsigned long)now | ADDR_NO_RANDOMIZE);
+}
+
 /* Never returns. An exec that fails reports its errno through `report`. */
 static _Noreturn void become_program(const run_child *child, const sigset_t *mask, int report) {
   set_environment(child);
@@ -82,6 +90,7 @@ static _Noreturn void become_program(const run_child *child, const sigset_t *mas
     close(report);
     exit(child->body(child->context));
   }
+  fix_addresses();
   execv(child->program->path, child->argv);
   int failed = errno;
   if (write(report, &failed, sizeof failed) < 0) _exit(CLI_NOT_EXECUTABLE);

@@ -79,7 +79,7 @@ enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
-    {"threads", 't', "N", 0, "threads of the host that execute kernels (default: all cores; 1: floating-point atomics, too, come in a fixed order)", 2},
+    {"threads", 't', "N", 0, "threads of the host that execute kernels (default: 1, so that a run gives the same on every run even if blocks race; where nothing is simulated or recorded all cores)", 2},
     {"devices", KEY_DEVICES, "N", 0, "how many GPUs the program finds, 1 to 16, all the same machine (default: 1)", 2},
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "

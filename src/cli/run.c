@@ -73,6 +73,12 @@ void run_remove_folder(char *folder) {
   free(folder);
 }
 
+/* Of a program that was only recorded. */
+static void print_notes(const run_results *results) {
+  for (uint32_t i = 0; i < results->count; i++)
+    for (uint32_t n = 0; n < results->runs[i].note_count; n++) cli_fail(0, "note: %s", results->runs[i].notes[n]);
+}
+
 /* Everything after the program's end. Returns the exit status. */
 static int report(const run_job *job, const char *folder, const run_end *end) {
   run_results results;
@@ -83,6 +89,7 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
   bool good = !results.lost;
   if (results.count) {
     if (job->setup->managers[0] || !job->outputs->record) run_results_print(job, &results, stderr);
+    else print_notes(&results);
     good = run_outputs_write(job->outputs, &results) && good;
   } else if (good) {
     cli_fail(0, "%s did not use the virtual GPU: there is nothing to report", job->argv[0]);

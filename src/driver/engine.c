@@ -196,6 +196,7 @@ static ff_status make(ff_error *error) {
   session_options_from_environment(&ff_engine.options);
   ff_status status = session_create(&ff_engine.options, &ff_engine.session, error);
   if (status) return status;
+  ff_engine.options.threads = session_threads(ff_engine.session);
   exec_overrun_use(say_overrun);
   status = exec_memory_create(&ff_engine.memory, error);
   if (!status) status = make_check(error);

@@ -142,7 +142,8 @@ typedef struct exec_launch_request {
 
 /* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps
  * what was written). FF_INVALID: the configuration is impossible (message in *error). *stats is added to, not reset.
- * Results do not depend on `threads`, but for the order of floating-point atomics (exact with threads == 1). */
+ * With threads == 1 the blocks run in an order that depends on nothing but the launch: results, statistics and the access stream are the
+ * same on every run, even if blocks race. With more, they are if blocks do not race, but for the order of floating-point atomics. */
 ff_status exec_launch(const exec_config *config, const exec_launch_request *request, exec_stats *stats, exec_fault *fault,
                       ff_error *error);
 

@@ -36,6 +36,7 @@
 #define MAX_WORKERS 256u
 #define FRAMES_KEPT (UINT64_C(64) << 20) /* bytes of frames that a worker keeps from launch to launch */
 #define WAIT_MILLISECONDS 20
+#define STUCK_ROUNDS 3 /* of waiting for the stream while no block gets further */
 #define GIVE_WAY_MILLISECONDS 50 /* of nothing but polling before a launch gives way; once it has, */
 #define GIVE_AGAIN_MILLISECONDS 1
 
@@ -146,18 +147,29 @@ static bool take_place(core_launch *launch) {
 
 static void leave_place(core_launch *launch) { __atomic_sub_fetch(&launch->resident, 1, __ATOMIC_RELAXED); }
 
+/* For the only worker: which block is next must not depend on how fast the stream is read. So a new one always comes first if there is
+ * a place for it; it waits for its turn, but not for ever while readers may wait for what is in progress. */
+static bool only_worker_ready(const core_worker *worker, core_launch *launch, uint64_t index) {
+  if (launch->resident >= launch->resident_limit) return false;
+  bool ready = false;
+  for (int round = 0; round < (worker->running ? STUCK_ROUNDS : 1) && !ready; round++)
+    ready = trace_block_wait(launch->trace, index, WAIT_MILLISECONDS);
+  return ready || worker->running;
+}
+
 /* May the stream's next block start? Waits a little if the worker has nothing else to do. */
 static bool stream_ready(core_worker *worker, core_launch *launch) {
   if (!launch->trace || launch->kernel->pulls) return true; /* these are all in progress until the queue is empty */
   uint64_t index = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
   if (index >= launch->blocks) return true;
+  if (launch->threads == 1) return only_worker_ready(worker, launch, index);
   uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
   if (trace_block_wait(launch->trace, index, worker->running ? 0 : WAIT_MILLISECONDS)) return true;
   /* blocks are in progress, here or elsewhere, but none gets further: this one may be what they wait for */
   bool stuck = progress == worker->seen_progress && __atomic_load_n(&launch->resident, __ATOMIC_RELAXED) > 0;
   worker->stuck_rounds = stuck ? worker->stuck_rounds + 1 : 0;
   worker->seen_progress = progress;
-  return worker->stuck_rounds > 2;
+  return worker->stuck_rounds >= STUCK_ROUNDS;
 }
 
 /* A block to run: a new one if that is possible (the ones in progress have yielded), else the oldest in progress. */

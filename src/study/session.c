@@ -284,6 +284,18 @@ static void note_device(session *session) {
   free(note.chars);
 }
 
+/* One thread executes blocks in an order that nothing but the program decides. The models take most of the time, beside it. */
+static void choose_threads(session *session) {
+  uint32_t chosen = session->options.threads;
+  if (!session->program) return;
+  if (!chosen) session->options.threads = 1;
+  if (chosen <= 1) return;
+  ff_text note = {0};
+  ff_text_add(&note, "%u threads executed kernels: if blocks race, numbers may differ from run to run (without --threads they do not)", chosen);
+  report_note(&session->notes, note.chars);
+  free(note.chars);
+}
+
 static ff_status set_up(session *session, ff_error *error) {
   if (session->options.problem[0]) return ff_fail(error, FF_INVALID, "%s", session->options.problem);
   session->device_count = session->options.devices ? session->options.devices : 1;
@@ -298,6 +310,7 @@ static ff_status set_up(session *session, ff_error *error) {
   if (!status) status = add_recorders(session, error);
   if (!status) status = add_recording(session, error);
   if (status) return status;
+  choose_threads(session);
   if (session->options.results[0]) session->results = session_own_path(session, session->options.results);
   session->own_notes = session->notes.note_count;
   session_write_results(session, false);
@@ -325,6 +338,7 @@ const machine_spec *session_machine(const session *session) { return &session->s
 uint64_t session_gpu_memory(const session *session) { return session->gpu_memory; }
 trace_program *session_program(session *session) { return session->program; }
 uint32_t session_devices(const session *session) { return session->device_count; }
+uint32_t session_threads(const session *session) { return session->options.threads; }
 sim *session_primary(session *session, uint32_t device) {
   for (uint32_t i = 0; i < session->manager_count; i++)
     if (session->managers[i].choice.options.ordinal == device && !sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;

@@ -24,7 +24,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   uint64_t max_instructions; /* FARFAULT_MAX_INSTRUCTIONS */
   uint32_t devices;        /* FARFAULT_DEVICES: how many GPUs there are, all the same machine; 1 to 16, 0: 1 */
   uint32_t device;         /* of a recorded program only this one is simulated, its number from 1; 0: all */
-  uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: all cores */
+  uint32_t threads;        /* FARFAULT_THREADS: exec threads; 0: not chosen (session_threads) */
   char isa[32];            /* FARFAULT_ISA */
   char execute[16];        /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
   const sim_offloading *offloading; /* what is known of a recorded program (near_data.h), borrowed until session_free; NULL: nothing */
@@ -53,6 +53,9 @@ const machine_spec *session_machine(const session *session);
 uint64_t session_gpu_memory(const session *session);    /* bytes */
 trace_program *session_program(session *session);       /* NULL when functional only */
 uint32_t session_devices(const session *session);
+/* How many threads are to execute kernels; 0: as many as the host has cores. Unless chosen otherwise, one if something is simulated or
+ * recorded: blocks that race then do the same on every run. */
+uint32_t session_threads(const session *session);
 sim *session_primary(session *session, uint32_t device); /* answers questions of time: the device under the first manager that runs
                                                            beside the program; NULL: there is none */
 session_progress *session_progress_area(session *session); /* never NULL */
