@@ -49,13 +49,16 @@ static void set_in_front(const char *name, const char *first, char separator) {
 /* In the child, before exec. A variable of the user's own (FARFAULT_THREADS, ...) counts where no option was given. */
 static void set_environment(const run_child *child) {
   const cli_setup *setup = child->setup;
+  const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
   if (child->libraries) set_in_front("LD_LIBRARY_PATH", child->libraries, ':');
+  char *clock = executed->virtual_time ? run_clock(child->libraries) : NULL;
+  if (clock) set_in_front("LD_PRELOAD", clock, ' ');
+  free(clock);
   if (child->program && child->program->preload) set_in_front("LD_PRELOAD", child->program->preload, ' ');
   set_variable("FARFAULT_MEMORY", setup->managers);
   set_variable("FARFAULT_MACHINE", setup->machine);
   set_variable("FARFAULT_SET", setup->choices.set[0] ? setup->choices.set : NULL);
   for (int i = 0; i < SIM_CHOICE_COUNT; i++) set_variable(sim_choice_infos[i].variable, setup->choices.text[i][0] ? setup->choices.text[i] : NULL);
-  const run_executed none = {0}, *executed = child->executed ? child->executed : &none;
   if (executed->max_instructions[0]) set_variable("FARFAULT_MAX_INSTRUCTIONS", executed->max_instructions);
   if (executed->threads[0]) set_variable("FARFAULT_THREADS", executed->threads);
   if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);

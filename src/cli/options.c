@@ -75,7 +75,7 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES };
+enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_VIRTUAL_TIME };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
@@ -87,6 +87,9 @@ static const struct argp_option executed_options[] = {
     {"execute", KEY_EXECUTE, "HOW", 0,
      "interpret: every instruction by itself; compile: kernels become native code before they run; auto: those that run for long do, "
      "beside the interpreter (default: auto). Results are the same bit for bit", 2},
+    {"virtual-time", KEY_VIRTUAL_TIME, NULL, 0,
+     "the program's clocks (gettimeofday, clock_gettime, time, clock ...) show its own processor time and the simulated time of the first memory "
+     "manager, instead of the host's", 2},
     {0}};
 
 static error_t parse_executed(int key, char *value, struct argp_state *state) {
@@ -102,6 +105,7 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
     if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto")) argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);
     return 0;
+  case KEY_VIRTUAL_TIME: executed->virtual_time = true; return 0;
   case KEY_MAX: parse_count(executed->max_instructions, sizeof executed->max_instructions, value, "max-instructions", INT64_MAX, state); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

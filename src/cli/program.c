@@ -15,6 +15,7 @@
 #include "cli/run.h"
 #include "fatbin/elf.h"
 
+#define RUN_CLOCK "libfarfault-clock.so" /* answers a program that asks for the time (driver/virtual_clock.c) */
 #define RUN_INSIDE "libfarfault-inside.so" /* puts our runtime in the place of one that is linked in (driver/inside.c) */
 
 /* LD_LIBRARY_PATH and LD_PRELOAD take these for separators or the start of a variable, and know no quotes (ld.so(8)). */
@@ -85,6 +86,13 @@ static bool have_library(const char *libraries, const char *name) {
   bool there = access(path.chars, R_OK) == 0;
   free(path.chars);
   return there;
+}
+
+char *run_clock(const char *libraries) {
+  if (!libraries || !have_library(libraries, RUN_CLOCK)) return NULL;
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%s", libraries, RUN_CLOCK);
+  return path.chars;
 }
 
 /* `inside`: a runtime that is linked in can be replaced here. */

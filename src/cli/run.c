@@ -118,10 +118,13 @@ int run_job_do(const run_job *job) {
   char *libraries = run_libraries(folder, &error);
   run_program program = {0};
   int status = CLI_FAILED;
+  char *clock = run_clock(libraries);
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
+  else if (job->executed && job->executed->virtual_time && !clock) cli_fail(CLI_FAILED, "--virtual-time: this farfault was built without the library that it needs");
   else if (run_program_find(job->argv[0], libraries, &program, &error)) status = cli_fail(program.status, "%s", error.message);
   else status = run_in(job, &program, libraries, folder);
   run_program_free(&program);
+  free(clock);
   free(libraries);
   run_remove_folder(folder);
   return status;

@@ -25,7 +25,13 @@ void run_program_free(run_program *program);
  * dynamic linker takes for a separator, a link in `folder` (temporary) stands for it. NULL: not there, *error says more. */
 char *run_libraries(const char *folder, ff_error *error);
 
-typedef struct run_executed { char max_instructions[32], threads[32], execute[16], devices[8]; } run_executed; /* empty: not given */
+/* libfarfault-clock.so in that folder, which makes a program's clocks virtual; the caller frees it. NULL: it is not there. */
+char *run_clock(const char *libraries);
+
+typedef struct run_executed {
+  char max_instructions[32], threads[32], execute[16], devices[8]; /* empty: not given */
+  bool virtual_time;
+} run_executed;
 
 typedef struct run_child {
   char **argv;              /* the program and its arguments */

@@ -7,8 +7,10 @@
 #   libcudart.so.13       like the soname, because programs ask for cudaMalloc@libcudart.so.13
 #   libcuda.so.1          the driver API, symbols without versions, as NVIDIA's
 #   libfarfault-inside.so preloaded: puts libcudart in the place of a runtime that is linked into the program
+#   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
-# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, inside*.c alone, errors.c and properties.c
+# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, inside*.c and virtual_clock.c alone, virtual_real.c into all that
+# keep the host's time beside it, errors.c and properties.c
 # (tables without state) into all, stubs_cudart.c and stubs_libcuda.c beside them, all other files into the engine.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
@@ -19,8 +21,9 @@ file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/cudart_*.c)
 file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/libcuda_*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
 file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/inside*.c)
+file(GLOB driver_virtual CONFIGURE_DEPENDS ${driver_dir}/virtual_*.c)
 set(driver_stubs ${driver_dir}/stubs_cudart.c ${driver_dir}/stubs_libcuda.c)
-list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs} ${driver_inside})
+list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs} ${driver_inside} ${driver_virtual})
 
 set(driver_uses ff_check ff_study ff_offload ff_report ff_machine ff_compile ff_exec ff_ptx ff_trace ff_fatbin ff_base)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
@@ -60,5 +63,11 @@ if(driver_engine)
     driver_shared(inside libfarfault-inside.so inside.map ${driver_inside})
     target_link_options(inside PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
     target_link_libraries(inside PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
+    driver_shared(clock libfarfault-clock.so clock.map ${driver_dir}/virtual_clock.c)
+    target_link_libraries(clock PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+    foreach(keeps farfault-gpu cuda-1)
+      target_sources(${keeps} PRIVATE ${driver_dir}/virtual_real.c)
+      target_link_options(${keeps} PRIVATE LINKER:--wrap=clock_gettime LINKER:--wrap=nanosleep LINKER:--wrap=poll)
+    endforeach()
   endif()
 endif()

@@ -20,6 +20,7 @@
 
 #include "compile/compile.h"
 #include "driver/engine_array.h"
+#include "driver/engine_clock.h"
 #include "driver/engine_graph.h"
 #include "driver/engine_internal.h"
 #include "driver/engine_peer.h"
@@ -215,11 +216,11 @@ static ff_status make(ff_error *error) {
     set_default_limits((int)d);
     engine_streams_reset((int)d);
   }
+  engine_clock_attach();
   return FF_OK;
 }
 
-static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
-  if (thread_in_callback) return cudaErrorNotPermitted;
+static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kernel) {
   if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
   if (ff_engine.phase == ENGINE_NEW) {
     ff_error error;
@@ -236,10 +237,22 @@ static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
   return error;
 }
 
+static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
+  if (thread_in_callback) return cudaErrorNotPermitted;
+  if (ff_engine.phase == ENGINE_NEW) engine_clock_find();
+  engine_clock_enter();
+  cudaError_t error = enter_locked(wait_for_host_functions, wait_for_kernel);
+  if (error) engine_clock_leave();
+  return error;
+}
+
 cudaError_t engine_enter(void) { return enter(true, true); }
 cudaError_t engine_enter_beside(void) { return enter(true, false); }
 cudaError_t engine_enter_now(void) { return enter(false, false); }
-void engine_leave(void) { pthread_mutex_unlock(&ff_engine.lock); }
+void engine_leave(void) {
+  pthread_mutex_unlock(&ff_engine.lock);
+  engine_clock_leave();
+}
 
 cudaError_t engine_start(void) {
   cudaError_t error = engine_enter_now();

@@ -371,6 +371,18 @@ void session_note(session *session, const char *text) {
   pthread_mutex_unlock(&session->lock);
 }
 
+void session_note_clocks(session *session) {
+  const sim *primary = session_primary(session, session->device_first);
+  const char *who = NULL;
+  for (uint32_t i = 0; i < session->manager_count && !who; i++)
+    if (session->managers[i].sim == primary) who = session->managers[i].choice.label;
+  ff_text note = {0};
+  if (who) ff_text_add(&note, "the program's clocks showed its processor time and the simulated time of %s", who);
+  else ff_text_add(&note, "the program's clocks showed its processor time and a rough guess of the GPU's: nothing was simulated beside it");
+  session_note(session, note.chars);
+  free(note.chars);
+}
+
 void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used) {
   char wanted[32], taken[32], all[32];
   if (atomic_exchange(&session->no_room_noted, true)) return;

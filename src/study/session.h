@@ -64,6 +64,8 @@ session_progress *session_progress_map(const char *path, size_t *mapped);
 void session_add_exec(session *session, const exec_stats *stats); /* adds to the host section of the results */
 void session_count_launches(session *session, uint64_t compiled, uint64_t all); /* so far, of them with native code; the same section */
 void session_note(session *session, const char *text);  /* a line for the report ("values depend on %clock", ...) */
+/* Notes whose time the program's clocks show. */
+void session_note_clocks(session *session);
 /* A note that `call` ("cudaMalloc") asked for `bytes` that do not fit, as `used` bytes of the GPU's memory are taken. Only
  * the first one of a run is noted: a program may try smaller and smaller sizes. */
 void session_note_no_room(session *session, const char *call, uint64_t bytes, uint64_t used);
