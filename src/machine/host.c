@@ -311,7 +311,9 @@ static bool host_may_wait(const trace_op *op) {
 /* Meanwhile the others' questions can be answered. */
 static ps meet(sim *s, ps time) {
   sim_unlock(s);
+  trace_reader_waits(s->reader, true);
   time = peers_meet(s->peers, s->ordinal, time);
+  trace_reader_waits(s->reader, false);
   sim_lock(s);
   return time;
 }

@@ -319,6 +319,7 @@ void sim_run(sim *s) {
   link_account(s, s->host > s->device_end ? s->host : s->device_end);
   if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
+  trace_reader_waits(s->reader, true);
   s->over = true;
   pthread_cond_broadcast(&s->progress);
   sim_unlock(s);

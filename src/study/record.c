@@ -58,6 +58,7 @@ void *recording_run(void *argument) {
     while (going && block < op->launch->blocks) going = record_block(r, op->launch, block++);
     if (block < op->launch->blocks) trace_reader_skip(r->reader, op->launch);
   }
+  trace_reader_waits(r->reader, true);
   r->over = true;
   return NULL;
 }

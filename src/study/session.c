@@ -149,7 +149,7 @@ static ff_status add_managers(session *session, ff_error *error) {
   strcpy(names, session->options.managers);
   for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
     if (!session->program) {
-      session->program = trace_program_create(0);
+      session->program = trace_program_create(session->options.stream_bytes);
       trace_program_mark(session->program, session->options.marks);
     }
     if (session->device_count > 1 && session->peers_count < SESSION_MANAGER_LIMIT)
@@ -272,7 +272,7 @@ char *session_own_path(const session *session, const char *pattern) {
 
 static ff_status add_recording(session *session, ff_error *error) {
   if (!session->options.record[0]) return FF_OK;
-  if (!session->program) session->program = trace_program_create(0);
+  if (!session->program) session->program = trace_program_create(session->options.stream_bytes);
   trace_program_mark(session->program, true);
   return recording_create(session, &session->recording, error);
 }

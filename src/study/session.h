@@ -29,6 +29,7 @@ typedef struct session_options { /* what `farfault run` passes through the envir
   char execute[16];        /* FARFAULT_EXECUTE: "interpret", "compile", "auto"; empty: interpret */
   const sim_offloading *offloading; /* what is known of a recorded program (near_data.h), borrowed until session_free; NULL: nothing */
   bool marks;              /* the stream is to have ENTER and LEAVE */
+  uint64_t stream_bytes;   /* of the access stream that stay in memory; 0: its own choice */
   char problem[256];       /* nonempty: what was wrong with the environment; session_create fails with it */
 } session_options;
 

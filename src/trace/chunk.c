@@ -254,6 +254,19 @@ static uint64_t chunk_words(const trace_chunk *chunk) {
   return words;
 }
 
+#define ANY_BLOCK UINT64_MAX
+
+/* The readers that lack the block wait no longer: it is there, or will never be. Under the stripe's lock. */
+static void end_waits(trace_program *program, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
+  bool any = false;
+  for (const trace_reader *r = stripe->waiters; r; r = r->next_waiter) {
+    if (r->lacks != launch || (block != ANY_BLOCK && r->lacks_block != block)) continue;
+    atomic_fetch_and(&program->waiting_chunk, ~(UINT64_C(1) << r->index));
+    any = true;
+  }
+  if (any) pthread_cond_broadcast(&stripe->published);
+}
+
 void trace_chunk_publish(trace_chunk *chunk) {
   trace_launch *launch = chunk->launch;
   trace_program *program = launch->chunks->program;
@@ -270,7 +283,7 @@ void trace_chunk_publish(trace_chunk *chunk) {
     if (stripe->count >= stripe->bucket_count) stripe_grow(stripe);
     list_insert(bucket_of(stripe, launch, chunk->block), chunk);
     stripe->count++;
-    if (stripe->waiting) pthread_cond_broadcast(&stripe->published);
+    end_waits(program, stripe, launch, chunk->block);
   }
   pthread_mutex_unlock(&stripe->mutex);
   if (!wanted) chunk_free(program, chunk);
@@ -289,7 +302,7 @@ void trace_launch_finish(trace_launch *launch) {
       list_remove(chunk);
       list_insert(&abandoned, chunk);
     }
-    if (stripe->waiting) pthread_cond_broadcast(&stripe->published);
+    end_waits(program, stripe, launch, ANY_BLOCK);
     pthread_mutex_unlock(&stripe->mutex);
     while (abandoned) {
       trace_chunk *chunk = abandoned;
@@ -310,30 +323,48 @@ static trace_chunk *chunk_empty(trace_launch *launch, uint64_t block) {
   return chunk;
 }
 
+/* Waits until the reader's chunk is there or will never be; under the stripe's lock, which it gives up meanwhile. */
+static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const trace_launch *launch, uint64_t block) {
+  trace_program *program = reader->program;
+  reader->lacks = launch;
+  reader->lacks_block = block;
+  reader->next_waiter = stripe->waiters;
+  stripe->waiters = reader;
+  atomic_fetch_or(&program->waiting_chunk, UINT64_C(1) << reader->index);
+  pthread_mutex_unlock(&stripe->mutex);
+  program_signal_waiting(program);
+  pthread_mutex_lock(&stripe->mutex);
+  while (!stripe_find(stripe, launch, block) && !launch->chunks->finished) {
+    if (!program->pull) {
+      pthread_cond_wait(&stripe->published, &stripe->mutex);
+      continue;
+    }
+    pthread_mutex_unlock(&stripe->mutex);
+    program->pull(program->pull_context);
+    pthread_mutex_lock(&stripe->mutex);
+  }
+  trace_reader **link = &stripe->waiters;
+  while (*link != reader) link = &(*link)->next_waiter;
+  *link = reader->next_waiter;
+  reader->lacks = NULL;
+  /* Whoever brought it has cleared the bit; but a launch may be seen as finished before its chunks' waits are ended. */
+  atomic_fetch_and(&program->waiting_chunk, ~(UINT64_C(1) << reader->index));
+}
+
 trace_chunk *trace_reader_chunk(trace_reader *reader, trace_launch *launch, uint64_t block) {
   struct trace_chunks *chunks = launch->chunks;
   chunk_stripe *stripe = stripe_of(launch, block);
   uint64_t bit = UINT64_C(1) << reader->index;
   FF_ASSERT(block < launch->blocks && chunks->progress[reader->index].taken == block);
   pthread_mutex_lock(&stripe->mutex);
-  trace_chunk *chunk;
-  while (!(chunk = stripe_find(stripe, launch, block)) && !chunks->finished) {
-    if (reader->program->pull) {
-      pthread_mutex_unlock(&stripe->mutex);
-      reader->program->pull(reader->program->pull_context);
-      pthread_mutex_lock(&stripe->mutex);
-      continue;
-    }
-    stripe->waiting++;
-    atomic_fetch_or(&reader->program->waiting_chunk, bit);
-    pthread_cond_wait(&stripe->published, &stripe->mutex);
-    atomic_fetch_and(&reader->program->waiting_chunk, ~bit);
-    stripe->waiting--;
+  trace_chunk *chunk = stripe_find(stripe, launch, block);
+  if (!chunk && !chunks->finished) {
+    wait_for_chunk(reader, stripe, launch, block);
+    chunk = stripe_find(stripe, launch, block);
   }
   if (chunk) chunk->taken |= bit;
   pthread_mutex_unlock(&stripe->mutex);
   if (!chunk) chunk = chunk_empty(launch, block);
-  atomic_fetch_add(&reader->program->activity, 1);
   chunks->progress[reader->index].taken = block + 1;
   if (block + 1 == launch->blocks) atomic_fetch_and(&chunks->wanting, ~bit);
   program_signal_room(reader->program, block + 2 >= reader->program->room_block);
@@ -362,9 +393,20 @@ void trace_reader_release(trace_reader *reader, trace_chunk *chunk) {
     pthread_mutex_unlock(&stripe->mutex);
   }
   if (last) chunk_free(program, chunk);
-  atomic_fetch_add(&program->activity, 1);
   uint64_t released = ++chunks->progress[reader->index].released;
   if (released == chunks->progress[reader->index].taken && !(chunks->wanting & bit)) launch_unreference(launch);
+}
+
+void chunk_waits_check(trace_program *program) {
+  for (int i = 0; ff_check_level >= 2 && i < STRIPES; i++) {
+    chunk_stripe *stripe = &program->stripes[i];
+    pthread_mutex_lock(&stripe->mutex);
+    for (const trace_reader *r = stripe->waiters; r; r = r->next_waiter) {
+      bool counts = program->waiting_chunk >> r->index & 1;
+      FF_CHECK_DEEP(!counts || !stripe_find(stripe, r->lacks, r->lacks_block));
+    }
+    pthread_mutex_unlock(&stripe->mutex);
+  }
 }
 
 void chunk_drop_reader(trace_program *program, uint32_t reader, const trace_launch *launch) {

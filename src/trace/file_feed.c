@@ -83,7 +83,7 @@ static void feed_operation(feeder *f, const trace_op *op) {
 
 static void begin_block(feeder *f, uint64_t block) {
   end_block(f);
-  while (f->waits && !trace_block_wait(f->launch, block, 100)) {}
+  if (f->waits) trace_block_wait(f->launch, block, -1);
   f->chunk = trace_chunk_begin(f->launch, block);
   f->block = block;
   f->warp = 0;

@@ -6,7 +6,27 @@
  * A chunk that is being written belongs to its writers; once published it is immutable and owned by the readers whose
  * bits are in `pending`; whoever clears the last bit frees it.
  *
- *     bytes in memory == sum of the sizes of the unspilled pages of all chunks           (program.memory_bytes) */
+ *     bytes in memory == sum of the sizes of the unspilled pages of all chunks           (program.memory_bytes)
+ *
+ * Who may wait for whom. A reader's thread *works*, or it waits for one of three things, and says so in a mask:
+ *
+ *     waiting_op     an operation that was not appended yet         set by the reader, cleared by trace_op_append
+ *     waiting_chunk  a chunk that was not published yet             set by the reader, cleared by trace_chunk_publish and trace_launch_finish
+ *     waiting_other  another reader (the devices of one manager)    set and cleared by the reader (trace_reader_waits)
+ *
+ * A writer (a thread that appends an operation, or wants to start a block) waits only for readers that work (readers_working):
+ * for one that is OPS_OUTSTANDING operations behind, or has not come near the block while there is more in memory than should be.
+ * So no set of readers and writers can wait for each other:
+ *   - a writer that waits, waits for a reader that works. That one goes on until it has come near enough, or waits itself, or
+ *     leaves; each of these wakes the writer, and none of them needs a writer;
+ *   - while no reader works, no writer waits: what a reader lacks comes, whatever the other readers hold back;
+ *   - a reader that waits for another one waits for one that works, or that lacks something which a writer brings.
+ * What the stream keeps for a reader that holds back (it waits for operations and has not taken the blocks of launches that it
+ * knows) goes to the temporary file. Deferred readers, which begin when the program has ended, are never waited for.
+ *
+ * The throttle is an optimisation: to let a block start is always allowed. What must hold is that a reader is not counted as
+ * working while it waits; the reverse, counted as waiting when it could go on, costs memory only. The masks are exact but for the
+ * moment in which a thread wakes up; reader_waits_check looks at that. */
 #ifndef FF_TRACE_PRIVATE_H
 #define FF_TRACE_PRIVATE_H
 
@@ -51,7 +71,7 @@ enum { SPILL_CLASSES = 40 };
 typedef struct spill_file {
   pthread_mutex_t mutex;
   int descriptor;    /* -1: not opened yet */
-  bool failed;       /* no room or no place: everything stays in memory */
+  int failed;        /* errno of what ended its use (no room, no place): everything stays in memory; 0: nothing did */
   uint64_t end;      /* bytes handed out so far */
   uint64_t written;  /* bytes ever written */
   FF_VEC(uint64_t) free[SPILL_CLASSES]; /* offsets of freed extents of 512 << class bytes */
@@ -89,7 +109,7 @@ enum { STRIPES = 32 };
 typedef struct chunk_stripe {
   _Alignas(64) pthread_mutex_t mutex;
   pthread_cond_t published;
-  uint32_t waiting;
+  trace_reader *waiters;  /* that lack a chunk of this stripe, by next_waiter */
   trace_chunk *begun;     /* being written */
   trace_chunk **buckets;  /* published, by hash */
   uint32_t bucket_count, count;
@@ -123,6 +143,9 @@ struct trace_reader {
   bool holds;             /* the operation before `next` is still in the caller's hands */
   bool ended;             /* END was handed out */
   bool poked;             /* under program.mutex */
+  trace_reader *next_waiter;   /* while it waits for a chunk, in the stripe's list: */
+  const trace_launch *lacks;   /* of this launch; under the stripe's mutex */
+  uint64_t lacks_block;
   struct cursor_buffer *buffers; /* all of them, by all_next */
   struct cursor_buffer *free_buffers;
 };
@@ -135,17 +158,14 @@ struct trace_program {
   pthread_mutex_t mutex;
   pthread_cond_t appended, consumed, room;
   op_segment *first, *last;
-  uint64_t appended_count;     /* operations appended so far; under mutex */
+  uint64_t appended_count;     /* operations appended so far; under mutex, as: */
   uint64_t freed_count;        /* operations behind the slowest reader */
-  uint64_t passed_count;       /* behind the slowest one that is not deferred; >= freed_count */
   trace_reader *readers[TRACE_READERS_MAX];
   _Atomic uint32_t reader_count;     /* slots ever used */
   _Atomic uint64_t active;           /* readers that are there */
   uint64_t deferred;                 /* of these, those that begin when the program has ended; constant by then */
-  _Atomic uint64_t waiting_op;       /* readers that wait for an operation */
-  _Atomic uint64_t waiting_chunk;    /* readers that wait for a chunk */
-  _Atomic uint64_t activity;         /* grows with every step of a reader */
-  _Atomic uint32_t room_waiters;
+  _Atomic uint64_t waiting_op, waiting_chunk, waiting_other; /* readers, see above */
+  _Atomic uint32_t room_waiters;     /* writers that wait */
   _Atomic uint64_t room_block;       /* the block that one of them wants to start */
   _Atomic uint64_t memory_bytes, peak_bytes, words;
   uint64_t next_launch;        /* under mutex */
@@ -166,7 +186,11 @@ void cursor_buffers_free(trace_reader *reader);
 void launch_unreference(trace_launch *launch);
 /* After memory was given back or a reader went on; `wanted`: it wants the block that waits for room. */
 void program_signal_room(trace_program *program, bool wanted);
+/* After a reader began to wait: those that wait for it look again. The caller holds no lock. */
+void program_signal_waiting(trace_program *program);
 /* The first block that a reader which is not deferred has not taken yet; UINT64_MAX if none wants any. */
 uint64_t launch_slowest(const trace_launch *launch);
+/* Check level 2: no reader counts as waiting for a chunk that is there. */
+void chunk_waits_check(trace_program *program);
 
 #endif

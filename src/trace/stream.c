@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
  *
- *   appended_count - passed_count <= OPS_OUTSTANDING      (trace_op_append waits for it while there are readers)
- *   freed_count == min over readers of operations they are past; passed_count: over those that are not deferred
+ *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (private.h: trace_op_append waits for it)
+ *   freed_count == min over readers of operations they are past
  *
  * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
  * readers are past that, and each reader until it has released every block (or skipped the launch). */
@@ -18,7 +18,6 @@
 
 enum { BLOCK_WINDOW = 64 };         /* blocks beyond the slowest reader's next that may always start */
 enum { FED_WINDOW = 4 };            /* the same where they are fed one after the other: little is gained by running ahead */
-enum { QUIET_MILLISECONDS = 2 };    /* readers that all wait for so long need another block to start */
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
 trace_program *trace_program_create(uint64_t memory_budget) {
@@ -93,8 +92,9 @@ void trace_program_pull(trace_program *program, void (*pull)(void *context), voi
 trace_usage trace_program_usage(trace_program *program) {
   pthread_mutex_lock(&program->spill.mutex);
   uint64_t spilled = program->spill.written;
+  int error = program->spill.failed;
   pthread_mutex_unlock(&program->spill.mutex);
-  return (trace_usage){program->memory_bytes, program->peak_bytes, spilled, program->words};
+  return (trace_usage){program->memory_bytes, program->peak_bytes, spilled, program->words, error};
 }
 
 /* ---- launches ---- */
@@ -171,22 +171,40 @@ void program_signal_room(trace_program *program, bool wanted) {
   pthread_mutex_unlock(&program->mutex);
 }
 
-/* Whether the block may start now. When all readers wait for operations, none will give memory back before this
- * launch has ended (the host thread that would append one may be the one that runs it): then spilling must do. */
-static bool block_may_start(trace_program *program, const trace_launch *launch, uint64_t block) {
+void program_signal_waiting(trace_program *program) {
+  if (!program->room_waiters) return;
+  pthread_mutex_lock(&program->mutex);
+  pthread_cond_broadcast(&program->room);
+  pthread_cond_broadcast(&program->consumed);
+  pthread_mutex_unlock(&program->mutex);
+}
+
+/* The readers for which a writer may wait. */
+static uint64_t readers_working(const trace_program *program) {
+  return program->active & ~program->deferred & ~(program->waiting_op | program->waiting_chunk | program->waiting_other);
+}
+
+/* Whether no working reader holds the block back. */
+static bool block_may_start(const trace_program *program, const trace_launch *launch, uint64_t block) {
+  const struct trace_chunks *chunks = launch->chunks;
   if (launch->cooperative || program->memory_bytes < program->ahead) return true;
-  uint64_t slowest = launch_slowest(launch);
-  if (slowest == UINT64_MAX || block < slowest + program->window) return true;
-  uint64_t active = program->active & ~program->deferred;
-  return (program->waiting_op & active) == active;
+  for (uint64_t holding = chunks->wanting & readers_working(program); holding; holding &= holding - 1)
+    if (block >= chunks->progress[__builtin_ctzll(holding)].taken + program->window) return false;
+  return true;
 }
 
-static bool all_wait(trace_program *program) {
-  uint64_t active = program->active & ~program->deferred;
-  return ((program->waiting_op | program->waiting_chunk) & active) == active;
+/* Check level 2, under the mutex: no reader counts as waiting for what is there. */
+static void reader_waits_check(trace_program *program) {
+  for (uint64_t waiting = ff_check_level >= 2 ? program->waiting_op : 0; waiting; waiting &= waiting - 1) {
+    const trace_reader *reader = program->readers[__builtin_ctzll(waiting)];
+    FF_CHECK_DEEP(!reader || reader->next == program->appended_count);
+  }
+  chunk_waits_check(program);
 }
 
-static struct timespec after_milliseconds(struct timespec t, int milliseconds) {
+static struct timespec after_milliseconds(int milliseconds) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
   t.tv_nsec += milliseconds % 1000 * 1000000L;
   t.tv_sec += milliseconds / 1000 + t.tv_nsec / 1000000000L;
   t.tv_nsec %= 1000000000L;
@@ -196,27 +214,16 @@ static struct timespec after_milliseconds(struct timespec t, int milliseconds) {
 bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds) {
   trace_program *program = launch->chunks->program;
   if (block_may_start(program, launch, block)) return true;
-  bool start = false;
+  if (!milliseconds) return false;
+  bool start, late = false;
+  struct timespec until = after_milliseconds(milliseconds > 0 ? milliseconds : 0);
   program->room_block = block;
   atomic_fetch_add(&program->room_waiters, 1);
   pthread_mutex_lock(&program->mutex);
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  uint64_t activity = program->activity;
-  while (!(start = block_may_start(program, launch, block)) && milliseconds > 0) {
-    int step = milliseconds < QUIET_MILLISECONDS ? milliseconds : QUIET_MILLISECONDS;
-    now = after_milliseconds(now, step);
-    if (pthread_cond_timedwait(&program->room, &program->mutex, &now) != ETIMEDOUT) {
-      clock_gettime(CLOCK_MONOTONIC, &now); /* woken: a new quiet time begins, the limit shrinks all the same */
-      milliseconds -= 1;
-      continue;
-    }
-    milliseconds -= step;
-    if (program->activity == activity && all_wait(program)) {
-      start = true; /* they wait for a block that waits for this one */
-      break;
-    }
-    activity = program->activity;
+  while (!(start = block_may_start(program, launch, block)) && !late) {
+    reader_waits_check(program);
+    if (milliseconds < 0) pthread_cond_wait(&program->room, &program->mutex);
+    else late = pthread_cond_timedwait(&program->room, &program->mutex, &until) == ETIMEDOUT;
   }
   pthread_mutex_unlock(&program->mutex);
   atomic_fetch_sub(&program->room_waiters, 1);
@@ -233,14 +240,34 @@ static void append_launch(trace_program *program, trace_launch *launch) {
   chunks->wanting = wanting;
 }
 
+/* How many operations these readers are all past. */
+static uint64_t passed_by(const trace_program *program, uint64_t readers) {
+  uint64_t passed = program->appended_count;
+  for (; readers; readers &= readers - 1) {
+    const trace_reader *reader = program->readers[__builtin_ctzll(readers)];
+    if (reader && reader->next - reader->holds < passed) passed = reader->next - reader->holds;
+  }
+  return passed;
+}
+
+/* Waits for readers that work and are far behind; under the mutex. */
+static void wait_for_readers(trace_program *program) {
+  atomic_fetch_add(&program->room_waiters, 1);
+  while (program->appended_count - passed_by(program, readers_working(program)) >= OPS_OUTSTANDING) {
+    reader_waits_check(program);
+    pthread_cond_wait(&program->consumed, &program->mutex);
+  }
+  atomic_fetch_sub(&program->room_waiters, 1);
+}
+
 uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   pthread_mutex_lock(&program->mutex);
-  while (program->active & ~program->deferred && program->appended_count - program->passed_count >= OPS_OUTSTANDING)
-    pthread_cond_wait(&program->consumed, &program->mutex);
+  bool full = program->appended_count - program->freed_count >= OPS_OUTSTANDING;
+  if (full && op->kind != TRACE_OP_END) wait_for_readers(program); /* whoever ends the program has nothing more to wait for */
   if (op->kind == TRACE_OP_LAUNCH) append_launch(program, op->launch);
   uint64_t sequence = program->appended_count++;
   if (!program->active) {
-    program->freed_count = program->passed_count = program->appended_count;
+    program->freed_count = program->appended_count;
     pthread_mutex_unlock(&program->mutex);
     return sequence;
   }
@@ -254,26 +281,16 @@ uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   trace_op *slot = &segment->ops[sequence - segment->base];
   *slot = *op;
   slot->sequence = sequence;
+  program->waiting_op = 0;
   pthread_cond_broadcast(&program->appended);
   pthread_mutex_unlock(&program->mutex);
   return sequence;
 }
 
-/* How many operations these readers are all past. */
-static uint64_t passed_by(const trace_program *program, uint64_t readers) {
-  uint64_t passed = program->appended_count;
-  for (; readers; readers &= readers - 1) {
-    const trace_reader *reader = program->readers[__builtin_ctzll(readers)];
-    if (reader->next - reader->holds < passed) passed = reader->next - reader->holds;
-  }
-  return passed;
-}
-
 /* Frees what every reader is past; under the mutex. */
 static void free_passed(trace_program *program) {
-  uint64_t before = program->passed_count, freed = passed_by(program, program->active);
-  program->passed_count = passed_by(program, program->active & ~program->deferred);
-  if (program->passed_count > before) pthread_cond_broadcast(&program->consumed);
+  uint64_t freed = passed_by(program, program->active);
+  pthread_cond_broadcast(&program->consumed);
   for (; program->freed_count < freed; program->freed_count++) {
     op_segment *segment = program->first;
     uint64_t at = program->freed_count - segment->base;
@@ -351,6 +368,7 @@ static void reader_wait(trace_reader *reader, bool pokes) {
   if (reader->next < program->appended_count || (pokes && reader->poked)) return;
   atomic_fetch_or(&program->waiting_op, UINT64_C(1) << reader->index);
   pthread_cond_broadcast(&program->room);
+  pthread_cond_broadcast(&program->consumed);
   while (reader->next >= program->appended_count && !(pokes && reader->poked)) {
     if (!program->pull) {
       pthread_cond_wait(&program->appended, &program->mutex);
@@ -367,7 +385,6 @@ const trace_op *trace_reader_next_op(trace_reader *reader) {
   trace_program *program = reader->program;
   if (reader->ended) return NULL;
   pthread_mutex_lock(&program->mutex);
-  atomic_fetch_add(&program->activity, 1);
   if (reader->holds) {
     reader->holds = false;
     if (reader->segment && reader->next >= reader->segment->base + OP_SEGMENT) reader->segment = NULL;
@@ -408,6 +425,13 @@ void trace_reader_poke(trace_reader *reader) {
   reader->poked = true;
   pthread_cond_broadcast(&reader->program->appended);
   pthread_mutex_unlock(&reader->program->mutex);
+}
+
+void trace_reader_waits(trace_reader *reader, bool waits) {
+  uint64_t bit = UINT64_C(1) << reader->index;
+  if (waits) atomic_fetch_or(&reader->program->waiting_other, bit);
+  else atomic_fetch_and(&reader->program->waiting_other, ~bit);
+  if (waits) program_signal_waiting(reader->program);
 }
 
 void trace_reader_skip(trace_reader *reader, trace_launch *launch) {

@@ -14,7 +14,8 @@
  *   - operations and chunks are freed when the last reader is past them;
  *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
  *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
- *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle.
+ *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle;
+ *   - writers wait only for readers that work, never for one that waits itself (private.h says why that is enough).
  *
  * Record words (uint64_t, in a warp's stream, in program order of that warp):
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14
@@ -204,7 +205,8 @@ bool trace_program_marks(const trace_program *program);
 void trace_program_free(trace_program *program); /* after all readers are gone */
 
 /* Host side. Thread-safe. Copies *op, gives it its sequence number and returns that. For TRACE_OP_LAUNCH give a
- * trace_launch made by trace_launch_create; append the operation *before* running the kernel. */
+ * trace_launch made by trace_launch_create; append the operation *before* running the kernel. Waits for readers that work and are
+ * 65,536 operations behind, except with TRACE_OP_END. */
 uint64_t trace_op_append(trace_program *program, const trace_op *op);
 trace_launch *trace_launch_create(trace_program *program, uint64_t blocks, uint32_t warps_per_block);
 void trace_launch_set_parameters(trace_launch *launch, const void *bytes, uint32_t count); /* copies them */
@@ -213,7 +215,8 @@ const char *trace_keep(trace_program *program, const char *text, uint64_t bytes)
 /* The kernel has stopped (whole or by a fault): chunks never published count as empty (every warp only EXIT). */
 void trace_launch_finish(trace_launch *launch);
 
-/* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that and says whether. */
+/* exec side. True at once if block may start now; otherwise waits up to `milliseconds` for that (less than 0: as long as it takes)
+ * and says whether. */
 bool trace_block_wait(trace_launch *launch, uint64_t block, int milliseconds);
 
 typedef struct trace_writer { /* one per warp; the fields are for the inline functions only */
@@ -319,6 +322,9 @@ bool trace_reader_has_op(trace_reader *reader); /* true: next_op will not wait *
  * return (false). For a reader that also answers questions of other threads. */
 bool trace_reader_wait(trace_reader *reader);
 void trace_reader_poke(trace_reader *reader); /* any thread */
+/* Around each wait of the reader's thread for another reader, and when it has come to its end: meanwhile no writer waits for this
+ * one. By that thread. */
+void trace_reader_waits(trace_reader *reader, bool waits);
 /* The reader wants no further block of this launch; those it has taken it still releases. */
 void trace_reader_skip(trace_reader *reader, trace_launch *launch);
 
@@ -348,7 +354,10 @@ void trace_cursor_close(trace_reader *reader, trace_cursor *cursor); /* gives it
 /* The reader is done with the chunk (all its warps reached EXIT). */
 void trace_reader_release(trace_reader *reader, trace_chunk *chunk);
 
-typedef struct trace_usage { uint64_t memory_bytes, peak_memory_bytes, spilled_bytes, words; } trace_usage;
+typedef struct trace_usage {
+  uint64_t memory_bytes, peak_memory_bytes, spilled_bytes, words;
+  int spill_error; /* errno of what ended the use of the temporary file: since then all is kept in memory; 0: nothing did */
+} trace_usage;
 trace_usage trace_program_usage(trace_program *program);
 
 #endif
