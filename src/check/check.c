@@ -66,11 +66,11 @@ ff_status check_create(const check_options *options, exec_memory *memory, char *
   ff_status status = FF_OK;
   if (options->tool == CHECK_MEMCHECK) {
     check_memcheck_hooks(&c->hooks);
-    if (options->initcheck != CHECK_INIT_NONE) status = check_shadow_create(&c->written, error);
-    if (!status) status = check_shadow_create(&c->heap, error);
+    if (options->initcheck != CHECK_INIT_NONE) status = check_shadow_create(&c->written, exec_memory_base(memory), error);
+    if (!status) status = check_shadow_create(&c->heap, exec_memory_base(memory), error);
   } else {
     check_racecheck_hooks(&c->hooks);
-    status = check_shadow_create(&c->written, error);
+    status = check_shadow_create(&c->written, exec_memory_base(memory), error);
     c->race = race_create((uint64_t)options->shadow_mib << 20);
   }
   if (status) {

@@ -12,10 +12,11 @@
 #define SHADOW_BYTES (EXEC_ARENA_BYTES / 8)
 #define HOST_PAGE UINT64_C(4096)
 
-ff_status check_shadow_create(check_shadow *shadow, ff_error *error) {
+ff_status check_shadow_create(check_shadow *shadow, uint64_t base, ff_error *error) {
   void *bits = mmap(NULL, SHADOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (bits == MAP_FAILED) return ff_fail(error, FF_NO_MEMORY, "no room for a bit per byte of GPU memory (%s)", strerror(errno));
   shadow->bits = bits;
+  shadow->base = base;
   return FF_OK;
 }
 
@@ -25,9 +26,9 @@ void check_shadow_free(check_shadow *shadow) {
 }
 
 /* Cuts [address, address + bytes) to the arena; *at is then an offset in it. False: nothing is left. */
-static bool cut(uint64_t address, uint64_t bytes, uint64_t *at, uint64_t *length) {
-  if (address < EXEC_ARENA_BASE || address - EXEC_ARENA_BASE >= EXEC_ARENA_BYTES || !bytes) return false;
-  *at = address - EXEC_ARENA_BASE;
+static bool cut(const check_shadow *shadow, uint64_t address, uint64_t bytes, uint64_t *at, uint64_t *length) {
+  *at = address - shadow->base;
+  if (*at >= EXEC_ARENA_BYTES || !bytes) return false;
   *length = bytes < EXEC_ARENA_BYTES - *at ? bytes : EXEC_ARENA_BYTES - *at;
   return true;
 }
@@ -62,12 +63,12 @@ static void change_range(unsigned char *bits, uint64_t at, uint64_t length, bool
 
 void check_shadow_set(check_shadow *shadow, uint64_t address, uint64_t bytes) {
   uint64_t at, length;
-  if (shadow->bits && cut(address, bytes, &at, &length)) change_range(shadow->bits, at, length, true);
+  if (shadow->bits && cut(shadow, address, bytes, &at, &length)) change_range(shadow->bits, at, length, true);
 }
 
 void check_shadow_clear(check_shadow *shadow, uint64_t address, uint64_t bytes) {
   uint64_t at, length;
-  if (shadow->bits && cut(address, bytes, &at, &length)) change_range(shadow->bits, at, length, false);
+  if (shadow->bits && cut(shadow, address, bytes, &at, &length)) change_range(shadow->bits, at, length, false);
 }
 
 /* Up to 64 bits from any place on. */
@@ -79,7 +80,7 @@ static uint64_t bits_at(const unsigned char *bits, uint64_t at, uint32_t count) 
 
 static uint64_t found(const check_shadow *shadow, uint64_t address, uint32_t bytes, uint64_t all) {
   uint64_t at, length;
-  if (!shadow->bits || !cut(address, bytes, &at, &length)) return all;
+  if (!shadow->bits || !cut(shadow, address, bytes, &at, &length)) return all;
   if (bytes == 4 && !(at & 3)) return shadow->bits[at / 8] >> (at & 7) & 15;
   return bits_at(shadow->bits, at, (uint32_t)length);
 }
@@ -94,7 +95,7 @@ bool check_shadow_all(const check_shadow *shadow, uint64_t address, uint32_t byt
 
 void check_shadow_copy(check_shadow *shadow, uint64_t to, uint64_t from, uint64_t bytes) {
   uint64_t at, length, begin, room;
-  if (!shadow->bits || !cut(to, bytes, &at, &length) || !cut(from, length, &begin, &room)) return;
+  if (!shadow->bits || !cut(shadow, to, bytes, &at, &length) || !cut(shadow, from, length, &begin, &room)) return;
   if (room < length) length = room;
   if (!((at | begin | length) & 7)) {
     memmove(&shadow->bits[at / 8], &shadow->bits[begin / 8], length / 8);

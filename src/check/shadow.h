@@ -11,10 +11,10 @@
 
 #include "base/status.h"
 
-typedef struct check_shadow { unsigned char *bits; } check_shadow;
+typedef struct check_shadow { unsigned char *bits; uint64_t base; } check_shadow; /* base: of the arena */
 
 /* FF_NO_MEMORY: the host does not reserve that much. */
-ff_status check_shadow_create(check_shadow *shadow, ff_error *error);
+ff_status check_shadow_create(check_shadow *shadow, uint64_t base, ff_error *error);
 void check_shadow_free(check_shadow *shadow);
 /* Ranges of any length; what lies outside of the arena is ignored. */
 void check_shadow_set(check_shadow *shadow, uint64_t address, uint64_t bytes);

@@ -375,17 +375,32 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
 
 /* ---- the access stream ---- */
 
+/* The stream is the same in every run: it has canonical addresses, and none of pageable memory. (A launch's are made so in engine_launch.c.) */
+static void make_canonical(trace_op *op) {
+  uint64_t *address[2] = {NULL, NULL};
+  switch (op->kind) {
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: address[0] = &op->alloc.address; break;
+  case TRACE_OP_FREE: address[0] = &op->free.address; break;
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE: address[0] = &op->map.address; break;
+  case TRACE_OP_COPY: address[0] = &op->copy.to, address[1] = &op->copy.from; break;
+  case TRACE_OP_SET: address[0] = &op->set.to; break;
+  case TRACE_OP_HOST_TOUCH: address[0] = &op->touch.address; break;
+  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH: address[0] = &op->hint.address; break;
+  default: break;
+  }
+  for (int i = 0; i < 2 && address[i]; i++) *address[i] = exec_memory_canonical(ff_engine.memory, *address[i]);
+}
+
 uint64_t engine_append(const trace_op *op) {
-  trace_op own;
   if (ff_engine.check) check_operation(ff_engine.check, op);
-  if (ff_engine.batch && ff_engine.trace) { /* one call has put it: its first launch pays for all */
-    own = *op;
+  if (!ff_engine.trace) return ++ff_engine.last_sequence;
+  trace_op own = *op;
+  make_canonical(&own);
+  if (ff_engine.batch) { /* one call has put it: its first launch pays for all */
     own.stream = trace_origin(op->stream, 0, !(op->kind == TRACE_OP_LAUNCH && ff_engine.batch == ENGINE_BATCH_UNPAID));
     if (op->kind == TRACE_OP_LAUNCH) ff_engine.batch = ENGINE_BATCH_PAID;
-    op = &own;
   }
-  ff_engine.last_sequence = ff_engine.trace ? trace_op_append(ff_engine.trace, op) : ff_engine.last_sequence + 1;
-  return ff_engine.last_sequence;
+  return ff_engine.last_sequence = trace_op_append(ff_engine.trace, &own);
 }
 
 void engine_append_host(void) {

@@ -28,8 +28,6 @@ static bool region_span(const region *r, uint64_t *span) {
   return r->address + *span >= r->address;
 }
 
-static bool in_arena(uint64_t address) { return address - EXEC_ARENA_BASE < EXEC_ARENA_BYTES; }
-
 static cudaError_t check_region(const region *r, engine_side side, bool write, engine_memory *memory) {
   uint64_t span;
   if (!r->address || !region_span(r, &span)) return cudaErrorInvalidValue;
@@ -37,7 +35,7 @@ static cudaError_t check_region(const region *r, engine_side side, bool write, e
   engine_pointer pointer = engine_pointer_find_locked(r->address);
   *memory = pointer.memory;
   if (pointer.memory == ENGINE_PAGEABLE)
-    return side == ENGINE_SIDE_DEVICE || in_arena(r->address) ? cudaErrorInvalidValue : cudaSuccess;
+    return side == ENGINE_SIDE_DEVICE || exec_memory_in_arena(ff_engine.memory, r->address) ? cudaErrorInvalidValue : cudaSuccess;
   if (side == ENGINE_SIDE_HOST && pointer.memory == ENGINE_DEVICE) return cudaErrorInvalidValue;
   if (pointer.range == EXEC_MAPPED) return engine_mapped_range(r->address, span, write) ? cudaSuccess : cudaErrorInvalidValue;
   uint64_t offset = r->address - pointer.address;

@@ -156,6 +156,24 @@ static void note_uses(trace_launch *traced, const exec_kernel_info *kernel, cons
   for (uint32_t i = 0; i < kernel->variable_count; i++) add_use(traced, kernel->variables[i]);
 }
 
+/* As the stream has them: canonical addresses, in `uses`, and in each aligned word of the parameters that is in an allocation, or its end. */
+static void make_canonical(trace_launch *traced, const void *params, uint32_t bytes) {
+  const exec_memory *memory = ff_engine.memory;
+  unsigned char *copy = ff_alloc(bytes + 1);
+  memcpy(copy, params, bytes);
+  for (uint32_t at = 0; at + 8 <= bytes; at += 8) {
+    uint64_t word, canonical;
+    memcpy(&word, copy + at, sizeof word);
+    bool points = exec_memory_find(memory, word) || (word && exec_memory_find(memory, word - 1));
+    canonical = points ? exec_memory_canonical(memory, word) : 0;
+    if (points && !canonical) canonical = exec_memory_canonical(memory, word - 1) + 1; /* the end of registered memory */
+    if (canonical > 1) memcpy(copy + at, &canonical, sizeof canonical);
+  }
+  trace_launch_set_parameters(traced, copy, bytes);
+  free(copy);
+  for (uint32_t i = 0; i < traced->use_count; i++) traced->uses[i].address = exec_memory_canonical(memory, traced->uses[i].address);
+}
+
 static trace_launch *trace_begin(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, const void *params) {
   trace_launch *traced = NULL;
   if (ff_engine.trace) {
@@ -172,9 +190,9 @@ static trace_launch *trace_begin(const engine_launch *launch, const engine_funct
     if (info->kernel.reads_smid) traced->smids = engine_stream_sms(stream);
     traced->module = launch->function->module->number;
     traced->symbol = trace_symbol(launch->function->name);
-    trace_launch_set_parameters(traced, params, info->kernel.param_bytes);
     engine_module_trace(launch->function->module);
     note_uses(traced, &info->kernel, params);
+    make_canonical(traced, params, info->kernel.param_bytes);
   }
   engine_append(&(trace_op){.kind = TRACE_OP_LAUNCH, .stream = stream->number, .launch = traced});
   return traced;

@@ -442,7 +442,7 @@ cudaError_t engine_physical(uint64_t address, uint64_t *physical) {
   if (error) return error;
   const exec_allocation *there = exec_memory_find(ff_engine.memory, address);
   sim *primary = there ? ff_engine.primaries[engine_memory_device(there)] : NULL;
-  bool known = primary && sim_physical(primary, ff_engine.last_sequence, address, physical);
+  bool known = primary && sim_physical(primary, ff_engine.last_sequence, exec_memory_canonical(ff_engine.memory, address), physical);
   engine_leave();
   return known ? cudaSuccess : there ? cudaErrorNotSupported : cudaErrorInvalidValue;
 }

@@ -82,6 +82,7 @@ static struct {
 
 static uint64_t page_floor(uint64_t x) { return x / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
 static uint64_t page_ceiling(uint64_t x) { return page_floor(x + EXEC_PAGE_BYTES - 1); }
+static off_t offset_of(uint64_t address) { return (off_t)(address - exec_memory_base(ff_engine.memory)); } /* in the memfd */
 
 /* A child shares nothing with its parent: what it writes is its own. (On a real GPU it could not touch managed memory.) */
 static void fork_begins(void) { pthread_mutex_lock(&touches.lock); }
@@ -90,7 +91,7 @@ static void in_child(void) {
   for (size_t i = 0; i < touches.regions.count; i++) {
     touch_region r = touches.regions.items[i];
     mmap((void *)r.address, r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, touches.memory,
-         (off_t)(r.address - EXEC_ARENA_BASE));
+         offset_of(r.address));
   }
   touches.level = ENGINE_TOUCH_OFF;
   pthread_mutex_unlock(&touches.lock);
@@ -147,7 +148,7 @@ static bool page_map_scannable(void) {
 /* Whether pages may be locked, so many that none the program itself locks could become too many: more than its limit. */
 static bool locks_freely(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) || madvise((void *)EXEC_ARENA_BASE, 0, MADV_DONTNEED_LOCKED)) return false;
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) || madvise((void *)exec_memory_base(ff_engine.memory), 0, MADV_DONTNEED_LOCKED)) return false;
   uint64_t bytes = EXEC_PAGE_BYTES;
   if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < EXEC_ARENA_BYTES) bytes += page_ceiling(limit.rlim_cur);
   void *probe = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -236,7 +237,7 @@ static void region_remove(size_t at) {
 /* Puts the memfd where anonymous memory was. Small allocations (variables) may have contents. */
 static bool map_shared(uint64_t address, uint64_t bytes, bool filled) {
   struct stat now;
-  off_t offset = (off_t)(address - EXEC_ARENA_BASE);
+  off_t offset = offset_of(address);
   if (fstat(touches.memory, &now) || now.st_dev != touches.identity.st_dev || now.st_ino != touches.identity.st_ino) {
     errno = EBADF; /* the program has closed it */
     return false;
@@ -317,7 +318,7 @@ void engine_touch_forget(const exec_allocation *allocation) {
   struct stat now;
   mmap((void *)allocation->address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   if (!fstat(touches.memory, &now) && now.st_dev == touches.identity.st_dev && now.st_ino == touches.identity.st_ino)
-    fallocate(touches.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(allocation->address - EXEC_ARENA_BASE), (off_t)bytes);
+    fallocate(touches.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset_of(allocation->address), (off_t)bytes);
   region_remove(at);
 }
 

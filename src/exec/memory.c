@@ -7,12 +7,18 @@
  * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
  * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
  *
+ * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the first
+ * addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the order of registering.
+ *
  * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
  * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
  *
  * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
  * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that mapping
  * and unmapping may go on for ever.
+ *
+ * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to nothing else and at
+ * which nothing is found, so that an access a little over either end never lands in a neighbour.
  *
  * What always holds: every page of the arena below `high` belongs to exactly one of: a live allocation, a tombstone,
  * a free range; readable == 0 exactly for records that are not live, reservations, and mappings without access. */
@@ -36,12 +42,14 @@
 #define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
 #define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
 #define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
+#define ANY_ALIGNMENT (UINT64_C(1) << 30)
 #define TOMBSTONES 4096u
 #define REGISTERED_LIMIT 4096u
 
 typedef struct free_range { uint64_t start, bytes; } free_range;
 
 struct exec_memory {
+  exec_arena arena;            /* first: exec_memory_arena */
   pthread_mutex_t lock;
   uintptr_t *top;              /* TOP_ENTRIES entries */
   uint64_t high, writable;     /* offsets into the arena: first never used byte, first byte that is not writable */
@@ -54,6 +62,7 @@ struct exec_memory {
   uint32_t registered_count;   /* slots in use or once in use; read without the lock */
   uint64_t live[EXEC_MEMORY_REGISTERED + 1];
   uint32_t next_id;
+  uint64_t padding;            /* bytes on both sides of each allocation, at least */
   uint32_t large_pages;        /* allocations that were asked for in large pages */
   exec_heap *heap;
   exec_textures *textures;
@@ -71,7 +80,7 @@ static exec_record *lookup_registered(const exec_memory *memory, uint64_t addres
 }
 
 exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
-  uint64_t offset = address - EXEC_ARENA_BASE;
+  uint64_t offset = address - memory->arena.base;
   if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
   uintptr_t entry = __atomic_load_n(&memory->top[offset / LARGE_BYTES], __ATOMIC_ACQUIRE);
   if (entry & 1) {
@@ -112,6 +121,11 @@ static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_
 
 static uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
 
+/* The first offset from there on whose address is aligned. */
+static uint64_t aligned(const exec_memory *memory, uint64_t offset, uint64_t alignment) {
+  return round_up(memory->arena.base + offset, alignment) - memory->arena.base;
+}
+
 static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
   if (!bytes) return;
   size_t low = 0, end = memory->free.count;
@@ -143,7 +157,7 @@ static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
 static bool take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
   for (size_t i = 0; i < memory->free.count; i++) {
     free_range range = memory->free.items[i];
-    uint64_t at = round_up(range.start, alignment);
+    uint64_t at = aligned(memory, range.start, alignment);
     if (at - range.start > range.bytes || range.bytes - (at - range.start) < bytes) continue;
     memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
     memory->free.count--;
@@ -156,11 +170,11 @@ static bool take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, u
 }
 
 static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
-  uint64_t at = round_up(memory->high, alignment);
+  uint64_t at = aligned(memory, memory->high, alignment);
   if (at > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - at) return false;
   if (at + bytes > memory->writable) {
     uint64_t wanted = round_up(at + bytes, GROW_BYTES);
-    if (mprotect((void *)(EXEC_ARENA_BASE + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE)) return false;
+    if (mprotect((void *)(memory->arena.base + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE)) return false;
     memory->writable = wanted;
   }
   uint64_t gap = memory->high;
@@ -192,6 +206,9 @@ static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
   return false;
 }
 
+/* Of its range, as an offset into the arena. */
+static uint64_t range_start(const exec_memory *memory, const exec_record *record) { return record->info.address - record->front - memory->arena.base; }
+
 /* The range and the record of the tombstone `number`, counted from the oldest, may be used again. */
 static void forget_tombstone(exec_memory *memory, uint32_t number) {
   exec_record **ring = memory->tombstone, *record = ring[(memory->tombstone_first + number) % TOMBSTONES];
@@ -199,7 +216,7 @@ static void forget_tombstone(exec_memory *memory, uint32_t number) {
     ring[(memory->tombstone_first + i) % TOMBSTONES] = ring[(memory->tombstone_first + i - 1) % TOMBSTONES];
   memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
   memory->tombstone_count--;
-  uint64_t start = record->info.address - EXEC_ARENA_BASE, bytes = record->reserved;
+  uint64_t start = range_start(memory, record), bytes = record->reserved;
   table_set(memory, start, bytes, NULL);
   free_insert(memory, start, bytes);
   record->info.bytes = 0;
@@ -215,18 +232,41 @@ static exec_record *new_record(exec_memory *memory) {
 
 /* ---- life ---- */
 
+/* Addresses without memory, at `wanted`, where nothing may lie yet, or, if that is 0, anywhere. 0: the host has no room; errno says why. */
+static uint64_t reserve(uint64_t wanted, uint64_t bytes) {
+  void *got = mmap((void *)wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  if (got == MAP_FAILED) return 0;
+  if (!wanted || got == (void *)wanted) return (uint64_t)(uintptr_t)got;
+  munmap(got, bytes); /* Linux before 4.17 takes it for a hint */
+  errno = EEXIST;
+  return 0;
+}
+
+/* Anywhere, at a multiple of 1 GiB. */
+static uint64_t reserve_anywhere(void) {
+  uint64_t got = reserve(0, EXEC_ARENA_BYTES + ANY_ALIGNMENT), base = round_up(got, ANY_ALIGNMENT), end = base + EXEC_ARENA_BYTES;
+  if (!got) return 0;
+  if (base > got) munmap((void *)got, base - got);
+  if (got + ANY_ALIGNMENT > base) munmap((void *)end, got + ANY_ALIGNMENT - base);
+  return base;
+}
+
+/* Where the arena may be, the best first, in TiB: away from where Linux puts executables (85 and 86), and libraries and stacks (127), and from the
+ * windows below 32. Programs that reserve much for themselves (the cages of JavaScript engines, shadows of sanitizers) leave one of them, or else
+ * the host finds a place. */
+static uint64_t reserve_arena(void) {
+  static const unsigned char places[] = {EXEC_ARENA_CANONICAL >> 40, 40, 48, 56, 64, 72, 96, 24, 104};
+  uint64_t base = 0;
+  for (size_t i = 0; i < sizeof places && !base; i++) base = reserve((uint64_t)places[i] << 40, EXEC_ARENA_BYTES);
+  return base ? base : reserve_anywhere();
+}
+
 ff_status exec_memory_create(exec_memory **memory, ff_error *error) {
-  void *arena = mmap((void *)EXEC_ARENA_BASE, EXEC_ARENA_BYTES, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (arena != (void *)EXEC_ARENA_BASE) {
-    int code = errno;
-    if (arena != MAP_FAILED) munmap(arena, EXEC_ARENA_BYTES);
-    return ff_fail(error, FF_NO_MEMORY,
-                   "cannot reserve the virtual GPU's address range 0x%" PRIx64 "-0x%" PRIx64 " (%s): another virtual GPU "
-                   "lives in this process, or `ulimit -v` is too low",
-                   EXEC_ARENA_BASE, EXEC_ARENA_BASE + EXEC_ARENA_BYTES, strerror(code));
-  }
+  uint64_t base = reserve_arena();
+  if (!base)
+    return ff_fail(error, FF_NO_MEMORY, "cannot reserve 1 TiB of addresses for the virtual GPU's memory (%s): `ulimit -v` is too low, or the process has no such room left", strerror(errno));
   exec_memory *made = ff_alloc(sizeof *made);
+  made->arena = (exec_arena){.base = base, .plain = base == EXEC_ARENA_CANONICAL};
   pthread_mutex_init(&made->lock, NULL);
   made->top = ff_alloc(TOP_ENTRIES * sizeof *made->top);
   made->next_id = 1;
@@ -238,7 +278,7 @@ void exec_memory_free(exec_memory *memory) {
   if (!memory) return;
   exec_heap_free(memory->heap);
   exec_textures_free(memory->textures);
-  munmap((void *)EXEC_ARENA_BASE, EXEC_ARENA_BYTES);
+  munmap((void *)memory->arena.base, EXEC_ARENA_BYTES);
   for (uint64_t i = 0; i < TOP_ENTRIES; i++)
     if (memory->top[i] & 1) free((void *)(memory->top[i] - 1));
   for (size_t i = 0; i < memory->records.count; i++) free(memory->records.items[i]);
@@ -250,6 +290,13 @@ void exec_memory_free(exec_memory *memory) {
   free(memory);
 }
 
+void exec_memory_pad(exec_memory *memory, uint64_t bytes) {
+  FF_ASSERT(!memory->records.count && bytes <= EXEC_PADDING_MOST);
+  memory->padding = bytes;
+}
+
+uint64_t exec_memory_padding(const exec_memory *memory) { return memory->padding; }
+
 exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
 exec_textures **exec_memory_textures(exec_memory *memory) { return &memory->textures; }
 
@@ -257,6 +304,7 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
                         exec_memory_kind kind, const char *name) {
   memset(&record->info, 0, sizeof record->info);
   record->holder = NULL;
+  record->front = 0;
   record->info.kind = kind;
   record->info.id = memory->next_id++;
   snprintf(record->info.name, sizeof record->info.name, "%s", name ? name : "");
@@ -274,7 +322,7 @@ static void open_record(exec_memory *memory, exec_record *record, uint64_t addre
 static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
   uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
   for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
-  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS) madvise((void *)(EXEC_ARENA_BASE + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
+  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS) madvise((void *)(memory->arena.base + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
 }
 
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
@@ -285,7 +333,7 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
     return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
   uint64_t smallest = bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
   if (alignment < smallest) alignment = smallest;
-  uint64_t reserved = round_up(bytes, smallest), start;
+  uint64_t front = round_up(memory->padding, alignment), reserved = front + round_up(bytes + memory->padding, smallest), start;
   pthread_mutex_lock(&memory->lock);
   bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
   while (!found && memory->tombstone_count) {
@@ -294,9 +342,10 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
   }
   if (found) {
     exec_record *record = new_record(memory);
-    open_record(memory, record, EXEC_ARENA_BASE + start, bytes, reserved, kind, name);
+    open_record(memory, record, memory->arena.base + start + front, bytes, reserved, kind, name);
+    record->front = front;
     table_set(memory, start, reserved, record);
-    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start, bytes);
+    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start + front, bytes);
     *allocation = &record->info;
   }
   pthread_mutex_unlock(&memory->lock);
@@ -330,7 +379,7 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
   } else {
     close_record(memory, record);
     if (record->info.range == EXEC_RESERVED) host_map(address, record->reserved, PROT_READ | PROT_WRITE);
-    else if (madvise((void *)address, record->reserved, MADV_DONTNEED)) memset((void *)address, 0, record->reserved);
+    else if (madvise((void *)address, record->reserved - record->front, MADV_DONTNEED)) memset((void *)address, 0, record->reserved - record->front);
     if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
     memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
   }
@@ -354,14 +403,14 @@ void exec_memory_exempt(const exec_allocation *allocation) {
 static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
   for (uint32_t i = memory->tombstone_count; i-- > 0;) {
     const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
-    uint64_t at = record->info.address - EXEC_ARENA_BASE;
+    uint64_t at = range_start(memory, record);
     if (at < start + bytes && start < at + record->reserved) forget_tombstone(memory, i);
   }
 }
 
 static bool take_wanted(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *start) {
-  *start = wanted - EXEC_ARENA_BASE;
-  if (!wanted || wanted < EXEC_ARENA_BASE || *start >= EXEC_ARENA_BYTES || wanted % alignment) return false;
+  *start = wanted - memory->arena.base;
+  if (!wanted || wanted < memory->arena.base || *start >= EXEC_ARENA_BYTES || wanted % alignment) return false;
   forget_tombstones_in(memory, *start, bytes);
   return take_at(memory, *start, bytes);
 }
@@ -380,13 +429,13 @@ ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alig
     forget_tombstone(memory, 0);
     found = take_free(memory, reserved, alignment, &start);
   }
-  if (found && !host_map(EXEC_ARENA_BASE + start, reserved, PROT_NONE)) {
+  if (found && !host_map(memory->arena.base + start, reserved, PROT_NONE)) {
     free_insert(memory, start, reserved);
     found = false;
   }
   if (found) {
     exec_record *record = new_record(memory);
-    open_record(memory, record, EXEC_ARENA_BASE + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
+    open_record(memory, record, memory->arena.base + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
     memory->live[EXEC_MEMORY_DEVICE] -= bytes; /* addresses are no memory */
     record->info.range = EXEC_RESERVED;
     record->readable = record->writable = 0;
@@ -429,7 +478,7 @@ ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes,
     record->info.memory = handle;
     record->holder = holder;
     record->readable = record->writable = 0;
-    table_set(memory, address - EXEC_ARENA_BASE, bytes, record);
+    table_set(memory, address - memory->arena.base, bytes, record);
     *mapping = &record->info;
   }
   pthread_mutex_unlock(&memory->lock);
@@ -445,7 +494,7 @@ ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *err
   } else if (!host_map(address, record->reserved, PROT_NONE)) {
     status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
   } else {
-    table_set(memory, address - EXEC_ARENA_BASE, record->reserved, record->holder);
+    table_set(memory, address - memory->arena.base, record->reserved, record->holder);
     close_record(memory, record);
     record->info.bytes = 0;
     FF_PUSH(&memory->spare, record);
@@ -472,31 +521,51 @@ bool exec_memory_may(const exec_allocation *allocation, bool write) {
 
 /* ---- host memory ---- */
 
-static bool overlaps_registered(const exec_memory *memory, uint64_t address, uint64_t bytes) {
-  for (uint32_t i = 0; i < memory->registered_count; i++) {
-    const exec_record *record = memory->registered[i];
-    if (record && record->readable && address < record->info.address + record->info.bytes && record->info.address < address + bytes)
-      return true;
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+
+/* The live registered memory that has some byte of the range; NULL: there is none. */
+static const exec_record *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; i++) {
+    const exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (record && record->readable && overlap(address, bytes, record->info.address, record->info.bytes)) return record;
   }
-  return false;
+  return NULL;
+}
+
+/* The first canonical addresses that are free. Each turn of the outer loop but the last gets past a range. */
+static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  uint64_t at = EXEC_REGISTERED_CANONICAL, in_page = address % EXEC_PAGE_BYTES, units = round_up(in_page + bytes, LARGE_BYTES);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (uint32_t i = 0; i < memory->registered_count; i++) {
+      const exec_record *record = memory->registered[i];
+      if (!record || !record->readable || !overlap(at, units, record->canonical / LARGE_BYTES * LARGE_BYTES, record->canonical % LARGE_BYTES + record->info.bytes)) continue;
+      at = round_up(record->canonical + record->info.bytes, LARGE_BYTES);
+      moved = true;
+    }
+  }
+  return at + in_page;
 }
 
 ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error) {
   uint64_t address = (uint64_t)(uintptr_t)host;
   if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
-  if (address < EXEC_ARENA_BASE + EXEC_ARENA_BYTES && address + bytes > EXEC_SHARED_WINDOW)
+  if (overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) || overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW))
     return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
   ff_status status = FF_OK;
   pthread_mutex_lock(&memory->lock);
   uint32_t slot = 0;
   while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
-  if (overlaps_registered(memory, address, bytes)) {
+  if (registered_in(memory, address, bytes)) {
     status = ff_fail(error, FF_INVALID, "host memory at %p is registered already", host);
   } else if (slot == REGISTERED_LIMIT) {
     status = ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
   } else {
     exec_record *record = new_record(memory);
     open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
+    record->canonical = canonical_place(memory, address, bytes);
+    __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
     if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
     __atomic_store_n(&memory->registered[slot], record, __ATOMIC_RELEASE);
     if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
@@ -520,6 +589,21 @@ ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *erro
 }
 
 /* ---- questions ---- */
+
+uint64_t exec_memory_base(const exec_memory *memory) { return memory->arena.base; }
+bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) { return address - memory->arena.base < EXEC_ARENA_BYTES; }
+
+uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address) {
+  if (exec_memory_in_arena(memory, address)) return address - memory->arena.base + EXEC_ARENA_CANONICAL;
+  const exec_record *record = registered_in(memory, address, 1);
+  return record ? address - record->info.address + record->canonical : 0;
+}
+
+uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes) {
+  if (exec_memory_in_arena(memory, line)) return line - memory->arena.base + EXEC_ARENA_CANONICAL;
+  const exec_record *record = registered_in(memory, line, bytes);
+  return record ? line - record->info.address + record->canonical : line;
+}
 
 static uint64_t distance(const exec_allocation *allocation, uint64_t address) {
   if (address < allocation->address) return allocation->address - address;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The virtual GPU's address space.
  *
- * A device address *is* a host address: the whole arena is one reserved range of the process at a fixed place, so that
- * managed and pinned pointers work on both sides and the same program gets the same addresses in every run. A table
- * with one entry per 4 KiB page of the arena finds the allocation of any address in O(1).
+ * A device address *is* a host address: the whole arena is one reserved range of the process, so that managed and pinned
+ * pointers work on both sides. It begins at EXEC_ARENA_CANONICAL, so that the same program gets the same addresses in every
+ * run; where something else lies there already, it is elsewhere. A table with one entry per 4 KiB page of the arena finds the
+ * allocation of any address in O(1).
  *
- *   EXEC_ARENA_BASE ........ device, managed and pinned allocations ........ + EXEC_ARENA_BYTES
+ *   exec_memory_base ....... device, managed and pinned allocations ........ + EXEC_ARENA_BYTES
  *   EXEC_SHARED_WINDOW ..... generic addresses of the running block's shared memory (16 MiB, never mapped)
  *   EXEC_LOCAL_WINDOW ...... generic addresses of the running thread's local memory (16 MiB, never mapped)
  *   other host memory ...... known only if registered (cudaHostRegister)
  *
+ * What leaves the process has *canonical* addresses (exec_memory_canonical), which are the same in every run, wherever the
+ * arena is and however the host places its memory: the access stream, and with it simulations and recordings.
+ *
  * What always holds: allocations do not overlap; every allocation starts on a 4 KiB page of its own (2 MiB if it is
- * that large) and ends where it was asked to end: the byte after `bytes` is out of bounds. Freed allocations are
+ * that large) and ends where it was asked to end: the byte after `bytes` is out of bounds, and with padding (exec_memory_pad) so
+ * is everything up to that distance behind it and in front of it. Freed allocations are
  * remembered (until their range is used again) so that a use after free can be named. */
 #ifndef FF_EXEC_MEMORY_H
 #define FF_EXEC_MEMORY_H
@@ -21,12 +26,14 @@
 
 #include "base/status.h"
 
-#define EXEC_ARENA_BASE UINT64_C(0x200000000000)
+#define EXEC_ARENA_CANONICAL UINT64_C(0x200000000000)
+#define EXEC_REGISTERED_CANONICAL UINT64_C(0x300000000000) /* registered host memory, up to 0x7f... */
 #define EXEC_ARENA_BYTES (UINT64_C(1) << 40)
 #define EXEC_SHARED_WINDOW UINT64_C(0x1fff00000000)
 #define EXEC_LOCAL_WINDOW UINT64_C(0x1fff80000000)
 #define EXEC_WINDOW_BYTES (UINT64_C(1) << 24)
 #define EXEC_PAGE_BYTES 4096u
+#define EXEC_PADDING_MOST (1u << 30)
 
 typedef enum exec_memory_kind { EXEC_MEMORY_DEVICE, EXEC_MEMORY_MANAGED, EXEC_MEMORY_PINNED, EXEC_MEMORY_REGISTERED } exec_memory_kind;
 
@@ -48,6 +55,18 @@ typedef struct exec_memory exec_memory;
 
 ff_status exec_memory_create(exec_memory **memory, ff_error *error);
 void exec_memory_free(exec_memory *memory);
+
+/* Where the arena begins; a multiple of 1 GiB, and at the first places that are tried, of 1 TiB. */
+uint64_t exec_memory_base(const exec_memory *memory);
+bool exec_memory_in_arena(const exec_memory *memory, uint64_t address);
+/* What an address is called outside of the process; the same modulo 4096, in the arena modulo 1 GiB. 0: it is neither in the arena nor in live
+ * registered memory. */
+uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address);
+
+/* Before the first allocation: from now on the nearest of others is at least so many bytes (EXEC_PADDING_MOST at most) before and after
+ * each, and so are blocks of device malloc. Reservations and what is mapped in them have their program's addresses, and no padding. */
+void exec_memory_pad(exec_memory *memory, uint64_t bytes);
+uint64_t exec_memory_padding(const exec_memory *memory);
 
 /* Zero-filled. Thread-safe (a lock); lookups never lock. *allocation stays valid until exec_memory_free. */
 ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,

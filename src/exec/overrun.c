@@ -53,7 +53,7 @@ static void tell(const core_warp *w, const exec_instr *i, uint32_t lane, const e
 }
 
 bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, bool writes) {
-  if (!told || address - EXEC_ARENA_BASE >= EXEC_ARENA_BYTES || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES) return false;
+  if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES) return false;
   const exec_record *record = exec_memory_record(w->launch->memory, address - address % EXEC_PAGE_BYTES);
   if (!record || record->info.range != EXEC_ALLOCATED || record->info.exempt) return false;
   if ((writes ? record->writable : record->readable) != record->info.bytes) return false; /* freed, closed, read only */

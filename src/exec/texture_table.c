@@ -134,13 +134,13 @@ static bool is_cell(const exec_memory *memory, exec_textures *table, uint64_t ad
 
 bool exec_texture_is_cell(const exec_memory *memory, uint64_t address) {
   exec_textures *table = __atomic_load_n(exec_memory_textures((exec_memory *)(uintptr_t)memory), __ATOMIC_ACQUIRE);
-  return table && address - EXEC_ARENA_BASE < EXEC_ARENA_BYTES && is_cell(memory, table, address);
+  return table && exec_memory_in_arena(memory, address) && is_cell(memory, table, address);
 }
 
 const exec_texture *exec_texture_find(const exec_memory *memory, uint64_t handle) {
   exec_textures *table = __atomic_load_n(exec_memory_textures((exec_memory *)(uintptr_t)memory), __ATOMIC_ACQUIRE);
   if (!table) return NULL;
-  if (handle - EXEC_ARENA_BASE < EXEC_ARENA_BYTES) /* a variable's address */
+  if (exec_memory_in_arena(memory, handle)) /* a variable's address */
     handle = is_cell(memory, table, handle) ? __atomic_load_n((const uint64_t *)(uintptr_t)handle, __ATOMIC_RELAXED) : 0;
   const slot *s = find_slot(table, handle);
   return s ? &s->texture : NULL;

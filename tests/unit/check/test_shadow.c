@@ -13,6 +13,8 @@
 #include "check/shadow.h"
 #include "exec/memory.h"
 
+#define BASE UINT64_C(0x280000000000)
+
 enum { ROOM = 1 << 18, STEPS = 3000 };
 
 static uint32_t random_state = 1;
@@ -22,38 +24,38 @@ static uint32_t pick(uint32_t below) {
 }
 
 static void random_ranges(void **state) {
-  check_shadow shadow = {NULL};
+  check_shadow shadow = {0};
   unsigned char *naive = calloc(ROOM, 1);
-  assert_int_equal(check_shadow_create(&shadow, NULL), FF_OK);
+  assert_int_equal(check_shadow_create(&shadow, BASE, NULL), FF_OK);
   for (int step = 0; step < STEPS; step++) {
     uint32_t most = pick(4) ? 40 : ROOM / 2, from = pick(ROOM / 2), bytes = 1 + pick(most), what = pick(4);
-    uint64_t address = EXEC_ARENA_BASE + from;
+    uint64_t address = BASE + from;
     if (what == 0) check_shadow_set(&shadow, address, bytes), memset(naive + from, 1, bytes);
     if (what == 1) check_shadow_clear(&shadow, address, bytes), memset(naive + from, 0, bytes);
     if (what == 2) {
       uint32_t to = pick(2) ? pick(ROOM / 2) & ~7u : pick(ROOM / 2);
-      check_shadow_copy(&shadow, EXEC_ARENA_BASE + to, address, bytes);
+      check_shadow_copy(&shadow, BASE + to, address, bytes);
       memmove(naive + to, naive + from, bytes);
     }
     uint32_t width = 1u << pick(5), at = pick(ROOM / width - 1) * width; /* aligned, as accesses are */
     bool any = false, all = true;
     for (uint32_t n = 0; n < width; n++) any |= naive[at + n], all &= naive[at + n];
-    assert_int_equal(check_shadow_any(&shadow, EXEC_ARENA_BASE + at, width), any);
-    assert_int_equal(check_shadow_all(&shadow, EXEC_ARENA_BASE + at, width), all);
+    assert_int_equal(check_shadow_any(&shadow, BASE + at, width), any);
+    assert_int_equal(check_shadow_all(&shadow, BASE + at, width), all);
   }
   free(naive);
   check_shadow_free(&shadow);
 }
 
 static void outside_of_the_arena(void **state) {
-  check_shadow shadow = {NULL};
+  check_shadow shadow = {0};
   assert_true(check_shadow_any(&shadow, 0x1000, 4)); /* nothing is known: no alarm */
-  assert_int_equal(check_shadow_create(&shadow, NULL), FF_OK);
+  assert_int_equal(check_shadow_create(&shadow, BASE, NULL), FF_OK);
   check_shadow_set(&shadow, 0x1000, 64);
   assert_true(check_shadow_all(&shadow, 0x1000, 4));
-  check_shadow_set(&shadow, EXEC_ARENA_BASE + EXEC_ARENA_BYTES - 4, 1000);
-  assert_true(check_shadow_all(&shadow, EXEC_ARENA_BASE + EXEC_ARENA_BYTES - 4, 4));
-  assert_false(check_shadow_any(&shadow, EXEC_ARENA_BASE, 4));
+  check_shadow_set(&shadow, BASE + EXEC_ARENA_BYTES - 4, 1000);
+  assert_true(check_shadow_all(&shadow, BASE + EXEC_ARENA_BYTES - 4, 4));
+  assert_false(check_shadow_any(&shadow, BASE, 4));
   check_shadow_free(&shadow);
 }
 

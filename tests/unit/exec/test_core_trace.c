@@ -24,7 +24,7 @@ static void add_access(ff_text *text, const uint64_t *word) {
               trace_access_flags(*word) & TRACE_READ_ONLY ? " nc" : "", trace_access_flags(*word) & TRACE_RETURNS ? " returns" : "",
               trace_access_flags(*word) & TRACE_STREAMING ? " streaming" : "", trace_access_bytes(*word), trace_access_pc(*word), (uint32_t)word[1]);
   for (uint32_t n = 0; n < trace_access_lines(*word); n++)
-    ff_text_add(text, " %llx/%u/%x", (unsigned long long)(trace_line_address(word[2 + n]) - EXEC_ARENA_BASE), trace_line_lanes(word[2 + n]), trace_line_sectors(word[2 + n]));
+    ff_text_add(text, " %llx/%u/%x", (unsigned long long)(trace_line_address(word[2 + n]) - EXEC_ARENA_CANONICAL), trace_line_lanes(word[2 + n]), trace_line_sectors(word[2 + n]));
   ff_text_add(text, "\n");
 }
 

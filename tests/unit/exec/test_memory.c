@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The address space: who owns which byte, what happens to freed ranges, and a random walk against a plain list. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -35,10 +37,10 @@ static void test_bounds(void **state) {
   assert_null(exec_memory_find(memory, a->address + 100));
   assert_ptr_equal(exec_memory_find(memory, b->address + 4999), b);
   assert_null(exec_memory_find(memory, b->address + 5000));
-  assert_null(exec_memory_find(memory, EXEC_ARENA_BASE - 1));
+  assert_null(exec_memory_find(memory, exec_memory_base(memory) - 1));
   assert_null(exec_memory_find(memory, 0));
   assert_null(exec_memory_find(memory, UINT64_MAX));
-  assert_null(exec_memory_find(memory, EXEC_ARENA_BASE + EXEC_ARENA_BYTES - 1));
+  assert_null(exec_memory_find(memory, exec_memory_base(memory) + EXEC_ARENA_BYTES - 1));
   assert_int_equal(exec_memory_bytes(memory, EXEC_MEMORY_DEVICE), 5100);
   memset((void *)(uintptr_t)b->address, 1, 5000);
 }
@@ -83,9 +85,91 @@ static void test_limits(void **state) {
   assert_int_equal(exec_memory_allocate(memory, UINT64_MAX, 0, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_NO_MEMORY);
   assert_int_equal(exec_memory_allocate(memory, 100, 1 << 20, EXEC_MEMORY_DEVICE, "", &a, NULL), FF_OK);
   assert_int_equal(a->address % (1 << 20), 0);
-  exec_memory *second;
-  ff_error error;
-  assert_int_equal(exec_memory_create(&second, &error), FF_NO_MEMORY);
+}
+
+/* Each place is taken once, and when all are, the host finds others. */
+static void test_places(void **state) {
+  enum { MEMORIES = 12 };
+  exec_memory *more[MEMORIES];
+  uint64_t base[MEMORIES + 1] = {exec_memory_base(memory)};
+  for (int n = 0; n < MEMORIES; n++) {
+    assert_int_equal(exec_memory_create(&more[n], NULL), FF_OK);
+    base[n + 1] = exec_memory_base(more[n]);
+    assert_int_equal(base[n + 1] % (1 << 30), 0);
+    assert_true(base[n + 1] + EXEC_ARENA_BYTES <= UINT64_C(1) << 47);
+    for (int k = 0; k <= n; k++) assert_true(base[k] >= base[n + 1] + EXEC_ARENA_BYTES || base[n + 1] >= base[k] + EXEC_ARENA_BYTES);
+    const exec_allocation *a, *b;
+    assert_int_equal(exec_memory_allocate(more[n], 5000, 0, EXEC_MEMORY_DEVICE, "a", &a, NULL), FF_OK);
+    assert_int_equal(exec_memory_allocate(more[n], 100, UINT64_C(1) << 33, EXEC_MEMORY_DEVICE, "b", &b, NULL), FF_OK);
+    assert_int_equal(exec_memory_canonical(more[n], a->address + 7), EXEC_ARENA_CANONICAL + 7);
+    assert_int_equal(b->address % (UINT64_C(1) << 33), 0);
+    memset((void *)b->address, 1, 100);
+    assert_ptr_equal(exec_memory_find(more[n], b->address), b);
+    assert_null(exec_memory_find(memory, b->address));
+  }
+  for (int n = 0; n < MEMORIES; n++) exec_memory_free(more[n]);
+}
+
+/* Something that lies in the arena's first place, anywhere in it, stays as it is. */
+static void test_place_taken(void **state) {
+  static const uint64_t offsets[] = {0, EXEC_ARENA_BYTES / 2, EXEC_ARENA_BYTES - EXEC_PAGE_BYTES};
+  for (size_t n = 0; n < sizeof offsets / sizeof *offsets; n++) {
+    exec_memory_free(memory);
+    char *taken = mmap((void *)(EXEC_ARENA_CANONICAL + offsets[n]), EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    assert_ptr_equal(taken, EXEC_ARENA_CANONICAL + offsets[n]);
+    *taken = 5;
+    assert_int_equal(exec_memory_create(&memory, NULL), FF_OK);
+    assert_true(exec_memory_base(memory) != EXEC_ARENA_CANONICAL);
+    const exec_allocation *a = allocate(EXEC_ARENA_BYTES / 4 * 3);
+    assert_int_equal(exec_memory_canonical(memory, a->address), EXEC_ARENA_CANONICAL);
+    *(char *)(a->address + EXEC_ARENA_BYTES / 2) = 7;
+    assert_int_equal(*taken, 5);
+    munmap(taken, EXEC_PAGE_BYTES);
+  }
+}
+
+/* No matter where the host has its memory, what is registered in the same order has the same canonical addresses, and no two the same. */
+static void test_canonical(void **state) {
+  enum { PAGES = 5 };
+  for (int round = 0; round < 3; round++) {
+    char *host = mmap(NULL, (PAGES + (size_t)round) * EXEC_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(host, MAP_FAILED);
+    char *first = host + round * (int)EXEC_PAGE_BYTES + 48, *second = first + 100;
+    const exec_allocation *a;
+    assert_int_equal(exec_memory_canonical(memory, (uintptr_t)first), 0);
+    assert_int_equal(exec_memory_register(memory, first, 100, &a, NULL), FF_OK);
+    assert_int_equal(exec_memory_register(memory, second, 3 * EXEC_PAGE_BYTES, &a, NULL), FF_OK);
+    assert_int_equal(exec_memory_canonical(memory, (uintptr_t)first + 99), EXEC_REGISTERED_CANONICAL + 48 + 99);
+    assert_int_equal(exec_memory_canonical(memory, (uintptr_t)second), EXEC_REGISTERED_CANONICAL + (2 << 20) + 148);
+    assert_int_equal(exec_memory_unregister(memory, first, NULL), FF_OK);
+    assert_int_equal(exec_memory_canonical(memory, (uintptr_t)first), 0);
+    assert_int_equal(exec_memory_register(memory, first, 10, &a, NULL), FF_OK); /* the place is free again */
+    assert_int_equal(exec_memory_canonical(memory, (uintptr_t)first), EXEC_REGISTERED_CANONICAL + 48);
+    exec_memory_unregister(memory, first, NULL);
+    exec_memory_unregister(memory, second, NULL);
+    munmap(host, (PAGES + (size_t)round) * EXEC_PAGE_BYTES);
+  }
+}
+
+/* With padding no byte beside an allocation, near enough, is anyone's, live or freed; starts are as aligned as without. */
+static void test_padding(void **state) {
+  enum { PADDING = 300, COUNT = 60 };
+  static const uint64_t sizes[] = {1, 4096, 8192, 5000, 2 << 20, (2 << 20) + 4096, 4095, 3796, 3797};
+  const exec_allocation *all[COUNT];
+  exec_memory_pad(memory, PADDING);
+  for (int n = 0; n < COUNT; n++) {
+    if (n >= 40) assert_int_equal(exec_memory_release(memory, all[n - 40]->address, NULL), FF_OK);
+    all[n] = allocate(sizes[n % 9]);
+    assert_int_equal(all[n]->address % (all[n]->bytes >= 2 << 20 ? 2 << 20 : 4096), 0);
+  }
+  for (int n = 0; n < COUNT; n++)
+    for (uint64_t k = 0; k < PADDING; k++) {
+      assert_null(exec_memory_find(memory, all[n]->address + all[n]->bytes + k));
+      assert_null(exec_memory_find(memory, all[n]->address - 1 - k));
+    }
+  for (int n = 20; n < COUNT; n++) memset((void *)all[n]->address, n, all[n]->bytes);
+  assert_ptr_equal(exec_memory_nearest(memory, all[30]->address + all[30]->bytes), all[30]);
+  assert_ptr_equal(exec_memory_nearest(memory, all[30]->address - 1), all[30]);
 }
 
 static void test_full(void **state) { /* tombstones give their ranges back rather than let an allocation fail */
@@ -110,11 +194,11 @@ static void test_registered(void **state) {
   assert_int_equal(exec_memory_unregister(memory, host, NULL), FF_NOT_FOUND);
   assert_int_equal(exec_memory_register(memory, host, 10, &b, NULL), FF_OK);
   assert_int_equal(exec_memory_bytes(memory, EXEC_MEMORY_REGISTERED), 110);
-  assert_int_equal(exec_memory_register(memory, (void *)EXEC_ARENA_BASE, 10, &b, NULL), FF_INVALID);
+  assert_int_equal(exec_memory_register(memory, (void *)exec_memory_base(memory), 10, &b, NULL), FF_INVALID);
 }
 
 static void test_nearest(void **state) {
-  assert_null(exec_memory_nearest(memory, EXEC_ARENA_BASE));
+  assert_null(exec_memory_nearest(memory, exec_memory_base(memory)));
   const exec_allocation *a = allocate(100), *b = allocate(100);
   assert_ptr_equal(exec_memory_nearest(memory, a->address + 100), a);
   assert_ptr_equal(exec_memory_nearest(memory, b->address - 1), b);
@@ -158,7 +242,7 @@ static void test_random(void **state) {
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-  const struct CMUnitTest tests[] = {T(test_bounds), T(test_large), T(test_tombstones), T(test_limits), T(test_full),
+  const struct CMUnitTest tests[] = {T(test_bounds), T(test_large), T(test_tombstones), T(test_places), T(test_place_taken), T(test_canonical), T(test_padding), T(test_limits), T(test_full),
                                      T(test_registered), T(test_nearest), T(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static void test_hostile_handles(void **state) {
   for (uint32_t n = 0; n < 2000; n++) {
     uint64_t invented = (uint64_t)hash(n) << 32 | hash(n + 5000);
     invented >>= n % 64;
-    if (n % 5 == 0) invented = EXEC_ARENA_BASE + invented % EXEC_ARENA_BYTES;
+    if (n % 5 == 0) invented = exec_memory_base(test->memory) + invented % EXEC_ARENA_BYTES;
     if (n % 5 == 1) invented = good ^ UINT64_C(1) << n / 5 % 64;
     if (exec_texture_find(test->memory, invented)) continue;
     const exec_fault *fault = fetch_fault(invented, &(words){.s = {0}}, 1);
