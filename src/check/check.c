@@ -66,6 +66,7 @@ ff_status check_create(const check_options *options, exec_memory *memory, char *
   ff_status status = FF_OK;
   if (options->tool == CHECK_MEMCHECK) {
     check_memcheck_hooks(&c->hooks);
+    exec_memory_pad(memory, options->padding);
     if (options->initcheck != CHECK_INIT_NONE) status = check_shadow_create(&c->written, exec_memory_base(memory), error);
     if (!status) status = check_shadow_create(&c->heap, exec_memory_base(memory), error);
   } else {

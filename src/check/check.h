@@ -17,7 +17,7 @@
 
 typedef struct check check;
 
-/* demangle: the C++ name a person reads, of malloc; or the name itself. The check never ends before the memory. */
+/* Before the memory's first allocation. demangle: the C++ name a person reads, of malloc; or the name itself. The check never ends before the memory. */
 ff_status check_create(const check_options *options, exec_memory *memory, char *(*demangle)(const char *), check **out, ff_error *error);
 void check_free(check *check);
 exec_checker *check_hooks(check *check); /* for exec_launch_checked; NULL: check is NULL */

@@ -11,6 +11,8 @@
 
 #include "check/block.h"
 #include "check/private.h"
+#include "exec/heap.h"
+#include "exec/space.h"
 
 static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
 
@@ -68,9 +70,17 @@ static void report_bad(check *c, const exec_watched *a, uint32_t lane) {
 static bool in_heap(const exec_record *record) { return record && record->info.exempt && !strcmp(record->info.name, "device heap"); }
 
 static void report_heap(check *c, const exec_watched *a, uint32_t lane) {
-  char details[160];
-  snprintf(details, sizeof details, "Access at 0x%" PRIx64 " is out of bounds\nand is in the heap of device malloc, but not in a live block of it\n", a->at[lane].address);
-  report_access(c, a, lane, CHECK_OUTSIDE, "Invalid", details);
+  uint64_t at = a->at[lane].address, bytes, block = exec_heap_nearest(*exec_memory_heap(c->memory), at, &bytes);
+  ff_text details = {0};
+  ff_text_add(&details, "Access at 0x%" PRIx64 " is out of bounds\nand is in the heap of device malloc, but not in a live block of it\n", at);
+  if (block) {
+    uint64_t end = block + bytes, distance = at < block ? block - at : at < end ? a->bytes - (end - at) : at - end + 1;
+    const char *does = at >= block && at < end ? "goes" : "is", *where = at < block ? "before" : at < end ? "past the end of" : "after";
+    ff_text_add(&details, "and %s %" PRIu64 " byte%s %s the nearest block at 0x%" PRIx64 " of size %" PRIu64 " bytes\n", does, distance, distance == 1 ? "" : "s",
+                where, block, bytes);
+  }
+  report_access(c, a, lane, CHECK_OUTSIDE, "Invalid", details.chars);
+  free(details.chars);
 }
 
 static void heap_malloc(exec_checker *checker, core_warp *w, uint64_t address, uint64_t bytes) {

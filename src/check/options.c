@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/memory.h"
+
 static const char *const tools[] = {"none", "memcheck", "racecheck"};
 
 const char *check_tool_name(check_tool tool) { return tools[tool]; }
 
 void check_options_default(check_tool tool, check_options *options) {
   *options = (check_options){.tool = tool, .initcheck = CHECK_INIT_GLOBAL, .api_errors = 1, .backtrace = 1, .level = CHECK_WARNING, .print_limit = 100,
-                             .shadow_mib = 4096};
+                             .padding = tool == CHECK_MEMCHECK ? 256 : 0, .shadow_mib = 4096};
 }
 
 typedef struct option_row { const char *name; size_t at; const char *words; uint32_t least, most; } option_row;

@@ -21,6 +21,7 @@ typedef struct check_options {
   uint32_t api_errors, backtrace; /* 0 or 1 */
   uint32_t level;        /* check_level: what is printed, at least */
   uint32_t print_limit;  /* findings that are printed */
+  uint32_t padding;      /* memcheck: bytes on both sides of each allocation that nothing else may have */
   uint32_t shadow_mib;   /* racecheck: memory for what is known of every byte of global memory */
   char kernel[256];      /* only kernels whose name has this in it; empty: all */
   char log[PATH_MAX];    /* file to append the reports to; empty: stderr */

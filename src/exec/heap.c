@@ -2,7 +2,10 @@
 /* Device malloc: segregated free lists of powers of two over one bump-allocated range.
  *
  *   every block of class c is 16 << c bytes, starts at a multiple of 16, and is live, free, or was never handed out
- *   live + free blocks + [next, end) == the heap
+ *   live + free blocks + `left` == the bytes of the heap
+ *
+ * Where allocations have padding (exec/memory.h) blocks have it too, in front of and behind each; `left` does not count it, so that the heap is full
+ * when it is full without. The range is as large as that may need, or, where the arena has no room for it, the padding is left out.
  *
  * blocks[] is a hash of every block ever handed out, so that free() knows what it is given. */
 #include "exec/heap.h"
@@ -25,7 +28,8 @@ typedef struct heap_block {
 struct exec_heap {
   pthread_mutex_t mutex;
   exec_memory *memory;
-  uint64_t base, next, end, used;
+  uint64_t base, next, bytes, left, used;
+  uint64_t padding;               /* a multiple of 16 */
   FF_VEC(uint64_t) free[CLASSES]; /* addresses */
   heap_block *blocks;             /* open addressing */
   uint64_t count, capacity;
@@ -33,14 +37,19 @@ struct exec_heap {
 
 ff_status exec_heap_create(exec_memory *memory, uint64_t bytes, exec_heap **out, ff_error *error) {
   const exec_allocation *allocation;
-  ff_status status = exec_memory_allocate(memory, bytes, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, error);
+  uint64_t padding = (exec_memory_padding(memory) + SMALLEST - 1) / SMALLEST * SMALLEST, padded;
+  bool fits = !__builtin_mul_overflow(bytes / SMALLEST + 1, 2 * padding, &padded) && !__builtin_add_overflow(padded, bytes, &padded) &&
+              exec_memory_allocate(memory, padded, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, NULL) == FF_OK;
+  if (!fits) padding = 0;
+  ff_status status = fits ? FF_OK : exec_memory_allocate(memory, bytes, 256, EXEC_MEMORY_DEVICE, "device heap", &allocation, error);
   if (status != FF_OK) return status;
   exec_memory_exempt(allocation);
   exec_heap *heap = ff_alloc(sizeof *heap);
   pthread_mutex_init(&heap->mutex, NULL);
   heap->memory = memory;
   heap->base = heap->next = allocation->address;
-  heap->end = allocation->address + bytes;
+  heap->bytes = heap->left = bytes;
+  heap->padding = padding;
   *out = heap;
   return FF_OK;
 }
@@ -78,14 +87,15 @@ static void blocks_grow(exec_heap *heap) {
 static uint64_t take_block(exec_heap *heap, uint32_t size_class) {
   if (heap->free[size_class].count) return heap->free[size_class].items[--heap->free[size_class].count];
   uint64_t bytes = (uint64_t)SMALLEST << size_class;
-  if (bytes > heap->end - heap->next) return 0;
-  uint64_t address = heap->next;
-  heap->next += bytes;
+  if (bytes > heap->left) return 0;
+  uint64_t address = heap->next + heap->padding;
+  heap->next = address + bytes + heap->padding;
+  heap->left -= bytes;
   return address;
 }
 
 uint64_t exec_heap_malloc(exec_heap *heap, uint64_t bytes) {
-  if (!bytes || bytes > heap->end - heap->base) return 0;
+  if (!bytes || bytes > heap->bytes) return 0;
   uint32_t size_class = class_of(bytes);
   pthread_mutex_lock(&heap->mutex);
   if (heap->count * 2 >= heap->capacity) blocks_grow(heap);
@@ -107,6 +117,27 @@ uint64_t exec_heap_block_bytes(exec_heap *heap, uint64_t address) {
   uint64_t bytes = block && block->address ? block->bytes : 0;
   pthread_mutex_unlock(&heap->mutex);
   return bytes;
+}
+
+static uint64_t distance(const heap_block *block, uint64_t address) {
+  if (address < block->address) return block->address - address;
+  uint64_t end = block->address + block->bytes;
+  return address < end ? 0 : address - end + 1;
+}
+
+uint64_t exec_heap_nearest(exec_heap *heap, uint64_t address, uint64_t *bytes) {
+  const heap_block *nearest = NULL;
+  pthread_mutex_lock(&heap->mutex);
+  for (uint64_t i = 0; i < heap->capacity; i++) {
+    const heap_block *block = &heap->blocks[i];
+    if (!block->bytes) continue;
+    uint64_t near = nearest ? distance(nearest, address) : UINT64_MAX, its = distance(block, address);
+    if (its < near || (its == near && block->address < nearest->address)) nearest = block;
+  }
+  uint64_t found = nearest ? nearest->address : 0;
+  *bytes = nearest ? nearest->bytes : 0;
+  pthread_mutex_unlock(&heap->mutex);
+  return found;
 }
 
 bool exec_heap_release(exec_heap *heap, uint64_t address) {

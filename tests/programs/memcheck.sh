@@ -21,8 +21,8 @@ expect_err "========= Invalid __global__ write of size 4 bytes"
 expect_err "=========     at after in faults.cu:12"
 expect grep -qE '^=========     PTX line [0-9]+: st.global.u32 \[%rd3\+16\], %r1;$' err
 expect_err "=========     by thread (0,0,0) in block (3,0,0)"
-expect_err "=========     Access at 0x200000002190 is out of bounds"
-expect_err "=========     and is 1 byte after the nearest allocation at 0x200000002000 of size 400 bytes (cuMemAlloc #1)"
+expect_err "=========     Access at 0x200000005190 is out of bounds"
+expect_err "=========     and is 1 byte after the nearest allocation at 0x200000005000 of size 400 bytes (cuMemAlloc #1)"
 expect_err "=========     and 31 more of the same at this place"
 expect_err "========= ERROR SUMMARY: 1 error"
 expect_out "1 2" # nothing was written elsewhere, and the program went on
@@ -104,7 +104,7 @@ expect_status 0
 expect_err "LEAK SUMMARY: 800 bytes leaked in 2 allocations (--leak-check full"
 LEAK=1 run "$farfault" memcheck --leak-check full "$program" copies
 expect_status 1
-expect_err "========= Leaked 400 bytes at 0x200000002000 (cuMemAlloc #1)"
+expect_err "========= Leaked 400 bytes at 0x200000005000 (cuMemAlloc #1)"
 expect_err "Saved host backtrace up to driver entry point at allocation time"
 expect grep -qE 'Host Frame: .* in checked_kernels' err
 expect_err "ERROR SUMMARY: 2 errors"
@@ -118,7 +118,7 @@ run "$farfault" memcheck --log-file log --json found.json "$program" after 4 32
 expect grep -q "Invalid __global__ write" log
 expect grep -q "ERROR SUMMARY: 1 error" log
 expect test "$(grep -c ========= err)" -eq 0
-for text in '"tool": "memcheck"' '"errors": 1' '"kind": "invalid-access"' '"count": 32' '"line": 12' '"address": 35184372097424'; do expect grep -qF "$text" found.json; done
+for text in '"tool": "memcheck"' '"errors": 1' '"kind": "invalid-access"' '"count": 32' '"line": 12' '"address": 35184372109712'; do expect grep -qF "$text" found.json; done
 run "$farfault" memcheck --initcheck maybe "$program"
 expect_status 64
 run "$farfault" memcheck --log-file "$program" "$program"
