@@ -191,4 +191,20 @@ run('report', 'none.json', '--html', 'none.html');
 const none = await open('none.html');
 expect('what is said without managers', (await none.textContent('#warnings')).includes('No memory manager was simulated'));
 expect('trouble in it', none.trouble, []);
+// ---- without copy, ratios are to the first manager, which is named ----
+const without = sample();
+without.runs = [without.runs[1], without.runs[2]].map((each) => ({ ...each, ratio: each.time_ps / without.runs[1].time_ps }));
+writeFileSync(join(work, 'without.json'), JSON.stringify(without));
+run('report', 'without.json', '--html', 'without.html');
+const other = await open('without.html');
+await other.selectOption('#manager', '0');
+expect('the facts of the first', (await other.textContent('#manager-facts')).includes(', 1.00x demand, '));
+await other.selectOption('#manager', '1');
+expect('the facts of the second', (await other.textContent('#manager-facts')).includes('x demand, '));
+const first = await other.locator('#bars canvas').first().boundingBox();
+await other.mouse.move(first.x + 260, first.y + 40 + 32 + 12);
+await other.waitForSelector('#bars .tip');
+expect("what the bar's tip compares with", (await other.textContent('#bars .tip')).includes('ratio to demand'));
+expect('what the column compares with', (await other.getAttribute('#manager-table th[data-key=ratio] button', 'title')) ?? '', 'time over that of demand');
+
 await finish();

@@ -2,7 +2,7 @@
 // Time per manager: one bar each, split into what the GPU and the link did. The parts never overlap and add up to the run's time:
 // kernels alone, both at once, the link alone, neither.
 import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
-import { axisOf, ratio, share, time } from './format.js';
+import { axisOf, baseline, ratio, share, time } from './format.js';
 import { tip } from './page.js';
 import { colour } from './theme.js';
 
@@ -22,7 +22,7 @@ function partsOf(run) {
   return { kernel, both, link, rest: Math.max(0, run.time_ps - kernel - both - link) };
 }
 
-function barTip(run, parts) {
+function barTip(runs, run, parts) {
   if (run.error) return tip(run.memory, [], `could not run the program: ${run.error}`);
   const rows = PARTS.filter(({ key }) => parts[key] !== undefined).map((part) => [
     part.name,
@@ -31,7 +31,7 @@ function barTip(run, parts) {
   ]);
   return tip(
     run.memory,
-    [['time', time(run.time_ps)], ['ratio to copy', ratio(run.ratio)], ...rows],
+    [['time', time(run.time_ps)], [`ratio to ${baseline(runs, run)?.memory ?? 'copy'}`, ratio(run.ratio)], ...rows],
     'Click: show this manager in the figures below.',
   );
 }
@@ -85,7 +85,7 @@ export function drawBars(holder, runs, onChoose, isChosen) {
       tooltip: tooltip({
         trigger: 'axis',
         axisPointer: { type: 'shadow' },
-        formatter: (list) => barTip(runs[list[0].dataIndex], parts[list[0].dataIndex]),
+        formatter: (list) => barTip(runs, runs[list[0].dataIndex], parts[list[0].dataIndex]),
       }),
       legend: legend({ top: 0, left: 0, data: used.map(({ name }) => name) }),
       grid: { left: room, right: width < 600 ? 112 : 130, top: width < 600 ? 72 : 40, bottom: 44, outerBoundsMode: 'none' },

@@ -52,6 +52,13 @@ export const time = (ps) => (ps === 0 ? '0 s' : withUnit(ps, TIMES));
 export const bytes = (value) => withUnit(value, SIZES);
 export const count = (value) => (isNumber(value) && Math.abs(value) < 1e5 ? digitsOfCount(value) : withUnit(value, COUNTS));
 export const share = (value) => (isNumber(value) ? `${(value * 100).toFixed(1)} %` : '-');
+// What the ratio of `run` is to, as report_baseline in src/report/report.c has it: `copy`, else the first manager with a time; of several devices,
+// those of its own. Undefined: none has a time.
+export function baseline(runs, run) {
+  const timed = runs.filter((other) => !other.error && other.time_ps > 0 && other.device === run.device);
+  return timed.find(({ memory }) => /^copy(@\d+)?$/.test(memory)) ?? timed[0];
+}
+
 export const ratio = (value) => (isNumber(value) && value > 0 ? `${digits(value)}x` : '-');
 
 function digitsOfCount(value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run: fills page.html's sections from the run's JSON (docs/json.md). Sections of one manager follow the selector.
 import { drawBars, SCALES } from './bars.js';
-import { bytes, byUnit, count, isNumber, ratio, share, time } from './format.js';
+import { baseline, bytes, byUnit, count, isNumber, ratio, share, time } from './format.js';
 import { makeHistory } from './history.js';
 import { byId, element } from './page.js';
 import { makeStacks } from './stacks.js';
@@ -150,7 +150,7 @@ function managerColumns(counters, runs) {
     {
       key: 'ratio',
       title: 'ratio',
-      help: 'time over that of copy (without copy: of the first manager)',
+      help: `time over that of ${(baseline(runs, runs.find(hasTime) ?? {})?.memory ?? 'copy').replace(/@\d+$/, '')}`,
       value: (row) => row.ratio || null,
       format: ratio,
     },
@@ -374,7 +374,7 @@ function showManagers(runs, counters) {
     for (const place of document.querySelectorAll('.of')) place.replaceChildren('under ', code(run.memory));
     byId('manager-facts').textContent = run.error
       ? `could not run the program: ${run.error}`
-      : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} copy, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
+      : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} ${baseline(runs, run).memory}, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
     stacks.show(run);
     history.show(run);
     kernels.show(run.kernels ?? []);
