@@ -53,4 +53,14 @@ for line in open(sys.argv[1]):
 print(rows, bad)
 END
 expect grep -qx "4 \[\]" compared
+
+# The program that uses libfarfault, by the lines that are there, in the folder of the sources with its build folder.
+sed -n '/^export PKG_CONFIG_PATH/,/^```/p' "$source/README.md" | grep -v '^```' >lines.sh
+expect grep -q '^cc examples/saxpy.c ' lines.sh
+rm -r build
+ln -s "$(dirname "$workloads")" build
+ln -s "$source/examples" examples
+FARFAULT_DRIVER=virtual run env -u PKG_CONFIG_PATH -u LD_LIBRARY_PATH bash -e lines.sh
+expect_status 0
+expect_out "0 of 100000 values are wrong"
 finish

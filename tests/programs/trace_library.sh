@@ -36,10 +36,10 @@ flags=$(pkg-config --cflags farfault-trace) libs=$(pkg-config --libs farfault-tr
   expect_status 0
 }
 for program in ./version_c ./version_cpp; do
-  LD_LIBRARY_PATH=$work/place/lib run $program
+  run $program
   expect_status 0
 done
-LD_LIBRARY_PATH=$work/place/lib run ./shared shared.fft 1
+run ./shared shared.fft 1
 expect_status 0
 expect_out "1 launches, 4096 accesses to 4096 lines in $(stat -c %s shared.fft) bytes"
 run ./static static.fft 1
