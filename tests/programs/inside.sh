@@ -65,6 +65,30 @@ if command -v strip >/dev/null; then
   expect_status 1
   expect_err "the dud's cudaMalloc"
 fi
+
+# A library that asks for the driver's private table, as a runtime inside does that could not be replaced: one of NVIDIA's closed ones cannot run,
+# and nothing else is said of it; for any other there are ways.
+cat >asks.c <<'END'
+int cuGetExportTable(const void **table, const void *id);
+int ask(void);
+int ask(void) {
+  static const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+  const void *table;
+  return cuGetExportTable(&table, id) ? 3 : 0;
+}
+END
+echo 'int ask(void); int main(void) { return ask(); }' >main.c
+for name in libcublas.so.12 libmine.so; do
+  cc -shared -fPIC asks.c -Wl,-soname,"$name" -o "$name" && cc main.c "./$name" -Wl,-rpath,"$work" -Wl,--allow-shlib-undefined -o "calls_$name"
+  run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none "./calls_$name"
+  expect_status 3
+done
+expect_err "libmine.so has a CUDA runtime inside"
+expect_err "link it with nvcc -cudart shared"
+run env LD_PRELOAD="$libraries/libcuda.so.1" "$farfault" run --memory none ./calls_libcublas.so.12
+expect_err "libcublas.so.12 cannot run on the virtual GPU"
+expect test "$(grep -c 'link it' err)" = 0
+
 run "$farfault" run --memory none cat /proc/self/maps
 expect_status 0
 expect_out "/libfarfault-inside.so"
