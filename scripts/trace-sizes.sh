@@ -14,7 +14,7 @@ sed 1d "$(dirname "$0")/../workloads/workloads.tsv" | while IFS=$'\t' read -r na
   [[ $# -eq 0 || " $* " == *" $name "* ]] || continue
   # shellcheck disable=SC2086 # words
   "$build/bin/farfault" record -o "$trace/x.fft" "$build/workloads/$name" $arguments >/dev/null 2>&1 </dev/null
-  "$build/bin/farfault" trace info -v --json "$trace/x.fft" >"$trace/info.json"
+  "$build/bin/farfault" trace info -v --json - "$trace/x.fft" >"$trace/info.json"
   awk -v name="$name $arguments" -v bytes="$(stat -c %s "$trace/x.fft")" \
     -v accesses="$(field accesses | head -1)" -v lines="$(field lines | awk '{ n += $1 } END { print n + 0 }')" \
     'BEGIN { if (!accesses) { accesses = lines = 1 }

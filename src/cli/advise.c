@@ -13,6 +13,7 @@
 
 #include "cli/jobs.h"
 #include "cli/run.h"
+#include "report/table.h"
 #include "study/advise.h"
 #include "study/session.h"
 
@@ -21,7 +22,8 @@ enum { KEY_BASELINE = 512, KEY_QUICK, KEY_JSON, KEY_SET, KEY_GPU_MEMORY, LOG_LIM
 typedef struct arguments {
   cli_setup setup;         /* its managers are not used */
   const char *file, *baseline, *output, *gpu_memory;
-  bool quick, json;
+  const char *json;    /* "-": instead of the text */
+  bool quick;
 } arguments;
 
 typedef struct part { size_t first, count; char *file; } part; /* settings that one child simulates */
@@ -43,7 +45,7 @@ static const struct argp_option options[] = {
     {"baseline", KEY_BASELINE, "MANAGER", 0, "what the program does now (default: uvm if it has managed memory, else copy)", 0},
     {"quick", KEY_QUICK, NULL, 0, "simulate less: fewer managers, hints and capacities; what is skipped is listed", 0},
     {"output", 'o', "FILE", 0, "also write the advice as Markdown", 0},
-    {"json", KEY_JSON, NULL, 0, "print JSON instead of text: the advice and every setting's counters", 0},
+    {"json", KEY_JSON, "FILE", 0, "also write the advice and every setting's counters as JSON; -: to stdout instead of the text", 0},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
@@ -60,8 +62,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->baseline = value;
     return 0;
   case KEY_QUICK: a->quick = true; return 0;
-  case KEY_JSON: a->json = true; return 0;
+  case KEY_JSON: a->json = value; return 0;
   case 'o': a->output = value; return 0;
+  case ARGP_KEY_END:
+    if (!a->file) a->file = cli_old_argument("--json", &a->json, state);
+    /* fall through */
   default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
   }
 }
@@ -192,19 +197,31 @@ static char *options_text(const arguments *a) {
   return text.chars;
 }
 
+/* The files that were asked for, whole: tables in them have all their columns. */
+static int write_files(work *w, const advise_advice *advice, const advise_context *context, const ff_text *json) {
+  const arguments *a = w->arguments;
+  ff_text markdown = {0};
+  int status = CLI_DONE;
+  table_fit(0);
+  advise_markdown(&w->study, advice, context, &markdown);
+  if (a->output) status = cli_write_or_print(a->output, &markdown);
+  if (a->json && json && !status) status = cli_write_or_print(a->json, json);
+  free(markdown.chars);
+  return status;
+}
+
 static int conclude(work *w, const char *program, int signal) {
   const arguments *a = w->arguments;
   advise_advice advice;
   ff_text out = {0}, markdown = {0};
-  ff_error error;
   advise_context context = {.trace = a->file, .command = program, .machine = a->setup.machine, .options = w->options};
   advise_conclude(&w->study, &advice);
   advise_markdown(&w->study, &advice, &context, &markdown);
+  bool json_only = a->json && !strcmp(a->json, "-"), whole = !signal && !w->failed;
   if (a->json) advise_json(&w->study, &advice, &context, &out);
-  int status = cli_print(a->json ? &out : &markdown);
-  bool whole = !signal && !w->failed;
-  if (!whole) cli_fail(0, "incomplete: the advice is from what was simulated%s", a->output ? ", and no file was written" : "");
-  else if (a->output && ff_file_write(a->output, markdown.chars, markdown.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  int status = cli_print(json_only ? &out : &markdown);
+  if (!whole) cli_fail(0, "incomplete: the advice is from what was simulated%s", a->output || (a->json && !json_only) ? ", and no file was written" : "");
+  else status = write_files(w, &advice, &context, json_only ? NULL : &out) ? CLI_FAILED : status;
   advise_advice_free(&advice);
   free(out.chars);
   free(markdown.chars);
@@ -261,7 +278,8 @@ static int advise_command_line(int argc, char **argv) {
       "advice is then from what was simulated).",
       NULL, NULL, NULL};
   arguments a = {0};
-  cli_parse(&argp, argc, argv, &a);
+  cli_old_flag("--json", &argc, &argv);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   trace_file *file;
   ff_error error;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
@@ -269,7 +287,7 @@ static int advise_command_line(int argc, char **argv) {
   cli_choose_machine(&a.setup, trace_file_information(file));
   if (cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error),
       "advise: %s", error.message);
-  else if (run_outputs_check(&(run_outputs){.output = a.output}, a.file, "the trace", a.setup.machine, &error))
+  else if (run_outputs_check(&(run_outputs){.output = a.output, .csv = a.json && strcmp(a.json, "-") ? a.json : NULL}, a.file, "the trace", a.setup.machine, &error))
     status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   else status = advise_with(&a, file);
   trace_file_close(file);

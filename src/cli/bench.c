@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -25,7 +26,7 @@ static const struct argp_option options[] = {
     {"budget", KEY_BUDGET, "SIZE", 0, "pipeline: GPU memory, bytes or a share of the data (default: 25%)", 3},
     {"tile", KEY_TILE, "SIZE", 0, "pipeline: bytes of a tile (default: 2M)", 3},
     {"rounds", KEY_ROUNDS, "N", 0, "pipeline: how often a kernel goes over each value (default: 4)", 3},
-    {"json", KEY_JSON, NULL, 0, "print JSON instead of the table", 4},
+    {"json", KEY_JSON, "FILE", 0, "write the numbers as JSON; -: to stdout instead of the table", 4},
     {"csv", KEY_CSV, "FILE", 0, "write the numbers as CSV", 4},
     {"svg", KEY_SVG, "FILE", 0, "write the picture", 4},
     {"keep", KEY_KEEP, "FOLDER", 0, "keep each program's run with its history there, for `farfault timeline` and `farfault report`", 4},
@@ -111,12 +112,17 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_CSV: a->csv = value; return 0;
   case KEY_SVG: a->svg = value; return 0;
   case KEY_KEEP: a->keep = value; return 0;
-  case KEY_JSON: a->json = true; return 0;
+  case KEY_JSON: a->json = value; return 0;
   case ARGP_KEY_ARG:
     if (a->what) cli_refuse(state, "one measurement at a time");
     a->what = actions[parse_name(value, "measurement", actions, state)];
     return 0;
-  case ARGP_KEY_END: parse_end(a, in->budget, state); return 0;
+  case ARGP_KEY_END: {
+    const char *old = a->what ? NULL : cli_old_argument("--json", &a->json, state);
+    if (old) a->what = actions[parse_name(old, "measurement", actions, state)];
+    parse_end(a, in->budget, state);
+    return 0;
+  }
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -128,9 +134,11 @@ static bool write_file(const char *path, const ff_text *text) {
   return false;
 }
 
-int bench_write(const bench_arguments *a, const ff_text *shown, const ff_text *csv, const ff_text *svg) {
-  int status = cli_print(shown);
-  bool good = write_file(a->csv, csv);
+int bench_write(const bench_arguments *a, const ff_text *table, const ff_text *json, const ff_text *csv, const ff_text *svg) {
+  bool json_only = a->json && !strcmp(a->json, "-");
+  int status = cli_print(json_only ? json : table);
+  bool good = write_file(json_only ? NULL : a->json, json);
+  good = write_file(a->csv, csv) && good;
   good = write_file(a->svg, svg) && good;
   return status ? status : good ? CLI_DONE : CLI_FAILED;
 }
@@ -143,8 +151,8 @@ static char *command_text(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     size_t which = 0;
     while (which < 4 && strncmp(argv[i], outputs[which], strlen(outputs[which]))) which++;
-    if (which < 3 && !strchr(argv[i], '=')) i++;
-    if (which < 4) continue;
+    if (which < 4 && !strchr(argv[i], '=')) i++;
+    if (which < 4 || !strcmp(argv[i], "--wide")) continue;
     ff_text_add(&text, " ");
     ff_text_add_quoted(&text, argv[i]);
   }
@@ -165,9 +173,10 @@ static int bench(int argc, char **argv) {
       NULL, NULL, NULL};
   bench_arguments a = {0};
   input in = {&a, NULL};
-  char *words[argc + 1]; /* argp moves argv's words about; on the stack, as cli_parse does not always return */
+  cli_old_flag("--json", &argc, &argv);
+  char *words[argc + 1]; /* argp moves argv's words about; on the stack, as parsing does not always return */
   memcpy(words, argv, (size_t)argc * sizeof *words);
-  cli_parse(&argp, argc, argv, &in);
+  cli_parse_tabular(&argp, argc, argv, &in, STDOUT_FILENO);
   a.command = command_text(argc, words);
   if (a.keep && mkdir(a.keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot be made: %s", a.keep, strerror(errno));
   int status = !strcmp(a.what, "managed") ? bench_managed(&a) : bench_pipeline(&a);

@@ -23,14 +23,14 @@ typedef struct bench_arguments {
   uint64_t data, budget, tile; /* 0: the default */
   uint32_t rounds;
   const char *csv, *svg, *keep;
-  bool json;
+  const char *json; /* "-": instead of the table */
   char *command;              /* as the user would write it again; owned */
 } bench_arguments;
 
 int bench_managed(const bench_arguments *a);
 int bench_pipeline(const bench_arguments *a);
 /* What was printed and written. Returns the exit status. */
-int bench_write(const bench_arguments *a, const ff_text *shown, const ff_text *csv, const ff_text *svg);
+int bench_write(const bench_arguments *a, const ff_text *table, const ff_text *json, const ff_text *csv, const ff_text *svg);
 
 /* ---- bench_child.c ---- */
 

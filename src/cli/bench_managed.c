@@ -43,14 +43,16 @@ int bench_managed(const bench_arguments *a) {
   if (!report) return cli_fail(CLI_FAILED, "there is no memory for the measurements");
   *report = (managed_report){.command = a->command, .machine = machine, .paper_gm200 = !strcmp(machine, "gm200"), .turns = a->repeat};
   int status = measure(a, machine, report);
-  ff_text shown = {0}, csv = {0}, svg = {0};
+  ff_text table = {0}, json = {0}, csv = {0}, svg = {0};
   if (!status) {
-    (a->json ? managed_json : managed_table)(report, &shown);
+    managed_table(report, &table);
+    managed_json(report, &json);
     managed_csv(report, &csv);
     managed_svg(report, &svg);
-    status = bench_write(a, &shown, &csv, &svg);
+    status = bench_write(a, &table, &json, &csv, &svg);
   }
-  free(shown.chars);
+  free(table.chars);
+  free(json.chars);
   free(csv.chars);
   free(svg.chars);
   free(report);

@@ -98,14 +98,16 @@ int bench_pipeline(const bench_arguments *a) {
     status = measure_all(&w);
   }
   pipeline_report report = {.command = a->command, .plans = w.plans, .plan_count = w.plan_count, .machine_count = w.machine_count, .machines = w.measured};
-  ff_text shown = {0}, csv = {0}, svg = {0};
+  ff_text table = {0}, json = {0}, csv = {0}, svg = {0};
   if (!status) {
-    (a->json ? pipeline_json : pipeline_table)(&report, &shown);
+    pipeline_table(&report, &table);
+    pipeline_json(&report, &json);
     pipeline_csv(&report, &csv);
     pipeline_svg(&report, &svg);
-    status = bench_write(a, &shown, &csv, &svg);
+    status = bench_write(a, &table, &json, &csv, &svg);
   }
-  free(shown.chars);
+  free(table.chars);
+  free(json.chars);
   free(csv.chars);
   free(svg.chars);
   free(w.measured);

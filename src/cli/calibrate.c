@@ -9,13 +9,15 @@
 
 #include "calibrate/calibrate.h"
 #include "cli/cli.h"
+#include "cli/run.h"
 #include "study/session.h"
 
-enum { KEY_DRIVER = 1000, KEY_BASE, KEY_DATE, KEY_QUICK, KEY_REPEATS, KEY_JSON, KEY_CSV, KEY_SVG, KEY_COMPARE, KEY_SET, KEY_INFO };
+enum { KEY_DRIVER = 1000, KEY_BASE, KEY_DATE, KEY_QUICK, KEY_REPEAT, KEY_REPEATS, KEY_JSON, KEY_CSV, KEY_SVG, KEY_COMPARE, KEY_SET, KEY_INFO };
 
 typedef struct arguments {
   calibrate_options options;
   const char *output, *json, *csv, *svg, *base, *date, *compare;
+  char set[SIM_SET_LENGTH]; /* all of --set */
   bool compares;
 } arguments;
 
@@ -23,10 +25,11 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the machine file there (default: to stdout)", 0},
     {"driver", KEY_DRIVER, "WHICH", 0, "virtual, cuda, or the path of a libcuda.so.1 (default: as FARFAULT_DRIVER says; else NVIDIA's if there is a GPU)", 0},
     {"machine", 'M', "NAME|FILE", 0, "of the virtual GPU (default: v100)", 0},
-    {"set", KEY_SET, "NAME=VALUE,...", 0, "changes values of the virtual GPU's machine", 0},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that gives what cannot be measured (default: the bundled one of the nearest compute capability)", 0},
     {"quick", KEY_QUICK, NULL, 0, "small sweeps, fewer repetitions", 0},
-    {"repeats", KEY_REPEATS, "N", 0, "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
+    {"repeat", KEY_REPEAT, "N", 0, "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
+    {"repeats", KEY_REPEATS, "N", OPTION_HIDDEN, "--repeat", 0}, /* as it was once */
     {"date", KEY_DATE, "DATE", 0, "for the title (default: today's)", 0},
     {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL, "a table on stderr: measured against this machine (default: --machine)", 0},
     {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does", 0},
@@ -38,7 +41,7 @@ static const struct argp_option options[] = {
 static uint32_t read_repeats(const char *text, struct argp_state *state) {
   char *end;
   unsigned long number = strtoul(text, &end, 10);
-  if (!*text || *end || *text == '-' || number < 1 || number > CALIBRATE_SAMPLES) cli_refuse(state, "--repeats: '%s' is not a number from 1 to %d", text, CALIBRATE_SAMPLES);
+  if (!*text || *end || *text == '-' || number < 1 || number > CALIBRATE_SAMPLES) cli_refuse(state, "--repeat: '%s' is not a number from 1 to %d", text, CALIBRATE_SAMPLES);
   return (uint32_t)number;
 }
 
@@ -59,12 +62,16 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'o': a->output = named(value, "--output", state); return 0;
   case 'M': a->options.machine = named(value, "--machine", state); return 0;
   case KEY_DRIVER: a->options.driver = named(value, "--driver", state); return 0;
-  case KEY_SET: a->options.set = named(value, "--set", state); return 0;
+  case KEY_SET:
+    cli_add_option(a->set, sizeof a->set, value, "set", state);
+    a->options.set = a->set;
+    return 0;
   case KEY_BASE: a->base = named(value, "--base", state); return 0;
   case KEY_DATE: a->date = read_date(value, state); return 0;
   case KEY_QUICK: a->options.quick = true; return 0;
   case KEY_INFO: a->options.info = true; return 0;
-  case KEY_REPEATS: a->options.repeats = read_repeats(value, state); return 0;
+  case KEY_REPEATS: cli_say_old(state, "--repeats", "--repeat"); /* fall through */
+  case KEY_REPEAT: a->options.repeats = read_repeats(value, state); return 0;
   case KEY_JSON: a->json = named(value, "--json", state); return 0;
   case KEY_CSV: a->csv = named(value, "--csv", state); return 0;
   case KEY_SVG: a->svg = named(value, "--svg", state); return 0;
@@ -199,7 +206,7 @@ static int calibrate(int argc, char **argv) {
                                    "of no use, 64 wrong arguments.",
                                    NULL, NULL, NULL};
   arguments a = {.options = {.machine = "v100", .progress = isatty(STDERR_FILENO)}};
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
   if (check(&a, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   calibrate_result *result = ff_alloc(sizeof *result);

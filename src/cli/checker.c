@@ -18,11 +18,12 @@
 
 #include "base/memory.h"
 
-enum { KEY_EXITCODE = 256, KEY_LIMIT, KEY_LOG, KEY_JSON, KEY_KERNEL, KEY_BACKTRACE };
+enum { KEY_EXITCODE = 256, KEY_LIMIT, KEY_LOG, KEY_JSON, KEY_BACKTRACE };
 
 static const struct argp_option options[] = {
     {"machine", 'M', "NAME|FILE", 0, "the GPU that the program finds (default: h200)", 1},
-    {"kernel-name", KEY_KERNEL, "TEXT", 0, "look only at kernels whose name has this in it", 1},
+    {"kernel", 'k', "NAME", 0, "look only at kernels whose name has this in it (also --kernel-name, as in compute-sanitizer)", 1},
+    {"kernel-name", 0, NULL, OPTION_ALIAS, NULL, 1},
     {"error-exitcode", KEY_EXITCODE, "N", 0, "exit status if there were errors and the program's own status is 0 (default: 1)", 1},
     {"print-limit", KEY_LIMIT, "N", 0, "findings that are printed, each with its place and a first example (default: 100)", 1},
     {"show-backtrace", KEY_BACKTRACE, "no|yes", 0, "the program's own call stack at launches and allocations (default: yes)", 1},
@@ -56,7 +57,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     cli_copy_option(a->setup.machine, sizeof a->setup.machine, value, "machine", state);
     a->setup.machine_chosen = true;
     return 0;
-  case KEY_KERNEL: cli_copy_option(a->check.kernel, sizeof a->check.kernel, value, "kernel-name", state); return 0;
+  case 'k': cli_copy_option(a->check.kernel, sizeof a->check.kernel, value, "kernel", state); return 0;
   case KEY_EXITCODE: a->error_status = exit_status(value, state); return 0;
   case KEY_LIMIT: checker_set(a, "print-limit", value, state); return 0;
   case KEY_BACKTRACE: checker_set(a, "show-backtrace", value, state); return 0;

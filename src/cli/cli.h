@@ -40,6 +40,22 @@ int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 
 /* Parses the command's arguments in order: everything from the first one that is no option is left to the parser as
  * ARGP_KEY_ARGS. Prints help or a message and exits (CLI_USAGE) by itself where argp does. */
 void cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+/* The same for commands that print tables to this descriptor: with --wide, and with tables as wide as its terminal. */
+void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *input, int descriptor);
+/* An option was spelled as it was once: says what it is now. */
+void cli_say_old(const struct argp_state *state, const char *old, const char *now);
+/* Before parsing: where `flag` ("--json") stands alone, as it did once, it gets the value "-". */
+void cli_old_flag(const char *flag, int *argc, char ***argv);
+/* At the end of parsing, where the argument that a command must have is missing: it may stand behind `flag`, which had no value once. Returns it, and
+ * *value becomes "-"; NULL: it is not there either. */
+const char *cli_old_argument(const char *flag, const char **value, const struct argp_state *state);
+/* Writes what an option like --json FILE asks for: "-" is stdout. Returns the exit status; a failure is told to the user. */
+int cli_write_or_print(const char *file, const ff_text *text);
+/* Of --version, to stdout. */
+void cli_print_version(void);
+/* `farfault help --options`: a line per option of every command, also of hidden ones, to stdout: command, letter, name, value, help, with tabs
+ * between. Returns the exit status. */
+int cli_options_list(void);
 /* The parsers' way to refuse an argument: the message with the hint at --help, then exit(CLI_USAGE). */
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 

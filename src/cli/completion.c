@@ -287,7 +287,7 @@ static int print_script(const shell *shell) {
   shell->begin(&out);
   for (const cli_command *const *command = cli_commands; *command; command++) {
     cli_description d;
-    if (cli_describe(*command, &d)) shell->add(&d, &out);
+    if (cli_describe(*command, NULL, &d)) shell->add(&d, &out);
     cli_description_free(&d);
   }
   ff_text_add(&out, "%s", behind + strlen(mark));

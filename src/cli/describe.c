@@ -30,9 +30,11 @@ static void take_options(const struct argp_option *options, cli_description *d) 
     bool title = !o->name && !o->key;
     group = o->group ? o->group : title ? group + 1 : group;
     if (title) FF_PUSH(&d->groups, ((cli_group){group, o->doc}));
-    if (title || o->flags & (OPTION_HIDDEN | OPTION_ALIAS | OPTION_DOC)) continue;
-    char letter = o->key > ' ' && o->key < 127 ? (char)o->key : 0;
-    FF_PUSH(&d->options, ((cli_option){o->name, letter, o->arg, (o->flags & OPTION_ARG_OPTIONAL) != 0, o->doc ? o->doc : "", group}));
+    if (title || o->flags & OPTION_DOC) continue;
+    char letter = o->key > ' ' && o->key < 127 && !(o->flags & OPTION_ALIAS) ? (char)o->key : 0;
+    cli_option option = {o->name, letter, o->arg, (o->flags & OPTION_ARG_OPTIONAL) != 0, o->doc ? o->doc : "", group};
+    if (o->flags & (OPTION_HIDDEN | OPTION_ALIAS)) FF_PUSH(&d->hidden_options, option);
+    else FF_PUSH(&d->options, option);
   }
 }
 
@@ -54,8 +56,7 @@ static void sort_options(cli_description *d) {
     }
 }
 
-void cli_describe_take(const struct argp *argp) {
-  cli_description *d = asked.into;
+void cli_describe_tables(const struct argp *argp, cli_description *d) {
   const char *doc = argp->doc ? argp->doc : "", *behind = strchr(doc, '\v');
   ff_text before = {0};
   ff_text_add_bytes(&before, doc, behind ? (size_t)(behind - doc) : strlen(doc));
@@ -64,15 +65,19 @@ void cli_describe_take(const struct argp *argp) {
   d->arguments = ff_strdup(argp->args_doc ? argp->args_doc : "");
   take_tables(argp, d);
   sort_options(d);
+}
+
+void cli_describe_take(const struct argp *argp) {
+  cli_describe_tables(argp, asked.into);
   longjmp(asked.back, 1);
 }
 
-bool cli_describe(const cli_command *command, cli_description *description) {
+bool cli_describe(const cli_command *command, const char *action, cli_description *description) {
   char name[] = "farfault";
-  char *arguments[] = {name, NULL};
+  char *arguments[] = {name, (char *)action, NULL};
   *description = (cli_description){.command = command};
   asked.into = description;
-  if (!setjmp(asked.back)) command->run(1, arguments);
+  if (!setjmp(asked.back)) command->run(action ? 2 : 1, arguments);
   asked.into = NULL;
   return description->after != NULL;
 }
@@ -82,7 +87,37 @@ void cli_description_free(cli_description *d) {
   free(d->before);
   free(d->after);
   free(d->options.items);
+  free(d->hidden_options.items);
   free(d->groups.items);
+}
+
+/* ---- all of them ---- */
+
+static void list_options(const cli_description *d, const char *action, bool hidden, ff_text *out) {
+  size_t count = hidden ? d->hidden_options.count : d->options.count;
+  for (size_t i = 0; i < count; i++) {
+    const cli_option *o = hidden ? &d->hidden_options.items[i] : &d->options.items[i];
+    ff_text_add(out, "%s%s%s\t%s\t", d->command->name, action ? " " : "", action ? action : "", hidden ? "hidden" : "shown");
+    if (o->letter) ff_text_add(out, "%c", o->letter);
+    ff_text_add(out, "\t%s\t%s%s\t%s\n", o->name ? o->name : "", o->optional ? "=" : "", o->value ? o->value : "", o->help);
+  }
+}
+
+int cli_options_list(void) {
+  ff_text out = {0};
+  for (const cli_command *const *command = cli_commands; *command; command++)
+    for (int second = 0; second < (*command == &cli_offload ? 2 : 1); second++) {
+      const char *action = second ? "profile" : NULL;
+      cli_description d;
+      if (cli_describe(*command, action, &d)) {
+        list_options(&d, action, false, &out);
+        list_options(&d, action, true, &out);
+      }
+      cli_description_free(&d);
+    }
+  int status = cli_print(&out);
+  free(out.chars);
+  return status;
 }
 
 /* ---- what a placeholder stands for ---- */

@@ -24,7 +24,8 @@ typedef struct cli_description {
   const cli_command *command;
   char *arguments;     /* "[--] PROGRAM [ARGUMENTS]"; empty: none. One more form per line */
   char *before, *after; /* the help's text before and behind the options */
-  FF_VEC(cli_option) options; /* in the order of their groups, then of their tables; hidden ones and aliases are left out */
+  FF_VEC(cli_option) options; /* in the order of their groups, then of their tables */
+  FF_VEC(cli_option) hidden_options; /* hidden ones and aliases: old spellings, and what farfault asks itself */
   FF_VEC(cli_group) groups;   /* those with titles */
 } cli_description;
 
@@ -33,10 +34,21 @@ extern const cli_command *const cli_commands[]; /* NULL-ended */
 /* NULL: there is none. */
 const cli_command *cli_command_find(const char *name);
 
-/* Fills it in from the command's tables; false if it does not parse its arguments by cli_parse. Names and help texts belong to the command,
+/* Fills it in from the command's tables, those of its action where it is not NULL ("profile" of `farfault offload profile`); false if it does not parse its arguments by cli_parse. Names and help texts belong to the command,
  * the rest is freed with cli_description_free. */
-bool cli_describe(const cli_command *command, cli_description *description);
+bool cli_describe(const cli_command *command, const char *action, cli_description *description);
 void cli_description_free(cli_description *description);
+
+/* As cli_describe, from a table itself; `command` stays NULL. Freed the same way. */
+void cli_describe_tables(const struct argp *argp, cli_description *description);
+
+/* ---- help.c ---- */
+
+/* The texts of --help and --usage of "farfault NAME", added to *out. */
+void cli_help_write(const cli_description *description, const char *name, ff_text *out);
+/* A line of a shell as it stands, or where it is longer than `width` as several that go on behind a backslash; each ends in a newline. */
+void cli_example_write(const char *line, size_t length, size_t width, ff_text *out);
+void cli_usage_write(const cli_description *description, const char *name, ff_text *out);
 
 /* For cli_parse: true while a command is only asked for its tables; then cli_describe_take does not return. */
 bool cli_describing(void);

@@ -209,4 +209,4 @@ static int disasm(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_disasm = {"disasm", "print the PTX of a file or an executable, and what its functions need", disasm};
+const cli_command cli_disasm = {"disasm", "print the PTX of a file or executable, and what functions need", disasm};

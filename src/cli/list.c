@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/cli.h"
@@ -123,11 +124,16 @@ static const struct { const char *name; ff_status (*fill)(listing *, ff_error *)
     {"managers", list_managers}, {"policies", list_policies}, {"machines", list_machines}, {"workloads", list_workloads}, {"counters", list_counters}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
+/* A column of sentences. */
+static bool is_text(const char *name) { return !strcmp(name, "summary") || !strcmp(name, "title") || !strcmp(name, "meaning"); }
+
 static void write_text(const listing *list, ff_text *out) {
   table t;
   char columns[FIELDS + 1] = "";
-  for (int i = 0; i < FIELDS && list->names[i]; i++) columns[i] = 'l';
+  for (int i = 0; i < FIELDS && list->names[i]; i++) columns[i] = is_text(list->names[i]) ? 'w' : 'l';
   table_start(&t, columns);
+  t.names = list->names;
+  t.spare = (const char *const[]){"page", "unit", NULL};
   for (int i = 0; list->names[3] && i < FIELDS && list->names[i]; i++) table_cell(&t, "%s", list->names[i]); /* many columns need their names */
   for (size_t i = 0; i < list->cells.count; i++)
     if (list->names[i % FIELDS]) table_cell(&t, "%s", list->cells.items[i]);
@@ -151,10 +157,15 @@ static void write_json(const listing *list, ff_text *out) {
 
 typedef struct arguments {
   int kind; /* index into kinds, -1: none yet */
-  bool json;
+  const char *json; /* "-": instead of the text */
 } arguments;
 
-static const struct argp_option options[] = {{"json", 'j', NULL, 0, "as JSON: one object for each, with the columns' names as keys", 0}, {0}};
+enum { KEY_JSON = 256 };
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, "FILE", 0, "write JSON, one object for each, with the columns' names as keys; -: to stdout instead of the text", 0},
+    {NULL, 'j', NULL, OPTION_HIDDEN, "--json -", 0}, /* as it was once */
+    {0}};
 
 static void parse_kind(arguments *a, const char *value, struct argp_state *state) {
   const char *names[KINDS + 1] = {0};
@@ -165,42 +176,57 @@ static void parse_kind(arguments *a, const char *value, struct argp_state *state
   }
   const char *near = cli_closest(value, names);
   if (a->kind < 0 && near) cli_refuse(state, "no list '%s': did you mean '%s'?", value, near);
-  if (a->kind < 0) cli_refuse(state, "no list '%s': there are managers, machines, workloads, counters", value);
+  if (a->kind < 0) cli_refuse(state, "no list '%s': there are managers, policies, machines, workloads, counters", value);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'j': a->json = true; return 0;
-  case ARGP_KEY_ARG: parse_kind(a, value, state); return 0;
-  case ARGP_KEY_END:
-    if (a->kind < 0) cli_refuse(state, "which list? managers, machines, workloads or counters");
+  case KEY_JSON: a->json = value; return 0;
+  case 'j':
+    cli_say_old(state, "-j", "--json -");
+    a->json = "-";
     return 0;
+  case ARGP_KEY_ARG: parse_kind(a, value, state); return 0;
+  case ARGP_KEY_END: {
+    const char *old = a->kind < 0 ? cli_old_argument("--json", &a->json, state) : NULL;
+    if (old) parse_kind(a, old, state);
+    if (a->kind < 0) cli_refuse(state, "which list? managers, policies, machines, workloads or counters");
+    return 0;
+  }
   default: return ARGP_ERR_UNKNOWN;
   }
 }
 
+static int put(const listing *list, void (*write)(const listing *, ff_text *), const char *file) {
+  ff_text out = {0};
+  write(list, &out);
+  int status = cli_write_or_print(file, &out);
+  free(out.chars);
+  return status;
+}
+
 static int list(int argc, char **argv) {
   static const struct argp argp = {options, parse, "managers|policies|machines|workloads|counters",
-                                   "Lists the memory managers, the machines, the bundled workloads with the commands that run them, or what a "
+                                   "Lists the memory managers, the policies that they prefetch and evict by, the machines, the bundled workloads with the commands that run them, or what a "
                                    "simulation counts.\v"
-                                   "Example:\n  farfault list machines\n  farfault list --json counters",
+                                   "Example:\n  farfault list machines\n  farfault list counters --json -",
                                    NULL, NULL, NULL};
   arguments a = {.kind = -1};
-  cli_parse(&argp, argc, argv, &a);
+  cli_old_flag("--json", &argc, &argv);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   listing rows;
   ff_error error;
   int status = CLI_FAILED;
   if (kinds[a.kind].fill(&rows, &error)) cli_fail(CLI_FAILED, "%s", error.message);
   else {
-    ff_text out = {0};
-    (a.json ? write_json : write_text)(&rows, &out);
-    status = cli_print(&out);
-    free(out.chars);
+    bool json_only = a.json && !strcmp(a.json, "-");
+    status = json_only ? CLI_DONE : put(&rows, write_text, "-");
+    if (a.json && !status) status = put(&rows, write_json, a.json);
   }
   for (size_t i = 0; i < rows.cells.count; i++) free(rows.cells.items[i]);
   free(rows.cells.items);
   return status;
 }
 
-const cli_command cli_list = {"list", "list memory managers, machines, workloads or counters", list};
+const cli_command cli_list = {"list", "list memory managers, policies, machines, workloads, counters", list};

@@ -2,7 +2,6 @@
 /* `farfault COMMAND ...`: finds the command, or says what there is. */
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/describe.h"
-#include "compile/compile.h"
 
 const cli_command *const cli_commands[] = {
 #define X(name) &cli_##name,
@@ -29,66 +27,6 @@ int cli_fail(int status, const char *format, ...) {
   fprintf(stderr, "\n");
   va_end(args);
   return status;
-}
-
-/* ---- what every command's options have in common ---- */
-
-enum { KEY_USAGE = 1000, CHILDREN_MAX = 8 };
-
-static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "print this help", -1},
-                                                    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
-                                                    {"usage", KEY_USAGE, NULL, 0, "print a short usage message", -1},
-                                                    {"version", 'V', NULL, 0, "print the version", -1},
-                                                    {0}};
-
-static void print_version(void) {
-  char compiler[PATH_MAX], real[PATH_MAX];
-  puts("farfault " FARFAULT_VERSION);
-  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", realpath(compiler, real) ? real : compiler);
-  else puts("native code of kernels: none, there is no farfault-compile; they are interpreted");
-}
-
-static error_t parse_common(int key, char *value, struct argp_state *state) {
-  switch (key) {
-  case '?': case 'h': argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP); return 0;
-  case KEY_USAGE: argp_state_help(state, state->out_stream, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK); return 0;
-  case 'V': print_version(); exit(CLI_DONE);
-  default: return ARGP_ERR_UNKNOWN;
-  }
-}
-
-/* argp's texts without the paragraph about short options, which says what everybody expects. */
-static char *filter_help(int key, const char *text, void *input) {
-  return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)text;
-}
-
-void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
-  static const struct argp common = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
-  struct argp_child children[CHILDREN_MAX + 2] = {{0}};
-  struct argp whole = *argp;
-  int own = 0;
-  for (; argp->children && argp->children[own].argp && own < CHILDREN_MAX; own++) children[own] = argp->children[own];
-  children[own].argp = &common;
-  whole.children = children;
-  whole.help_filter = filter_help;
-  if (cli_describing()) cli_describe_take(&whole);
-  argp_err_exit_status = CLI_USAGE;
-  int failed = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, input);
-  if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
-}
-
-error_t cli_take_file(int key, const char *value, const char **file, const char *what, const char *by, struct argp_state *state) {
-  switch (key) {
-  case ARGP_KEY_ARG:
-    if (!*value) cli_refuse(state, "the %s's name is empty", what);
-    if (*file) cli_refuse(state, "one %s at a time", what);
-    *file = value;
-    return 0;
-  case ARGP_KEY_END:
-    if (!*file) cli_refuse(state, "which %s? (one that %s wrote)", what, by);
-    return 0;
-  default: return ARGP_ERR_UNKNOWN;
-  }
 }
 
 const char *cli_closest(const char *word, const char *const *candidates) {
@@ -116,13 +54,15 @@ static void check_stdout(void) {
 
 static int help(FILE *out) {
   fprintf(out, "Usage: farfault COMMAND [ARGUMENTS]\n"
-               "Runs CUDA programs on a virtual GPU and says what their memory would do: no GPU is needed.\n\n");
-  for (const cli_command *const *command = cli_commands; *command; command++)
-    fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
+               "Runs CUDA programs on a virtual GPU and says what their memory would do: no GPU\nis needed.\n");
+#define GROUP(title) fprintf(out, "\n%s:\n", title);
+#define X(command) fprintf(out, "  %-11s %s\n", cli_##command.name, cli_##command.summary);
+#include "cli/commands.def"
+#undef X
   fprintf(out, "\nExample:\n"
                "  nvcc saxpy.cu -o saxpy\n"
                "  farfault run --memory copy,demand,replay,ideal ./saxpy 1000000\n\n"
-               "`farfault COMMAND --help` says more about a command, `farfault --version` the version.\n");
+               "`farfault COMMAND --help` says more about a command, `farfault --version` the\nversion.\n");
   return CLI_DONE;
 }
 
@@ -157,12 +97,13 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?")) return help(stdout);
   if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-    print_version();
+    cli_print_version();
     return CLI_DONE;
   }
   bool help_of = !strcmp(name, "help");
   if (help_of && argc < 3) return help(stdout);
   if (help_of && !strcmp(argv[2], "--man")) return manual(argv[3]);
+  if (help_of && !strcmp(argv[2], "--options")) return cli_options_list();
   if (help_of) name = argv[2];
   const cli_command *command = cli_command_find(name);
   if (!command) return unknown(name);

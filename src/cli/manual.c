@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manual pages in man(7), one of the program and one per command, from the same tables and texts as --help (describe.h).
  *
- * A help text's part behind the options becomes sections: indented lines below "Example:" are EXAMPLES, what follows "Exit status:" up to the
+ * A help text's part behind the options becomes sections: indented lines below "Example:" are EXAMPLES, others terms, what follows "Exit status:" up to the
  * paragraph's end is EXIT STATUS, all else goes behind the description. What always holds: no date, no path, nothing of the machine it is
  * made on; all text is escaped, so none of it is a request of troff's. */
 #define _GNU_SOURCE /* memmem */
@@ -56,16 +56,34 @@ static void add_title(ff_text *out, const char *name) {
 
 typedef struct sections { ff_text notes, examples, exit; } sections;
 
-/* Lines that begin with a space stand as they are. Returns where they end. */
-static const char *add_lines(ff_text *out, const char *text) {
+enum { EXAMPLE_WIDTH = 66 }; /* what a page of 80 columns has behind its indentation */
+
+/* Lines of a shell, which begin with a space. Returns where they end. */
+static const char *add_examples(ff_text *out, const char *text) {
+  ff_text lines = {0};
   ff_text_add(out, ".PP\n.nf\n.RS 4\n");
   while (*text == ' ') {
     size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
-    add_escaped(out, text + indent, length - indent);
+    cli_example_write(text + indent, length - indent, EXAMPLE_WIDTH, &lines);
+    text += length + (text[length] == '\n');
+  }
+  add_escaped(out, lines.chars, lines.length);
+  ff_text_add(out, ".RE\n.fi\n");
+  free(lines.chars);
+  return text;
+}
+
+/* "  term   what it is", the same. */
+static const char *add_terms(ff_text *out, const char *text) {
+  while (*text == ' ') {
+    size_t length = strcspn(text, "\n"), indent = strspn(text, " "), term = strcspn(text + indent, " \n"), start = indent + term + strspn(text + indent + term, " ");
+    ff_text_add(out, ".TP\n\\fB");
+    add_escaped(out, text + indent, term);
+    ff_text_add(out, "\\fR\n");
+    add_escaped(out, text + start, length - start);
     ff_text_add(out, "\n");
     text += length + (text[length] == '\n');
   }
-  ff_text_add(out, ".RE\n.fi\n");
   return text;
 }
 
@@ -91,7 +109,7 @@ static void sort_sections(const char *text, sections *into) {
   while (*text) {
     size_t length = strcspn(text, "\n");
     if (*text == ' ') {
-      text = add_lines(example ? &into->examples : &into->notes, text);
+      text = example ? add_examples(&into->examples, text) : add_terms(&into->notes, text);
       continue;
     }
     if (length) {
@@ -184,7 +202,7 @@ static int print_command(const cli_command *command) {
   ff_text_add(&out, " \\- ");
   add_plain(&out, command->summary);
   ff_text_add(&out, "\n");
-  if (cli_describe(command, &d)) {
+  if (cli_describe(command, NULL, &d)) {
     add_forms(&forms, &d);
     add_section(&out, "SYNOPSIS", &forms);
     ff_text_add(&out, ".SH DESCRIPTION\n");
@@ -233,6 +251,12 @@ static void add_term(ff_text *out, const char *term, const char *meaning) {
   ff_text_add(out, "\n");
 }
 
+static void add_command(ff_text *out, const cli_command *command) {
+  ff_text_add(out, ".TP\n\\fBfarfault\\-%s\\fR(1)\n", command->name);
+  add_plain(out, command->summary);
+  ff_text_add(out, "\n");
+}
+
 static int print_program(void) {
   ff_text out = {0};
   add_title(&out, "farfault");
@@ -241,11 +265,11 @@ static int print_program(void) {
                     ".SH DESCRIPTION\nRuns CUDA programs on a virtual GPU and says what their memory would do under different memory managers: the "
                     "program's own copies, demand paging with prefetch and eviction, partial pages, the real driver's managed memory, segments, and more. "
                     "No GPU, no driver and no CUDA toolkit are needed.\n.SH COMMANDS\n");
-  for (const cli_command *const *command = cli_commands; *command; command++) {
-    ff_text_add(&out, ".TP\n\\fBfarfault\\-%s\\fR(1)\n", (*command)->name);
-    add_plain(&out, (*command)->summary);
-    ff_text_add(&out, "\n");
-  }
+#define GROUP(title) ff_text_add(&out, ".SS " title "\n");
+#define X(command) add_command(&out, &cli_##command);
+#include "cli/commands.def"
+#undef X
+  ff_text_add(&out, ".SS Help\n");
   ff_text_add(&out, ".TP\n\\fBfarfault help\\fR \\fICOMMAND\\fR\nthe help of a command, as \\fB\\-\\-help\\fR behind it\n"
                     ".TP\n\\fBfarfault \\-\\-version\\fR\nthe version\n.SH EXIT STATUS\n");
   for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) add_term(&out, statuses[i].name, statuses[i].meaning);

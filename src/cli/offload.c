@@ -5,6 +5,7 @@
  * What always holds: what is printed with --annotate is PTX that means the same as the file's. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/offload.h"
@@ -22,7 +23,8 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "write all that is known of every block there; -: to stdout instead of the table", 0},
     {"annotate", KEY_ANNOTATE, NULL, 0, "print the PTX with a comment where each chosen block begins and ends, instead of the table", 0},
     {"measured", KEY_MEASURED, NULL, 0, "of a trace: what is assumed beside what was measured - trips, lines per access, loads that miss - and what that changes", 0},
-    {"machine", 'm', "NAME|FILE", 0, "--measured: the machine whose L2 cache loads miss (default: tom)", 0},
+    {"machine", 'M', "NAME|FILE", 0, "--measured: the machine whose L2 cache loads miss (default: tom)", 0},
+    {NULL, 'm', "NAME|FILE", OPTION_HIDDEN, "--machine", 0}, /* as it was once */
     {0}};
 
 static void take_action(arguments *a, const char *value, struct argp_state *state) {
@@ -46,7 +48,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   case KEY_ANNOTATE: a->annotate = true; return 0;
   case KEY_MEASURED: a->measured = true; return 0;
-  case 'm': a->machine = value; return 0;
+  case 'm': cli_say_old(state, "-m", "-M"); a->machine = value; return 0;
+  case 'M': a->machine = value; return 0;
   case ARGP_KEY_ARG:
     if (!a->chosen) {
       take_action(a, value, state);
@@ -153,7 +156,7 @@ static int offload(int argc, char **argv) {
     argv[1] = "farfault offload profile";
     return cli_offload_profile(argc - 1, argv + 1);
   }
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (code_load(a.file, &code, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   analyse_all(&a, &code, &list);
   int status = !list.count ? fail_without(&a, &code) : a.measured ? measure(&a, &list) : CLI_DONE;

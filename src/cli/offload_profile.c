@@ -18,14 +18,16 @@ typedef struct arguments { const char *file, *machine, *json; } arguments;
 enum { KEY_JSON = 256, KERNEL_WIDTH = 32, NAME_WIDTH = 24, MAP_WIDTH = 48 };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "NAME|FILE", 0, "The machine whose memory stacks and L2 cache are looked at (default: tom; one without stacks counts as one with four)", 1},
-    {"json", KEY_JSON, "FILE", 0, "Write all of it there, as JSON; -: to stdout instead of the tables", 1},
+    {NULL, 'm', "NAME|FILE", OPTION_HIDDEN, "--machine", 1}, /* as it was once */
+    {"machine", 'M', "NAME|FILE", 0, "the machine whose memory stacks and L2 cache are looked at (default: tom; one without stacks counts as one with four)", 1},
+    {"json", KEY_JSON, "FILE", 0, "write all of it as JSON; -: to stdout instead of the tables", 1},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'm': a->machine = value; return 0;
+  case 'm': cli_say_old(state, "-m", "-M"); a->machine = value; return 0;
+  case 'M': a->machine = value; return 0;
   case KEY_JSON:
     if (!*value) cli_refuse(state, "the name of the JSON file is empty");
     a->json = value;
@@ -241,7 +243,7 @@ int cli_offload_profile(int argc, char **argv) {
       "Exit status: 0; 64 wrong arguments, 2 the file is of no use, damaged, or has no candidates, 1 something else failed.",
       NULL, NULL, NULL};
   arguments a = {.machine = "tom"};
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   machine_spec spec;
   trace_file *file;
   ff_error error;

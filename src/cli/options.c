@@ -47,7 +47,7 @@ static const struct argp_option simulated_options[] = {
      "memory managers to compare (default: " CLI_DEFAULT_MANAGERS "; none: only execute the program). MANAGER+NAME=VALUE changes a part of one: an option "
      "below without its dashes, or a value of the machine (uvm+evict=lru:64K+gpu-memory=50%+fault_us=5)", 1},
     {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: " SESSION_DEFAULT_MACHINE
-     ", for a trace that with which it was recorded)", 1},
+     "; of a trace: the machine that it was recorded on)", 1},
 #define X(id, name, variable, pages, value, help) {name, KEY_CHOICE + SIM_CHOICE_##id, value, 0, help, 1},
 #include "machine/choices.def"
 #undef X
@@ -75,12 +75,13 @@ const struct argp cli_simulated_argp = {simulated_options, parse_simulated, NULL
 
 /* ---- how a program is executed ---- */
 
-enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_VIRTUAL_TIME };
+enum { KEY_MAX = 384, KEY_EXECUTE, KEY_DEVICES, KEY_DEVICE, KEY_VIRTUAL_TIME };
 
 static const struct argp_option executed_options[] = {
     {NULL, 0, NULL, 0, "How the program is executed:", 2},
     {"threads", 't', "N", 0, "threads of the host that execute kernels (default: 1, so that a run gives the same on every run even if blocks race; where nothing is simulated or recorded all cores)", 2},
     {"devices", KEY_DEVICES, "N", 0, "how many GPUs the program finds, 1 to 16, all the same machine (default: 1)", 2},
+    {"device", KEY_DEVICE, "K", OPTION_HIDDEN, "of `farfault sim`", 2}, /* else it would be taken for --devices */
     {"max-instructions", KEY_MAX, "N", 0,
      "stop a kernel launch soon after its warps together have executed N warp instructions (20M); the program gets "
      "cudaErrorLaunchTimeout. Each launch counts from 0 (default: no limit)", 2},
@@ -101,6 +102,7 @@ static error_t parse_executed(int key, char *value, struct argp_state *state) {
       cli_refuse(state, "--devices: '%s' is not a number from 1 to %d", value, SESSION_DEVICE_LIMIT);
     snprintf(executed->devices, sizeof executed->devices, "%d", atoi(value));
     return 0;
+  case KEY_DEVICE: cli_refuse(state, "--device chooses one GPU of a recording, in `farfault sim`; --devices %s gives the program so many GPUs", value); return 0;
   case KEY_EXECUTE:
     if (strcmp(value, "interpret") && strcmp(value, "compile") && strcmp(value, "auto")) argp_error(state, "--execute: '%s' is none of interpret, compile, auto", value);
     snprintf(executed->execute, sizeof executed->execute, "%s", value);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/run.h"
 #include "probe/probe.h"
 
 enum { KEY_TARGET = 1000, KEY_WHAT, KEY_JSON, KEY_SVG, KEY_NOISE, KEY_JITTER, KEY_SEED, KEY_PAIRS, KEY_SPAN, KEY_SET, KEY_BASE };
@@ -13,6 +14,7 @@ enum { KEY_TARGET = 1000, KEY_WHAT, KEY_JSON, KEY_SVG, KEY_NOISE, KEY_JITTER, KE
 typedef struct arguments {
   probe_options options;
   const char *target, *output, *json, *svg, *base;
+  char set[SIM_SET_LENGTH]; /* all of --set */
   const char *pairs_file;  /* the target is one: its path */
 } arguments;
 
@@ -23,7 +25,7 @@ static const struct argp_option options[] = {
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that --output takes all else from (default: the target's)", 0},
     {"json", KEY_JSON, "FILE", 0, "write what was found there; -: to stdout instead of the text", 0},
     {"svg", KEY_SVG, "FILE", 0, "draw how many pairs took how long there", 0},
-    {"set", KEY_SET, "NAME=VALUE,...", 0, "changes values of the virtual GPU's machine", 0},
+    {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
     {"pairs", KEY_PAIRS, "N", 0, "look for so many conflicts of each kind, 32 to 100000 (default: 256)", 0},
     {"span", KEY_SPAN, "BYTES", 0, "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). Wrong, the confidence falls", 0},
     {"noise", KEY_NOISE, "PERCENT", 0, "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
@@ -103,7 +105,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_BASE: a->base = named(value, "--base", state); return 0;
   case KEY_JSON: a->json = named(value, "--json", state); return 0;
   case KEY_SVG: a->svg = named(value, "--svg", state); return 0;
-  case KEY_SET: a->options.set = named(value, "--set", state); return 0;
+  case KEY_SET:
+    cli_add_option(a->set, sizeof a->set, value, "set", state);
+    a->options.set = a->set;
+    return 0;
   case KEY_PAIRS: a->options.pairs = (uint32_t)read_number(value, "--pairs", 32, 100000, state); return 0;
   case KEY_SPAN: a->options.span = read_span(value, state); return 0;
   case KEY_NOISE: a->options.noise = read_real(value, "--noise", 50, state) / 100; return 0;

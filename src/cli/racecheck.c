@@ -27,7 +27,7 @@ static int racecheck(int argc, char **argv) {
       "mbarriers and grid-wide synchronisation are understood. Each report has the PTX lines and, if the program was compiled with -lineinfo, the source lines.\v"
       "Example:\n  nvcc -lineinfo reduce.cu -o reduce\n"
       "  farfault racecheck ./reduce 65536\n"
-      "  farfault racecheck --print-level info --kernel-name reduce ./reduce\n\n"
+      "  farfault racecheck --print-level info --kernel reduce ./reduce\n\n"
       "docs/checkers.md says what is found and what cannot be. Kernels run on one thread: the same report on every run.\n\n"
       "Exit status: the program's; if that is 0 and there were errors, 1 or what --error-exitcode says. Otherwise as of `farfault run`.",
       children, NULL, NULL};

@@ -306,9 +306,9 @@ static int analyse(const arguments *a, trace_file *file) {
 }
 
 static const struct argp_option options[] = {
-    {"kernel", 'k', "NAME", 0, "Only launches of kernels whose name has this in it", 1},
-    {"all", 'a', NULL, 0, "Every launch; else the first one of each kernel", 1},
-    {"check", 'c', NULL, 0, "Also compare every recorded access of every launch with what was proved", 1},
+    {"kernel", 'k', "NAME", 0, "only launches of kernels whose name has this in it", 1},
+    {"all", 'a', NULL, 0, "every launch; else the first one of each kernel", 1},
+    {"check", 'c', NULL, 0, "also compare every recorded access of every launch with what was proved", 1},
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {

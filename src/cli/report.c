@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault report RUN`: the table of a saved run again, and its page; of a sweep's database see report_sweep.c. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/report.h"
@@ -12,26 +13,32 @@ typedef struct arguments {
   bool verbose;
 } arguments;
 
+enum { KEY_CSV = 256, KEY_HTML, KEY_SVG };
+
 static const struct argp_option options[] = {
     {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
-    {"csv", 'C', "FILE", 0, "also write it as CSV, one row per memory manager", 0},
-    {"html", 'H', "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
-    {"svg", 'S', "FOLDER", 0, "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links", 0},
+    {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
+    {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
+    {"svg", KEY_SVG, "FOLDER", 0, "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links", 0},
+    {NULL, 'C', "FILE", OPTION_HIDDEN, "--csv", 0}, {NULL, 'H', "FILE", OPTION_HIDDEN, "--html", 0}, {NULL, 'S', "FOLDER", OPTION_HIDDEN, "--svg", 0}, /* as they were once */
     {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case 'v': a->verbose = true; return 0;
-  case 'C':
+  case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
+  case KEY_CSV:
     if (!*value) cli_refuse(state, "--csv: the file's name is empty");
     a->csv = value;
     return 0;
-  case 'H':
+  case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
+  case KEY_HTML:
     if (!*value) cli_refuse(state, "--html: the file's name is empty");
     a->html = value;
     return 0;
-  case 'S':
+  case 'S': cli_say_old(state, "-S", "--svg"); /* fall through */
+  case KEY_SVG:
     if (!*value) cli_refuse(state, "--svg: the folder's name is empty");
     a->svg = value;
     return 0;
@@ -62,7 +69,7 @@ static int report(int argc, char **argv) {
                                    "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
                                    NULL, NULL, NULL};
   arguments a = {0};
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   if (report_sweep_is(a.file)) {
     if (a.svg) return cli_fail(CLI_USAGE, "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)", a.file);
     return report_sweep(a.file, a.csv, a.html);
@@ -90,4 +97,4 @@ static int report(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_report = {"report", "show a saved run, or the results of a sweep: table, page, pictures", report};
+const cli_command cli_report = {"report", "show a saved run or the results of a sweep: table, page, pictures", report};

@@ -28,7 +28,8 @@ typedef struct arguments {
   uint32_t jobs;
   const char *csv, *keep;
   char *svg;        /* owned: a folder is completed by the picture's name */
-  bool json, verbose;
+  const char *json; /* "-": instead of the table */
+  bool verbose;
   uint32_t program, first, count; /* --cells: of one process of many; count 0: not such a one */
   const char *recordings, *cells; /* its input's folder, its output */
 } arguments;
@@ -54,7 +55,7 @@ static const struct argp_option options[] = {
     {"size", KEY_SIZE, "small|normal|full", 0, "of the programs: small (seconds, for tests), normal (minutes; default), full (near the paper's, an hour)", 0},
     {"jobs", 'j', "N", 0, "programs that run at once (default: 1; each uses several cores)", 0},
     {"keep", KEY_KEEP, "FOLDER", 0, "keep each finished run there, and take what is there already: an interrupted reproduction goes on", 0},
-    {"json", KEY_JSON, NULL, 0, "print JSON instead of the table: the rows, and every program's counters", 0},
+    {"json", KEY_JSON, "FILE", 0, "write the rows and every program's counters as JSON; -: to stdout instead of the table", 0},
     {"cells", KEY_CELLS, "PROGRAM:FIRST:COUNT:FILE", OPTION_HIDDEN, "simulate these shares only, into a file", 0},
     {"recordings", KEY_RECORDINGS, "FOLDER", OPTION_HIDDEN, "where the programs' recordings are", 0},
     {"verbose", 'v', NULL, 0, "add the values of each program", 0},
@@ -119,15 +120,18 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->jobs = (uint32_t)strtoul(value, &end, 10);
     if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
     return 0;
-  case KEY_JSON: a->json = true; return 0;
+  case KEY_JSON: a->json = value; return 0;
   case 'v': a->verbose = true; return 0;
   case KEY_CELLS: parse_cells(a, value, state); return 0;
   case KEY_RECORDINGS: a->recordings = value; return 0;
   case ARGP_KEY_ARG: parse_paper(a, value, state); return 0;
-  case ARGP_KEY_END:
+  case ARGP_KEY_END: {
+    const char *old = a->paper ? NULL : cli_old_argument("--json", &a->json, state);
+    if (old) parse_paper(a, old, state);
     if (!a->paper) cli_refuse(state, "which paper? (farfault reproduce --help lists them)");
     if (a->count) check_cells(a, state);
     return 0;
+  }
   default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -420,11 +424,14 @@ static void take_kept(work *w) {
 
 static ff_status write_files(const work *w, ff_error *error) {
   const arguments *a = w->arguments;
-  ff_text csv = {0}, svg = {0};
+  ff_text csv = {0}, svg = {0}, json = {0};
   repro_csv(&w->data, &csv);
+  repro_json(&w->data, a->size, &json);
   repro_svg(&w->data, a->size, &svg);
   ff_status status = a->csv ? ff_file_write(a->csv, csv.chars, csv.length, error) : FF_OK;
   if (!status && a->svg) status = ff_file_write(a->svg, svg.chars, svg.length, error);
+  if (!status && a->json && strcmp(a->json, "-")) status = ff_file_write(a->json, json.chars, json.length, error);
+  free(json.chars);
   free(csv.chars);
   free(svg.chars);
   return status;
@@ -446,14 +453,14 @@ static int conclude(const work *w, int signal) {
   const arguments *a = w->arguments;
   ff_text out = {0};
   ff_error error;
-  if (a->json) repro_json(&w->data, a->size, &out);
+  if (a->json && !strcmp(a->json, "-")) repro_json(&w->data, a->size, &out);
   else repro_table(&w->data, a->verbose, &out);
   int status = cli_print(&out);
   free(out.chars);
   bool all = !w->failed && !signal;
   if (!all)
     cli_fail(0, "incomplete: %u of %u programs have all their runs; the numbers are over what there is%s", whole_programs(w), a->paper->program_count,
-             a->csv || a->svg ? ", and no file was written" : "");
+             a->csv || a->svg || a->json ? ", and no file was written" : "");
   else if (write_files(w, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
   return signal ? 128 + signal : w->failed ? CLI_FAILED : status;
 }
@@ -526,7 +533,7 @@ static int check_outputs(arguments *a) {
     a->svg = path.chars;
   }
   if (a->keep && mkdir(a->keep, 0777) && errno != EEXIST) return cli_fail(CLI_FAILED, "%s: cannot make the folder: %s", a->keep, strerror(errno));
-  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg}, "", "", "", &error))
+  if (run_outputs_check(&(run_outputs){.csv = a->csv, .json = a->svg, .output = a->json && strcmp(a->json, "-") ? a->json : NULL}, "", "", "", &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
   return CLI_DONE;
 }
@@ -577,7 +584,8 @@ static int reproduce(int argc, char **argv) {
   static char *text; /* what the tables point to outlives the call */
   if (!text) text = help_text();
   const struct argp argp = {options, parse, "PAPER", text, NULL, NULL, NULL};
-  cli_parse(&argp, argc, argv, &a);
+  cli_old_flag("--json", &argc, &argv);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   int status = reproduce_with(&a);
   free(a.svg);
   return status;

@@ -154,7 +154,7 @@ static int run(int argc, char **argv) {
       "executed, 2 a file is of no use (a program without PTX, a broken machine file), 1 something else failed.",
       children, NULL, NULL};
   arguments a = {0};
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDERR_FILENO);
   ff_error error;
   if (cli_setup_check(&a.setup, &error) || check_devices(&a.setup, &a.executed, &error)) return cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
   return run_job_do(&(run_job){.argv = a.program, .setup = &a.setup, .executed = &a.executed, .outputs = &a.outputs});

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/run.h"
 #include "cli/share.h"
@@ -20,7 +21,7 @@
 enum { KEY_PARTITIONS = 256, KEY_ISOLATE, KEY_BORROW, KEY_INTERFERERS, KEY_SLO, KEY_ONE, KEY_SET, KEY_JSON, KEY_CSV, KEY_SVG, FAILURES_SHOWN = 10 };
 
 static const struct argp_option options[] = {
-    {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: that with which the first program was recorded)", 1},
+    {"machine", 'M', "NAME|FILE", 0, "the GPU: a name that `farfault list machines` prints, or a machine file (default: the one that the first program was recorded on)", 1},
     {"partitions", KEY_PARTITIONS, "SHARES", 0, "shares of the GPU: 50:50 (default), 1:2:1, 25%:50%, or sm=25%,memory=50%:sm=75%,memory=50%; the measured program has the first", 1},
     {"isolate", KEY_ISOLATE, "none|mps|sm|sm+memory,...", 0, "how programs are kept apart: time slices, threads on any SM, SMs of their own, these and memory modules of their own (default: all that the machine has)", 1},
     {"borrow", KEY_BORROW, NULL, 0, "sm, sm+memory: what an idle partition has is lent, and taken back when its program goes on", 1},
@@ -364,7 +365,7 @@ static int share(int argc, char **argv) {
   share_matrix m = {0};
   char *words[argc + 1]; /* argp moves argv's words about; on the stack, as cli_parse does not always return */
   memcpy(words, argv, (size_t)argc * sizeof *words);
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   a.command = command_text(argc, words);
   int status = prepare(&a, &m);
   if (!status) {

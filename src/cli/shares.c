@@ -3,6 +3,8 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "broker/client.h"
 #include "cli/cli.h"
@@ -111,34 +113,51 @@ static void write_json(const broker_listing *list, uint32_t count, ff_text *out)
   json_decref(all);
 }
 
-static const struct argp_option options[] = {{"json", 'j', NULL, 0, "as JSON: an object for each GPU", 0}, {0}};
+enum { KEY_JSON = 256 };
+
+static const struct argp_option options[] = {
+    {"json", KEY_JSON, "FILE", 0, "write JSON, an object for each GPU; -: to stdout instead of the text", 0},
+    {NULL, 'j', NULL, OPTION_HIDDEN, "--json -", 0}, /* as it was once */
+    {0}};
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
-  case 'j': *(bool *)state->input = true; return 0;
+  case KEY_JSON: *(const char **)state->input = value; return 0;
+  case 'j':
+    cli_say_old(state, "-j", "--json -");
+    *(const char **)state->input = "-";
+    return 0;
   case ARGP_KEY_ARG: cli_refuse(state, "'%s': it takes no arguments", value); return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
+}
+
+static int put(const broker_listing *list, uint32_t count, void (*write)(const broker_listing *, uint32_t, ff_text *), const char *file) {
+  ff_text out = {0};
+  write(list, count, &out);
+  int status = cli_write_or_print(file, &out);
+  free(out.chars);
+  return status;
 }
 
 static int shares(int argc, char **argv) {
   static const struct argp argp = {options, parse, "",
                                    "Lists which of your processes hold a share of a GPU (a range of SMs and a set of memory colours, taken by "
                                    "libfarfault's ff_partition), which wait for one, and what is free.\v"
-                                   "Example:\n  farfault shares\n  farfault shares --json",
+                                   "Example:\n  farfault shares\n  farfault shares --json -",
                                    NULL, NULL, NULL};
-  bool json = false;
+  const char *json = NULL; /* "-": instead of the text */
   broker_listing *list;
   uint32_t count;
   ff_error error;
-  cli_parse(&argp, argc, argv, &json);
+  cli_old_flag("--json", &argc, &argv);
+  cli_parse_tabular(&argp, argc, argv, &json, STDOUT_FILENO);
   ff_status failed = broker_list(&list, &count, &error);
   int status = CLI_DONE;
   if (!failed || count) {
-    ff_text out = {0};
-    (json ? write_json : write_text)(list, count, &out);
-    status = cli_print(&out);
-    free(out.chars);
+    bool json_only = json && !strcmp(json, "-");
+    if (!json_only) status = put(list, count, write_text, "-");
+    if (json && !status) status = put(list, count, write_json, json);
   }
   broker_list_free(list, count);
   return failed ? cli_fail(CLI_FAILED, "%s", error.message) : status;

@@ -5,6 +5,7 @@
  * are the same. What always holds: the same options give the same results as `farfault run` with the program. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/run.h"
@@ -108,7 +109,7 @@ static int sim_command(int argc, char **argv) {
       "1 something else failed.",
       children, NULL, NULL};
   arguments a = {.device = -1};
-  cli_parse(&argp, argc, argv, &a);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   trace_file *file;
   ff_error error;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);

@@ -206,7 +206,7 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, argu
   const char *rank = getenv("OMPI_COMM_WORLD_RANK");
   int silent = rank && strcmp(rank, "0") != 0 ? dup(STDERR_FILENO) : -1, null = silent >= 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
   if (null >= 0) dup2(null, STDERR_FILENO);
-  cli_parse(argp, argc, argv, a);
+  cli_parse_tabular(argp, argc, argv, a, STDOUT_FILENO);
   if (silent < 0) return;
   dup2(silent, STDERR_FILENO);
   close(silent);
@@ -218,7 +218,9 @@ static int sweep(int argc, char **argv) {
                                    "Simulates every point of a study - traces x machines x memory managers x parameters - and puts the results into a database "
                                    "(SQLite). A sweep that was interrupted goes on where it was.\v"
                                    "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
-                                   "  printf 'trace: saxpy.fft\\nmachine: [gtx480, h200]\\nmemory: [copy, demand, uvm]\\ngpu-memory: [50%%, 100%%]\\n' >saxpy.yaml\n"
+                                   "  printf 'trace: saxpy.fft\\nmachine: [gtx480, h200]\\n' >saxpy.yaml\n"
+                                   "  printf 'memory: [copy, demand, uvm]\\n' >>saxpy.yaml\n"
+                                   "  printf 'gpu-memory: [50%%, 100%%]\\n' >>saxpy.yaml\n"
                                    "  farfault sweep saxpy.yaml -o saxpy.db\n  farfault results saxpy.db\n\n"
                                    "On a cluster: mpirun --enable-recovery -n 64 farfault sweep saxpy.yaml\n\n"
                                    "Exit status: 0 if every point has a result; 1 if some have an error (the others are kept); 2 if a file is of no use; 128 + N if "

@@ -26,7 +26,8 @@ typedef struct arguments {
   bool chosen;
   const char *file, *output;
   trace_selection selection;
-  bool records, verbose, json;
+  const char *json; /* "-": instead of the text */
+  bool records, verbose;
 } arguments;
 
 enum { KEY_REPAIR = 256, KEY_RECORDS, KEY_JSON };
@@ -39,7 +40,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "cut: the trace to write", 2},
     {"repair", KEY_REPAIR, NULL, 0, "cut: go on behind damage, without what it cost", 2},
     {"verbose", 'v', NULL, 0, "info: also tables of kernels and allocations (reads the whole file)", 2},
-    {"json", KEY_JSON, NULL, 0, "info: as JSON", 2},
+    {"json", KEY_JSON, "FILE", 0, "info: write all of it as JSON; -: to stdout instead of the text", 2},
     {0}};
 
 static void parse_range(const char *value, const char *name, uint64_t *first, uint64_t *last, struct argp_state *state) {
@@ -76,13 +77,14 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'v': a->verbose = true; return 0;
   case KEY_RECORDS: a->records = true; return 0;
   case KEY_REPAIR: a->selection.repair = true; return 0;
-  case KEY_JSON: a->json = true; return 0;
+  case KEY_JSON: a->json = value; return 0;
   case ARGP_KEY_ARG:
     if (!a->chosen) parse_action(a, value, state);
     else if (a->file) cli_refuse(state, "one file at a time");
     else a->file = value;
     return 0;
   case ARGP_KEY_END:
+    if (a->chosen && !a->file) a->file = cli_old_argument("--json", &a->json, state);
     if (!a->chosen) cli_refuse(state, "what is to be done? info, dump, check or cut");
     if (!a->file || !*a->file) cli_refuse(state, "which trace? (one that `farfault record -o FILE` wrote)");
     if (a->action == CUT && (!a->output || !*a->output)) cli_refuse(state, "cut: -o FILE says where the part is to go");
@@ -255,16 +257,18 @@ static void info_json(const trace_file_info *info, const sums *s, ff_text *out) 
 
 static int info(const arguments *a, trace_file *file) {
   const trace_file_info *about = trace_file_information(file);
-  ff_text out = {0};
+  ff_text out = {0}, json = {0};
   sums s = {0};
   if (a->verbose || a->json) sum_all(file, &s);
-  if (a->json) info_json(about, &s, &out);
-  else info_text(about, &out);
-  if (a->verbose && !a->json) sums_text(&s, &out);
-  int status = cli_print(&out);
+  if (a->json) info_json(about, &s, &json);
+  info_text(about, &out);
+  if (a->verbose) sums_text(&s, &out);
+  int status = a->json && !strcmp(a->json, "-") ? CLI_DONE : cli_print(&out);
+  if (a->json && !status) status = cli_write_or_print(a->json, &json);
   if (!about->whole || s.lost) status = CLI_BAD_FILE;
   sums_free(&s);
   free(out.chars);
+  free(json.chars);
   return status;
 }
 
@@ -438,7 +442,8 @@ static int trace_command(int argc, char **argv) {
       "Exit status: 2 if the file is damaged or its recording was cut off.",
       NULL, NULL, NULL};
   arguments a = {.selection = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX}};
-  cli_parse(&argp, argc, argv, &a);
+  cli_old_flag("--json", &argc, &argv);
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
   trace_file *file;
   ff_error error;
   if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);

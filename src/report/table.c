@@ -64,35 +64,149 @@ void table_names(table *t, const char *const *names) {
   for (; *names; names++) table_cell(t, "%s", *names);
 }
 
-static size_t characters(const char *text) {
+static size_t characters_in(const char *text, size_t length) {
   size_t count = 0;
-  for (; *text; text++) count += ((unsigned char)*text & 0xc0) != 0x80;
+  for (size_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
   return count;
 }
+
+static size_t characters(const char *text) { return characters_in(text, strlen(text)); }
 
 static void add_spaces(ff_text *out, size_t count) {
   while (count--) ff_text_add_bytes(out, " ", 1);
 }
 
-void table_write(const table *t, int indent, ff_text *out) {
-  size_t columns = strlen(t->align), widths[TABLE_COLUMNS] = {0};
+/* ---- what fits ---- */
+
+enum { GAP = 2, WORDS_MIN = 28, KEPT = 2 }; /* between columns; the least for a column of words; columns that are always there */
+
+static struct { size_t width; FF_VEC(char *) said; } fit; /* `said` is freed with the program */
+
+void table_fit(size_t width) { fit.width = width; }
+
+/* How the table is written. */
+typedef struct layout {
+  size_t columns, widths[TABLE_COLUMNS];
+  bool shown[TABLE_COLUMNS];
+} layout;
+
+static const char *name_of(const table *t, size_t column) {
+  if (t->names) return t->names[column];
+  return column < t->cells.count ? t->cells.items[column] : "";
+}
+
+static size_t line_width(const layout *l, size_t indent) {
+  size_t width = indent, count = 0;
+  for (size_t i = 0; i < l->columns; i++)
+    if (l->shown[i]) width += l->widths[i] + (count++ ? GAP : 0);
+  return width;
+}
+
+/* Columns of words become narrower, as far as they can, until the line fits. */
+static void narrow_words(const table *t, layout *l, size_t indent) {
+  for (size_t i = 0; i < l->columns; i++) {
+    size_t line = line_width(l, indent), over = line > fit.width ? line - fit.width : 0;
+    if (t->align[i] != 'w' || !l->shown[i] || l->widths[i] <= WORDS_MIN) continue;
+    size_t least = l->widths[i] > over + WORDS_MIN ? l->widths[i] - over : WORDS_MIN;
+    l->widths[i] = least;
+  }
+}
+
+static size_t spare_column(const table *t, const layout *l) {
+  for (const char *const *name = t->spare; name && *name; name++)
+    for (size_t i = 0; i < l->columns; i++)
+      if (l->shown[i] && !strcmp(name_of(t, i), *name)) return i;
+  for (size_t i = l->columns; i-- > KEPT;)
+    if (l->shown[i] && t->align[i] != 'w') return i;
+  for (size_t i = l->columns; i-- > KEPT;)
+    if (l->shown[i]) return i;
+  return l->columns;
+}
+
+static bool fits(const table *t, const layout *l, size_t indent) {
+  layout narrow = *l;
+  narrow_words(t, &narrow, indent);
+  return line_width(&narrow, indent) <= fit.width;
+}
+
+static void choose_columns(const table *t, layout *l, size_t indent) {
+  *l = (layout){.columns = strlen(t->align)};
+  for (size_t i = 0; i < l->columns; i++) l->shown[i] = true;
   for (size_t i = 0; i < t->cells.count; i++) {
     size_t width = characters(t->cells.items[i]);
-    if (width > widths[i % columns]) widths[i % columns] = width;
+    if (width > l->widths[i % l->columns]) l->widths[i % l->columns] = width;
   }
-  for (size_t i = 0; i < t->cells.count; i++) {
-    size_t column = i % columns, pad = widths[column] - characters(t->cells.items[i]);
-    bool last = column + 1 == columns || i + 1 == t->cells.count;
-    if (column == 0) add_spaces(out, (size_t)indent);
-    if (t->align[column] == 'r') add_spaces(out, pad);
-    ff_text_add_bytes(out, t->cells.items[i], strlen(t->cells.items[i]));
-    if (last) {
-      while (out->length && out->chars[out->length - 1] == ' ') out->chars[--out->length] = '\0';
-      ff_text_add_bytes(out, "\n", 1);
-    } else {
-      add_spaces(out, (t->align[column] == 'l' ? pad : 0) + 2);
-    }
+  if (!fit.width) return;
+  for (size_t spare; !fits(t, l, indent) && (spare = spare_column(t, l)) < l->columns;) l->shown[spare] = false;
+  narrow_words(t, l, indent);
+}
+
+/* ---- writing ---- */
+
+/* How many bytes of a text go into a line of `width` characters: up to a space, if there is one. */
+static size_t line_length(const char *text, size_t width) {
+  size_t length = 0, count = 0, space = 0;
+  for (; text[length]; length++) {
+    bool starts = ((unsigned char)text[length] & 0xc0) != 0x80;
+    if (starts && count == width) return text[length] == ' ' || !space ? length : space;
+    count += starts;
+    if (text[length] == ' ') space = length;
   }
+  return length;
+}
+
+static void end_line(ff_text *out) {
+  while (out->length && out->chars[out->length - 1] == ' ') out->chars[--out->length] = '\0';
+  ff_text_add_bytes(out, "\n", 1);
+}
+
+/* One line of a row: what is left of its cells, of which only columns of words go on in a further one. True: there is more. */
+static bool write_line(const table *t, const layout *l, const char **rest, size_t indent, ff_text *out) {
+  bool more = false, first = true;
+  add_spaces(out, indent);
+  for (size_t i = 0; i < l->columns; i++) {
+    if (!l->shown[i] || !rest[i]) continue;
+    if (!first) add_spaces(out, GAP);
+    size_t length = t->align[i] == 'w' ? line_length(rest[i], l->widths[i]) : strlen(rest[i]), width = characters_in(rest[i], length);
+    size_t pad = l->widths[i] > width ? l->widths[i] - width : 0;
+    if (t->align[i] == 'r') add_spaces(out, pad);
+    ff_text_add_bytes(out, rest[i], length);
+    if (t->align[i] != 'r') add_spaces(out, pad);
+    rest[i] += length;
+    rest[i] += strspn(rest[i], " ");
+    more = more || *rest[i];
+    first = false;
+  }
+  end_line(out);
+  return more;
+}
+
+static void write_row(const table *t, const layout *l, size_t first, size_t indent, ff_text *out) {
+  const char *rest[TABLE_COLUMNS] = {0};
+  for (size_t i = 0; i < l->columns && first + i < t->cells.count; i++) rest[i] = t->cells.items[first + i];
+  while (write_line(t, l, rest, indent, out)) {}
+}
+
+static void say_left_out(const table *t, const layout *l, size_t indent, ff_text *out) {
+  ff_text names = {0};
+  for (size_t i = 0; i < l->columns; i++)
+    if (!l->shown[i]) ff_text_add(&names, "%s%s", names.length ? ", " : "", name_of(t, i));
+  for (size_t i = 0; i < fit.said.count && names.length; i++)
+    if (!strcmp(fit.said.items[i], names.chars)) names.length = 0;
+  if (!names.length) {
+    free(names.chars);
+    return;
+  }
+  add_spaces(out, indent);
+  ff_text_add(out, "(not shown: %s; --wide shows all)\n", names.chars);
+  FF_PUSH(&fit.said, names.chars);
+}
+
+void table_write(const table *t, int indent, ff_text *out) {
+  layout l;
+  choose_columns(t, &l, (size_t)indent);
+  for (size_t i = 0; i < t->cells.count; i += l.columns) write_row(t, &l, i, (size_t)indent, out);
+  say_left_out(t, &l, (size_t)indent, out);
 }
 
 void table_free(table *t) {

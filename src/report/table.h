@@ -2,10 +2,12 @@
 /* Aligned columns of text: cells are added row by row, then the whole is written with each column as wide as its widest
  * cell. Private to report/ (and used by cli/ for its lists).
  *
- * What always holds: a line never ends in spaces; control characters in a cell are shown as '?'; a cell's width is its
+ * What always holds: without table_fit all columns are written; a line never ends in spaces; control characters in a cell are shown as '?'; a cell's width is its
  * number of UTF-8 characters. */
 #ifndef FF_REPORT_TABLE_H
 #define FF_REPORT_TABLE_H
+
+#include <stddef.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -13,11 +15,18 @@
 enum { TABLE_COLUMNS = 256 };
 
 typedef struct table {
-  const char *align;         /* one letter per column: l or r; its length is the number of columns, at most TABLE_COLUMNS */
+  const char *align;         /* one letter per column: l or r, w: left, of words that may go on in a further line; its length is the number of columns,
+                                at most TABLE_COLUMNS */
+  const char *const *names;  /* of the columns, NULL-ended; NULL: the first row has them */
+  const char *const *spare;  /* names of columns that a narrow terminal can do without, the first one first, NULL-ended; then come those on the right. NULL: none */
   FF_VEC(char *) cells;      /* owned, row by row */
 } table;
 
-/* `align` is borrowed until table_free. */
+/* How many characters a line of tables may have from now on, of the whole program; 0 (at the start): any number. Columns that do not fit are
+ * left out, but for the first two, and a line below the table says which; the same line is not said twice. */
+void table_fit(size_t width);
+
+/* `align` is borrowed until table_free, as names and spare are that are set behind it. */
 void table_start(table *t, const char *align);
 void table_cell(table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As table_cell, but a text longer than `width` is cut in its middle ("start...end"). */

@@ -65,7 +65,7 @@ run "$farfault" advise pin.fft
 expect cmp out advice.md
 
 # The same as JSON, and with less work.
-run "$farfault" advise pin.fft --quick --json
+run "$farfault" advise pin.fft --quick --json -
 expect_status 0
 expect_out '"baseline": "copy"'
 expect_out '"paged": "uvm"'
@@ -102,7 +102,7 @@ expect_out "Less memory is viable"
 expect_out "--gpu-memory 5M"
 
 # What a kernel declares and does not touch, and what its launches would gain by declaring at all.
-run "$farfault" advise prefetch.fft --quick --json
+run "$farfault" advise prefetch.fft --quick --json -
 expect grep -q '"kind": "segments"' out
 expect_out "Its copies become the host's writes in place, and cost nothing."
 

@@ -7,7 +7,7 @@ holds() { if [[ $(value "$1" "$2") == True ]]; then pass; else wrong "$1: not so
 
 # managed: an empty turn is the same in each way; what moves more takes longer; the paper's boards come out near the paper.
 for machine in gm200 gp100; do
-  run "$farfault" bench managed --machine $machine --repeat 3 --json --csv $machine.csv --svg $machine.svg
+  run "$farfault" bench managed --machine $machine --repeat 3 --json - --csv $machine.csv --svg $machine.svg
   expect_status 0
   expect_no_err
   cp out $machine.json
@@ -36,7 +36,7 @@ expect cmp -s first out
 
 # pipeline: right everywhere; copies and kernels alone are no slower than the whole; bytes as they must be.
 small=(--data 16M --budget 4M --tile 256K --machine v100)
-run "$farfault" bench pipeline "${small[@]}" --json --csv p.csv --svg p.svg
+run "$farfault" bench pipeline "${small[@]}" --json - --csv p.csv --svg p.svg
 expect_status 0
 expect_no_err
 cp out p.json

@@ -64,9 +64,9 @@ expect_err "no machine 'nonesuch'"
 run "$farfault" calibrate --driver virtual --set fault_us=x
 expect_status 64
 expect_err "fault_us"
-run "$farfault" calibrate --repeats 0
+run "$farfault" calibrate --repeat 0
 expect_status 64
-expect_err "--repeats: '0' is not a number from 1 to 64"
+expect_err "--repeat: '0' is not a number from 1 to 64"
 run "$farfault" calibrate --quick --svg x.svg
 expect_status 64
 run "$farfault" calibrate extra

@@ -64,7 +64,7 @@ expect_status 0
 
 # What cannot be written is said, by every command.
 if [[ -w /dev/full ]]; then
-  for arguments in "--help" "--version" "run --help" "list counters" "list --json machines"; do
+  for arguments in "--help" "--version" "run --help" "list counters" "list machines --json -"; do
     # shellcheck disable=SC2086 # the arguments are words
     "$farfault" $arguments >/dev/full 2>err
     status=$?

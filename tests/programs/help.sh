@@ -2,10 +2,26 @@
 # Help and version: of the program and of every command, on stdout, with an example; and what is no command.
 source "$(dirname "$0")/common.sh"
 
+# The help in ./out on 80 columns: an option stands where options stand, with its text from the 30th column on, there or in the line below; the
+# example is of a shell.
+check_lines() {
+  expect test "$(awk 'length($0) > 79' out)" = ""
+  expect grep -qE -- '^  -\?, --help {17}print this help$' out
+  sed '/^Example/,$d' out | sed -n '/^  \(-[^-],\|   \) --/,/-V, --version/p' >options
+  expect test "$(grep -vE -- '^$|^ [A-Z].*:$|^ {29}[^ ]|^  (-[^-],|   ) --[^ ]+$|^  (-[^-],|   ) --[a-z-]+[^ ]* +[^ ]' options)" = ""
+  expect test "$(grep -E -- '^  (-[^-],|   ) --' options | grep -vE -- '^.{28} [^ ]|^ +(-., )?--[^ ]+$')" = ""
+  sed -n '/^Example/,/^$/p' out | sed 1d >shell
+  expect test -s shell
+  expect test "$(grep -v '^  \|^$' shell)" = ""
+  expect bash -n shell
+}
+
 run "$farfault" --help
 expect_status 0
 expect_no_err
 expect_out "Example:"
+expect test "$(awk 'length($0) > 79' out)" = ""
+for group in Run Check Simulate Report Research Hardware; do expect grep -q "^$group.*:$" out; done
 commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
 for command in run record sim share trace import report reproduce list disasm; do expect grep -qw "$command" <<<"$commands"; done
 for command in $commands; do
@@ -17,7 +33,14 @@ for command in $commands; do
     expect_out "Usage: farfault $command"
     expect_out "Example:"
   done
+  check_lines
+  run "$farfault" "$command" --usage
+  expect_status 0
+  expect_out "[-?|--help]"
+  expect test "$(awk 'length($0) > 79' out)" = ""
 done
+run "$farfault" offload profile --help
+check_lines
 # Every option that the help names is in the manual, and the other way round.
 for command in run record sim share trace import report sweep results reproduce bench calibrate probe list shares rewrite offload memcheck racecheck; do
   run "$farfault" $command --help

@@ -13,7 +13,7 @@ expect_status 0
 run "$farfault" trace dump --records whole.fft
 expect cmp out "$sample/golden.txt"
 # What a launch touches is declared as what its parameters point to.
-run "$farfault" trace info --json whole.fft
+run "$farfault" trace info --json - whole.fft
 expect_out '"launches": 2'
 run "$farfault" sim whole.fft --memory copy,demand,uvm,segments --machine gtx480 --json sim.json
 expect_status 0

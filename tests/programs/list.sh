@@ -18,7 +18,7 @@ expect test "$(grep -vc '^stacks\.' out)" -eq "$(grep -c '^X(' "$source/src/mach
 expect grep -q '^stacks\.off_chip_bytes  *B  *over all links' out
 expect test "$(grep -c '^stacks\.' out)" -gt "$(grep -c '^X(' "$source/src/machine/stacks.def")"
 for kind in managers machines counters; do
-  run "$farfault" list --json $kind
+  run "$farfault" list --json - $kind
   expect_status 0
   expect test "$(head -1 out)" = "["
   expect test "$(tail -1 out)" = "]"

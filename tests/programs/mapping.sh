@@ -3,7 +3,7 @@
 source "$(dirname "$0")/common.sh"
 program=$3/mapping
 
-managers=$("$farfault" list managers --json | sed -n 's/.*"name": "\([^"]*\)".*/\1/p' | paste -sd,)
+managers=$("$farfault" list managers --json - | sed -n 's/.*"name": "\([^"]*\)".*/\1/p' | paste -sd,)
 expect test "$(tr , '\n' <<<"$managers" | wc -l)" -gt 15
 run "$farfault" run --machine v100 --gpu-memory 8M --memory "$managers" --json run.json "$program"
 expect_status 0

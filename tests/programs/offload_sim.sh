@@ -66,7 +66,7 @@ expect_status 0
 expect_out "--offload controlled --map learned"
 run "$farfault" sweep study.yaml
 expect_status 0
-run "$farfault" results study.db --columns offload,map,stacks_off_chip_bytes,stacks_joule --where "stacks_off_chip_bytes > 0 AND stacks_joule > 0" --csv
+run "$farfault" results study.db --columns offload,map,stacks_off_chip_bytes,stacks_joule --where "stacks_off_chip_bytes > 0 AND stacks_joule > 0" --csv -
 expect test "$(grep -c ',' out)" -eq 7
 sed 's/tom/h200/' study.yaml >bad.yaml
 run "$farfault" sweep bad.yaml --dry-run

@@ -142,7 +142,7 @@ run "$farfault" trace dump --records blocks.fft
 expect_out "enter pc"
 run "$farfault" trace info blocks.fft
 expect_out "marks         yes"
-run "$farfault" trace info --json app.fft
+run "$farfault" trace info --json - app.fft
 expect_status 0
 expect python3 -c "import json; d = json.load(open('out')); assert d['whole'] and d['kernels'] and d['allocations'] and d['accesses'] > 100"
 run "$farfault" trace dump --records --launch 0 --block 0-1 app.fft

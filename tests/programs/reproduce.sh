@@ -87,7 +87,7 @@ expect cmp table out
 expect cmp wilt2017.csv again.csv
 expect cmp pictures/wilt2017.svg again.svg
 sleep 1.1
-run "$farfault" reproduce wilt2017 --size small --csv kept.csv --json --keep kept
+run "$farfault" reproduce wilt2017 --size small --csv kept.csv --json - --keep kept
 expect_status 0
 expect_err "28 of 28 runs are in kept already"
 expect cmp wilt2017.csv kept.csv

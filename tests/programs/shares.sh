@@ -15,7 +15,7 @@ until_so() {
   done
   return 1
 }
-brokers() { "$farfault" shares --json | sed -n 's/.*"broker": \([0-9]*\).*/\1/p'; }
+brokers() { "$farfault" shares --json - | sed -n 's/.*"broker": \([0-9]*\).*/\1/p'; }
 no_broker() { ! compgen -G "$folder/*.sock" >/dev/null; }
 has() { [[ -s $1 ]]; }
 hold() { # hold FILE ARGUMENTS...: a holder in the background, its pid in $pid
@@ -31,7 +31,7 @@ waits() { "$farfault" shares | grep -Eq "^ *$1 .* waits "; }
 run "$farfault" shares
 expect_status 0
 expect_out "no shares are handed out"
-run "$farfault" shares --json
+run "$farfault" shares --json -
 expect_out "[]"
 expect test ! -e "$folder"
 
@@ -43,7 +43,7 @@ expect grep -qx "0 5 3" a
 run "$farfault" shares
 expect_out "gpu0: 15 of 20 SMs and 6 of 8 colours are free"
 expect grep -Eq "^ *$first  *share_holder  *first  *holds  *0-4  *0-1  *0 s$" out
-run "$farfault" shares --json
+run "$farfault" shares --json -
 expect_out "\"process\": $first"
 expect_out '"first_sm": 0'
 run "$holder" gpu0 16 0 0

@@ -257,11 +257,11 @@ run "$farfault" results study.db
 expect_status 0
 expect test "$(grep -c '' out)" -eq 16
 expect test "$(head -1 out | tr -s ' ')" = "point trace machine l1_bytes fault_us gpu_memory faults_chosen memory time ratio far-faults to GPU to CPU link used"
-run "$farfault" results study.db --csv
+run "$farfault" results study.db --csv -
 expect_status 0
 expect test "$(head -1 out | tr , '\n' | wc -l)" -eq "$(sed -n 2p out | tr , '\n' | wc -l)"
 expect test "$(grep -c '' out)" -eq 16
-run "$farfault" results study.db --json --where "memory = 'copy'" --columns point,memory,error
+run "$farfault" results study.db --json - --where "memory = 'copy'" --columns point,memory,error
 expect_status 0
 expect test "$(python3 -c 'import json; print(json.load(open("out"))[0])')" = "{'point': 1, 'memory': 'copy', 'error': None}"
 run "$farfault" results study.db --columns memory,time_us --where "fault_us > 15 -- a comment"
