@@ -21,6 +21,7 @@ uint32_t calibrate_compare(const calibrate_result *result, const machine_spec *m
   table t;
   uint32_t off = 0, compared = 0, missing = 0;
   table_start(&t, "lrrrrrl");
+  t.spare = (const char *const[]){"low", "high", NULL};
   static const char *const heads[] = {"figure", "measured", "low", "high", "machine", "off", ""};
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, "%s", heads[i]);
   for (int i = 0; i < FIGURE_COUNT; i++) {

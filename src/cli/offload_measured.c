@@ -141,7 +141,8 @@ void offload_write_measured(const offload_list *list, ff_text *out) {
     const offload_shown *shown = &list->items[i];
     uint32_t number = 0, rows = 0;
     table t;
-    table_start(&t, "rrlrrrrrrrlll");
+    table_start(&t, "rrlrrrrrrrllw");
+    t.spare = (const char *const[]){"lines/store", "misses", "lines/load", NULL};
     table_names(&t, names);
     for (uint32_t r = 0; r < shown->kernel->region_count; r++) {
       const offload_region *region = &shown->kernel->regions[r];

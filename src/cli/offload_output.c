@@ -47,7 +47,8 @@ void offload_write_table(const offload_list *list, ff_text *out) {
     ff_text_add(out, "%s%s (%s): %u instructions, %u of %u blocks chosen\n", i ? "\n" : "", kernel->func->name, list->items[i].module->name, kernel->func->instr_count,
                 kernel->chosen_count, kernel->region_count);
     if (!kernel->region_count) continue;
-    table_start(&t, "rrrrrrrllll");
+    table_start(&t, "rrrrrrrwwww");
+    t.spare = (const char *const[]){"live out", "live in", "loads", "stores", NULL};
     table_names(&t, names);
     for (uint32_t r = 0; r < kernel->region_count; r++) put_row(&t, kernel, &kernel->regions[r], &number);
     table_write(&t, 2, out);

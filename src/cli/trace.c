@@ -203,15 +203,31 @@ static void info_text(const trace_file_info *info, ff_text *out) {
 
 static const char *const memory_names[] = {"device", "managed", "pinned", "host"};
 
-static void sums_text(const sums *s, ff_text *out) {
-  ff_text_add(out, "\n%10s %12s %14s %14s %7s %10s %10s  kernel\n", "launches", "blocks", "instructions", "accesses", "stores", "lines each", "instances");
+static void kernels_text(const sums *s, ff_text *out) {
+  table t;
+  table_start(&t, "rrrrrrrl");
+  t.spare = (const char *const[]){"instances", "lines each", "stores", "accesses", "blocks", NULL};
+  table_names(&t, (const char *const[]){"launches", "blocks", "instructions", "accesses", "stores", "lines each", "instances", "kernel", NULL});
   for (size_t i = 0; i < s->kernels.count; i++) {
     const kernel_sum *k = &s->kernels.items[i];
     if (!k->launches) continue;
     double accesses = k->accesses ? (double)k->accesses : 1;
-    ff_text_add(out, "%10" PRIu64 " %12" PRIu64 " %14" PRIu64 " %14" PRIu64 " %5.1f %% %10.2f %10" PRIu64 "  %s\n", k->launches, k->blocks, k->instructions, k->accesses,
-                100 * (double)k->stores / accesses, (double)k->lines / accesses, k->instances, k->name);
+    table_cell(&t, "%" PRIu64, k->launches);
+    table_cell(&t, "%" PRIu64, k->blocks);
+    table_cell(&t, "%" PRIu64, k->instructions);
+    table_cell(&t, "%" PRIu64, k->accesses);
+    table_cell(&t, "%.1f %%", 100 * (double)k->stores / accesses);
+    table_cell(&t, "%.2f", (double)k->lines / accesses);
+    table_cell(&t, "%" PRIu64, k->instances);
+    table_cell(&t, "%s", k->name);
   }
+  table_write(&t, 2, out);
+  table_free(&t);
+}
+
+static void sums_text(const sums *s, ff_text *out) {
+  ff_text_add(out, "\n");
+  kernels_text(s, out);
   ff_text_add(out, "\n%10s  %-8s allocation\n", "bytes", "memory");
   for (size_t i = 0; i < s->allocations.count; i++) {
     char size[32];

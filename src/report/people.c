@@ -50,6 +50,7 @@ static void device_write(const report_run *run, uint32_t device, ff_text *out) {
                                       "link used", "TLB miss", NULL};
   table t;
   table_start(&t, "lrrrrrrrrr");
+  t.spare = (const char *const[]){"TLB miss", "link used", "transfers", "kernels", NULL};
   table_names(&t, names);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], &t);
@@ -79,6 +80,7 @@ static void kernels_write(const sim_result *result, ff_text *out) {
                                       "L2 hit", "TLB miss", "far-faults", "to GPU", NULL};
   table t;
   table_start(&t, "lrrrrrrrrrrr");
+  t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
   table_names(&t, names);
   for (uint32_t i = 0; i < result->kernel_count; i++) {
     const sim_counters *c = &result->kernels[i].counters;
@@ -108,6 +110,7 @@ static void allocations_write(const sim_result *result, ff_text *out) {
                                       NULL};
   table t;
   table_start(&t, "llrrrrrr");
+  t.spare = (const char *const[]){"sectors", "accesses", NULL};
   table_names(&t, names);
   for (uint32_t i = 0; i < result->allocation_count; i++) {
     const sim_allocation_result *allocation = &result->allocations[i];

@@ -79,6 +79,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
   if (!report_has_stacks(run)) return;
   ff_text_add(out, "\n");
   table_start(&t, "lrrrrrrrrrrrr");
+  t.spare = (const char *const[]){"reads", "rows", "idle", "links", "learning", "inside", "between", "energy", "RX", "TX", NULL};
   table_names(&t, traffic);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) traffic_row(run, &run->results[i], &t);
@@ -87,6 +88,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
   if (!any_instances(run)) return; /* the trace was simulated without its marks */
   ff_text_add(out, "\n");
   table_start(&t, "lrrrrrrrrrrl");
+  t.spare = (const char *const[]){"full", "slow", "RX busy", "TX busy", "too few", "learning", "map", NULL};
   table_names(&t, instances);
   for (uint32_t i = 0; i < run->result_count; i++)
     if (shown(&run->results[i])) instances_row(&run->results[i], &t);

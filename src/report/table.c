@@ -78,7 +78,7 @@ static void add_spaces(ff_text *out, size_t count) {
 
 /* ---- what fits ---- */
 
-enum { GAP = 2, WORDS_MIN = 28, KEPT = 2 }; /* between columns; the least for a column of words; columns that are always there */
+enum { GAP = 2, WORDS_MIN = 40, KEPT = 2 }; /* between columns; the least for a column of words; columns that are always there */
 
 static struct { size_t width; FF_VEC(char *) said; } fit; /* `said` is freed with the program */
 
@@ -187,6 +187,21 @@ static void write_row(const table *t, const layout *l, size_t first, size_t inde
   while (write_line(t, l, rest, indent, out)) {}
 }
 
+/* "(not shown: A, B; --wide shows all)", on as many lines as it takes. */
+static void write_words(const char *names, size_t indent, ff_text *out) {
+  ff_text text = {0};
+  ff_text_add(&text, "(not shown: %s; --wide shows all)", names);
+  for (const char *rest = text.chars; *rest;) {
+    size_t length = line_length(rest, fit.width > indent + WORDS_MIN ? fit.width - indent : WORDS_MIN);
+    add_spaces(out, indent);
+    ff_text_add_bytes(out, rest, length);
+    end_line(out);
+    rest += length;
+    rest += strspn(rest, " ");
+  }
+  free(text.chars);
+}
+
 static void say_left_out(const table *t, const layout *l, size_t indent, ff_text *out) {
   ff_text names = {0};
   for (size_t i = 0; i < l->columns; i++)
@@ -197,8 +212,7 @@ static void say_left_out(const table *t, const layout *l, size_t indent, ff_text
     free(names.chars);
     return;
   }
-  add_spaces(out, indent);
-  ff_text_add(out, "(not shown: %s; --wide shows all)\n", names.chars);
+  write_words(names.chars, indent, out);
   FF_PUSH(&fit.said, names.chars);
 }
 

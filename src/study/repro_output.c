@@ -159,7 +159,7 @@ void repro_table(const repro_data *data, bool verbose, ff_text *out) {
   const repro_paper *paper = data->paper;
   char text[32];
   table t;
-  table_start(&t, "lrrr");
+  table_start(&t, "wrrr");
   table_cell(&t, "row");
   table_cell(&t, "paper");
   table_cell(&t, "ours");

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Tables on a terminal: columns that fit, the less important ones left out first, a line that says which; --wide, files and pipes have all.
+source "$(dirname "$0")/common.sh"
+pretender=$here/pretender.sh
+on() { # on COLUMNS COMMAND...: as run, on a terminal
+  shown="on $1 columns: ${*:2}"
+  python3 "$here/on_terminal.py" "$@" >out 2>err </dev/null
+  status=$?
+}
+fits() { expect test "$(grep -v "^executed: \|: could not run it: " out | awk -v most="$1" 'length($0) > most')" = ""; } # of tables, not of sentences
+full="memory     time  ratio  kernels  transfers  far-faults    to GPU  to CPU  link used  TLB miss"
+
+run "$farfault" run "$pretender"
+expect_err "$full"
+grep -v '^(not shown' err >all
+on 200 "$farfault" run "$pretender"
+expect_out "$full"
+expect cmp out all
+on 80 "$farfault" run "$pretender"
+expect_status 0
+fits 80
+expect_out "memory     time  ratio  kernels  transfers  far-faults    to GPU  to CPU"
+expect_out "(not shown: link used, TLB miss; --wide shows all)"
+expect test "$(sed '/^(not shown/d' out | wc -l)" -eq "$(wc -l <all)"
+on 60 "$farfault" run "$pretender"
+fits 60
+expect grep -q '^memory     time  ratio  far-faults    to GPU' out
+on 80 "$farfault" run --wide "$pretender"
+expect cmp out all
+on 200 env COLUMNS=80 "$farfault" run "$pretender" # the shell's word on the width
+expect_out "(not shown: link used, TLB miss; --wide shows all)"
+on 80 env COLUMNS=nonsense "$farfault" run "$pretender"
+expect_out "(not shown: link used, TLB miss; --wide shows all)"
+# What is no terminal gets everything, whatever COLUMNS says.
+COLUMNS=80 run "$farfault" run "$pretender"
+expect cmp err all
+COLUMNS=80 run "$farfault" list managers
+cp out managers
+on 400 "$farfault" list managers
+expect cmp out managers
+
+# Every command with a table: it fits, and --wide is what a pipe gets.
+report=$source/tests/unit/report/golden/sample.json
+for command in "list managers" "list policies" "list machines" "list counters" "report -v $report" "report -v $source/tests/unit/report/golden/stacks.json"; do
+  # shellcheck disable=SC2086 # words
+  {
+    run "$farfault" $command
+    cp out piped
+    on 80 "$farfault" $command
+    expect_status 0
+    fits 80
+    on 80 "$farfault" $command --wide
+    expect cmp out piped
+  }
+done
+# Descriptions go on in a further line, under themselves, word by word.
+on 80 "$farfault" list managers
+expect grep -qE '^demand +block +none +demand paging, blocking' out
+expect test "$(awk '/^demand /{ on = 1 } /^replay /{ on = 0 } on' out | cut -c37- | tr -s '\n ' ' ' | sed "s|^ ||; s| \$||")" = "$(sed -n 's/^demand .*\(demand paging.*\)/\1/p' managers)"
+finish
