@@ -8,8 +8,8 @@ typedef struct stream {
   trace_launch *launch;
 } stream;
 
-static stream begin(kernel_test *t, uint64_t blocks, uint32_t warps) {
-  stream s = {.program = trace_program_create(0)};
+static stream begin_within(kernel_test *t, uint64_t budget, uint64_t blocks, uint32_t warps) {
+  stream s = {.program = trace_program_create(budget)};
   s.reader = trace_reader_create(s.program);
   s.launch = trace_launch_create(s.program, blocks, warps);
   trace_op op = {.kind = TRACE_OP_LAUNCH, .launch = s.launch};
@@ -17,6 +17,8 @@ static stream begin(kernel_test *t, uint64_t blocks, uint32_t warps) {
   t->trace = s.launch;
   return s;
 }
+
+static stream begin(kernel_test *t, uint64_t blocks, uint32_t warps) { return begin_within(t, 0, blocks, warps); }
 
 static void add_access(ff_text *text, const uint64_t *word) {
   static const char *const names[] = {"load", "store", "atomic", "prefetch"};
@@ -212,8 +214,26 @@ static void test_many_blocks(void **state) {
   close_ptx(t);
 }
 
+/* The first block waits for the last one. How often it looks does not depend on how full the stream is, and on who reads it when. */
+static void test_full_stream(void **state) {
+  kernel_test *t = open_body("", "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, %n; @%p1 st.volatile.global.u32 [%out], 1; setp.ne.u32 %p2, %r1, 0; @%p2 exit;\n"
+                                 "L: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra L;");
+  uint64_t out = buffer(t, 4096), blocks = 68; /* the stream's window lets 64 start */
+  run(t, "k", (uint32_t)blocks, 32, out, (uint32_t)blocks - 1);
+  exec_stats without = t->stats;
+  *u32_at(out) = 0;
+  stream s = begin_within(t, 1, blocks, 1);
+  ff_text text = {0};
+  run(t, "k", (uint32_t)blocks, 32, out, (uint32_t)blocks - 1);
+  assert_int_equal(t->stats.warp_instructions, without.warp_instructions);
+  assert_int_equal(t->stats.warp_accesses, without.warp_accesses);
+  finish(t, &s, blocks, 1, &text);
+  free(text.chars);
+  close_ptx(t);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows), cmocka_unit_test(test_masks), cmocka_unit_test(test_gathers), cmocka_unit_test(test_waits), cmocka_unit_test(test_atomics),
     cmocka_unit_test(test_shared_passes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_prefetch), cmocka_unit_test(test_units), cmocka_unit_test(test_barriers), cmocka_unit_test(test_divergence_and_calls),
-    cmocka_unit_test(test_generic), cmocka_unit_test(test_many_blocks)};
+    cmocka_unit_test(test_generic), cmocka_unit_test(test_many_blocks), cmocka_unit_test(test_full_stream)};
 RUN_ON_EVERY_ISA(tests)
