@@ -45,10 +45,14 @@ static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, 
   return at;
 }
 
-/* A line's address in the access stream. */
-static inline uint64_t canonical(const core_warp *w, uint64_t line) {
+/* An access's lines get the addresses that they have in the access stream; mostly they have them already. */
+static inline void make_canonical(const core_warp *w, uint64_t *lines, uint32_t count) {
   const exec_memory *memory = w->launch->memory;
-  return __builtin_expect(exec_memory_arena(memory)->plain, true) ? line : exec_memory_canonical_line(memory, line, TRACE_LINE_BYTES);
+  if (__builtin_expect(exec_memory_arena(memory)->plain, true)) return;
+  for (uint32_t n = 0; n < count; n++) {
+    uint64_t address = exec_memory_canonical_line(memory, trace_line_address(lines[n]), TRACE_LINE_BYTES);
+    lines[n] = trace_line(address, trace_line_lanes(lines[n]), trace_line_sectors(lines[n]));
+  }
 }
 
 /* The sectors of [low, high) in the 128-byte line that begins at `line`. */
@@ -73,16 +77,19 @@ void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_
   for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
     uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
     uint32_t sectors = sectors_of(address, high, line);
-    at[n] = trace_line(canonical(w, line), (uint32_t)((end - low) / bytes), sectors);
+    at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
     w->sectors += trace_sector_count(sectors);
   }
+  make_canonical(w, at, lines);
 }
 
 void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
   uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
   uint32_t sectors = sectors_of(address, address + bytes, line);
-  *begin_access(w, i, mask, 1) = trace_line(canonical(w, line), (uint32_t)__builtin_popcount(mask), sectors);
+  uint64_t *at = begin_access(w, i, mask, 1);
+  *at = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
   w->sectors += trace_sector_count(sectors);
+  make_canonical(w, at, 1);
 }
 
 void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
@@ -90,9 +97,10 @@ void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value,
   trace_lines_collect(&set, value, add, bytes, mask);
   uint64_t *at = begin_access(w, i, mask, set.count);
   for (uint32_t n = 0; n < set.count; n++) {
-    at[n] = trace_line(canonical(w, set.line[n] * TRACE_LINE_BYTES), set.lanes[n], set.sectors[n]);
+    at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
     w->sectors += trace_sector_count(set.sectors[n]);
   }
+  make_canonical(w, at, set.count);
 }
 
 /* Addresses that nothing is allocated at are left out. */

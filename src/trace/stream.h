@@ -141,7 +141,7 @@ typedef struct trace_op {
     /* RESERVE has `alloc`, too; CREATE without address, and with an id of its own kind */
     struct { uint64_t address; uint32_t id; } free; /* RELEASE: the CREATE's id, no address */
     struct { uint64_t address, bytes, offset; uint32_t memory; } map; /* memory: the CREATE's id; UNMAP, SET_ACCESS, UNRESERVE: only the range */
-    /* width/height/pitches in bytes: a 1D copy has height 1. Addresses of pageable host memory are the host's. */
+    /* width/height/pitches in bytes: a 1D copy has height 1. Pageable host memory has address 0. */
     struct { uint64_t to, from, width, height, to_pitch, from_pitch; trace_direction direction; bool pinned; } copy;
     struct { uint64_t to, width, height, pitch; } set;
     trace_launch *launch;
