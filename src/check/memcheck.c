@@ -39,8 +39,8 @@ static void append(char **text, ff_text *more) {
 
 static void report_access(check *c, const exec_watched *a, uint32_t lane, check_kind kind, const char *what, const char *details) {
   const exec_reach *at = &a->at[lane];
-  /* What it hits tells findings of one instruction apart: memory that was freed, another allocation's end, nothing. */
-  const exec_allocation *hit = at->space == PTX_SPACE_GLOBAL ? exec_memory_find(c->memory, at->address) : NULL;
+  /* What it hits tells findings of one instruction apart: memory that was freed, another allocation's end or start, nothing. */
+  const exec_allocation *hit = at->space == PTX_SPACE_GLOBAL ? exec_memory_owner(c->memory, at->address) : NULL;
   uint64_t detail = at->space | (uint64_t)(a->access->op == EXEC_OP_STORE) << 8 | (uint64_t)(hit ? hit->id + 1 : 0) << 16;
   pthread_mutex_lock(&c->lock);
   check_finding *f = check_found_at(c, kind, CHECK_ERROR, a->warp, a->instr, lane, detail, NULL);

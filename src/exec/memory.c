@@ -79,20 +79,31 @@ static exec_record *lookup_registered(const exec_memory *memory, uint64_t addres
   return NULL;
 }
 
-exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
-  uint64_t offset = address - memory->arena.base;
-  if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
+/* Whose range has that offset into the arena. */
+static inline exec_record *range_owner(const exec_memory *memory, uint64_t offset) {
   uintptr_t entry = __atomic_load_n(&memory->top[offset / LARGE_BYTES], __ATOMIC_ACQUIRE);
   if (entry & 1) {
     exec_record **leaf = (exec_record **)(entry - 1);
     entry = (uintptr_t)__atomic_load_n(&leaf[offset / EXEC_PAGE_BYTES % LEAF_PAGES], __ATOMIC_ACQUIRE);
   }
-  exec_record *record = (exec_record *)entry;
+  return (exec_record *)entry;
+}
+
+exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
+  uint64_t offset = address - memory->arena.base;
+  if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
+  exec_record *record = range_owner(memory, offset);
   return record && address - record->info.address < record->info.bytes ? record : NULL;
 }
 
 const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address) {
   exec_record *record = exec_memory_record(memory, address);
+  return record ? &record->info : NULL;
+}
+
+const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address) {
+  uint64_t offset = address - memory->arena.base;
+  const exec_record *record = offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
   return record ? &record->info : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose kernel stores one byte beside an allocation that has neighbours of the same kind and size: red_zones KIND BYTES OFFSET, for memcheck.
- * The offset is from the allocation's start if it is negative, else from its end; "last": its last byte. KIND: device, managed, pitched, pool, reused, pinned, array,
+/* A program whose kernel stores one byte beside an allocation that has neighbours of the same kind and size: red_zones KIND BYTES OFFSET [too], for memcheck.
+ * The offset is from the allocation's start if it is negative, else from its end; "last": its last byte. "too": before that,
+ * the same store is done behind the end of the first of the neighbours. KIND: device, managed, pitched, pool, reused, pinned, array,
  * variable, constant, heap. Prints what the alignment of the allocations is. */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -111,6 +112,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(kind, "variable")) address[1] = variable(bytes == 100 ? "small" : "second");
     if (!strcmp(kind, "constant")) address[1] = variable("middle");
+    if (argc > 4) launch("store", 32, address[0] + bytes, 0);
     launch(!strcmp(kind, "constant") ? "load" : "store", 32, address[1] + (last ? bytes - 1 : (uint64_t)(offset < 0 ? offset : offset + (int64_t)bytes)), 0);
   }
   if (((int (*)(void))dlsym(library, "cuCtxSynchronize"))()) return 5;

@@ -34,6 +34,13 @@ done
 for offset in 0 255; do beside device 4096 $offset "and is $((offset + 1)) byte"; done
 beside device 4096 -256 "and is 256 bytes before"
 
+check device 4096 0 too # the same instruction behind the ends of two
+expect_status 1
+expect_err "and is 1 byte after the nearest allocation"
+expect_err "of size 4096 bytes (cuMemAlloc #1)"
+expect_err "of size 4096 bytes (cuMemAlloc #2)"
+expect_err "========= ERROR SUMMARY: 2 errors"
+
 beside pitched 4096 0 "and is 1 byte after the nearest allocation"
 expect_err "of size 65536 bytes (${call[pitched]}"
 beside pitched 4096 -1 "and is 1 byte before the nearest allocation"
