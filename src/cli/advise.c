@@ -67,7 +67,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case ARGP_KEY_END:
     if (!a->file) a->file = cli_old_argument("--json", &a->json, state);
     /* fall through */
-  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }
 }
 

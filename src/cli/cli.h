@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/kinds.h"
 #include "machine/choice.h"
 #include "report/report.h"
 
@@ -60,8 +61,8 @@ int cli_options_list(void);
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 
 /* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else is
- * ARGP_ERR_UNKNOWN. what: "trace"; by: "`farfault record -o FILE`", which wrote it. */
-error_t cli_take_file(int key, const char *value, const char **file, const char *what, const char *by, struct argp_state *state);
+ * ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (kinds.h) is refused with the command that takes it: exit(CLI_BAD_FILE). */
+error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state);
 
 /* For "did you mean": as ff_closest, but also if only the case differs. */
 const char *cli_closest(const char *word, const char *const *candidates);

@@ -194,6 +194,7 @@ static int disasm(int argc, char **argv) {
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
+  if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM)) return CLI_BAD_FILE;
   ff_text out = {0};
   ff_error error;
   search search = {.function = a.function};

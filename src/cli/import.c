@@ -75,6 +75,7 @@ static int import(int argc, char **argv) {
       NULL, NULL, NULL};
   arguments a = {0};
   cli_parse(&argp, argc, argv, &a);
+  if (kind_refused(a.from, KIND_ACCELSIM)) return CLI_BAD_FILE;
   shown s = {.since = now()};
   import_result result;
   ff_error error;

@@ -28,6 +28,7 @@ static ff_status make_absolute(cli_setup *setup, ff_error *error) {
   if (!strchr(setup->machine, '/') && !strstr(setup->machine, ".yaml")) return FF_OK;
   char path[PATH_MAX];
   if (!realpath(setup->machine, path)) return FF_OK; /* the loader says why */
+  if (kind_check(setup->machine, KIND_MACHINE, error)) return FF_PARSE;
   if (strlen(path) >= sizeof setup->machine) return ff_fail(error, FF_LIMIT, "%s: the path is too long", path);
   strcpy(setup->machine, path);
   return FF_OK;

@@ -32,7 +32,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!*value) cli_refuse(state, "the name of the JSON file is empty");
     a->json = value;
     return 0;
-  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }
 }
 

@@ -145,7 +145,9 @@ void cli_old_flag(const char *flag, int *argc, char ***argv) {
   *argv = kept = words.items;
 }
 
-error_t cli_take_file(int key, const char *value, const char **file, const char *what, const char *by, struct argp_state *state) {
+error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state) {
+  char by[160];
+  const char *what = kind_name(wanted, by);
   switch (key) {
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the %s's name is empty", what);
@@ -154,11 +156,11 @@ error_t cli_take_file(int key, const char *value, const char **file, const char 
     return 0;
   case ARGP_KEY_END:
     if (!*file) cli_refuse(state, "which %s? (one that %s wrote)", what, by);
+    if (kind_refused(*file, wanted)) exit(CLI_BAD_FILE);
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
 }
-
 
 int cli_write_or_print(const char *file, const ff_text *text) {
   ff_error error;

@@ -63,6 +63,7 @@ static char *find_on_path(const char *name) {
 static ff_status fail_missing(const char *name, run_program *program, ff_error *error) {
   program->status = CLI_NO_PROGRAM;
   if (strchr(name, '/')) return ff_fail(error, FF_NOT_FOUND, "%s: %s", name, strerror(errno));
+  if (kind_check(name, KIND_PROGRAM, error)) return FF_PARSE;
   if (access(name, F_OK) == 0)
     return ff_fail(error, FF_NOT_FOUND, "%s: not found on PATH; for the file in this folder write ./%s", name, name);
   return ff_fail(error, FF_NOT_FOUND, "%s: not found on PATH", name);
@@ -74,7 +75,9 @@ static ff_status find(const char *name, run_program *program, ff_error *error) {
   if (!program->path || stat(program->path, &info)) return fail_missing(name, program, error);
   program->status = CLI_NOT_EXECUTABLE;
   if (S_ISDIR(info.st_mode)) return ff_fail(error, FF_INVALID, "%s: is a directory", name);
-  if (!S_ISREG(info.st_mode) || access(program->path, X_OK))
+  bool executable = S_ISREG(info.st_mode) && !access(program->path, X_OK);
+  if (!executable && kind_check(program->path, KIND_PROGRAM, error)) return FF_PARSE;
+  if (!executable)
     return ff_fail(error, FF_INVALID, "%s: is not executable (chmod +x %s, if it is a program)", name, name);
   return FF_OK;
 }

@@ -317,7 +317,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'k': a->kernel = value; return 0;
   case 'a': a->all = true; return 0;
   case 'c': a->check = true; return 0;
-  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }
 }
 

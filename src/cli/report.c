@@ -42,7 +42,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!*value) cli_refuse(state, "--svg: the folder's name is empty");
     a->svg = value;
     return 0;
-  default: return cli_take_file(key, value, &a->file, "file", "`farfault run -o FILE` or `farfault sweep`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_RUN | KIND_DATABASE, state);
   }
 }
 
@@ -70,7 +70,7 @@ static int report(int argc, char **argv) {
                                    NULL, NULL, NULL};
   arguments a = {0};
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
-  if (report_sweep_is(a.file)) {
+  if (kind_of_file(a.file) == KIND_DATABASE) {
     if (a.svg) return cli_fail(CLI_USAGE, "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)", a.file);
     return report_sweep(a.file, a.csv, a.html);
   }

@@ -3,14 +3,11 @@
 #ifndef FF_CLI_REPORT_H
 #define FF_CLI_REPORT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes the page of this JSON (report/html.h) to the file `html`; returns the exit status, after a message. */
 int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html);
 
-/* Whether the file begins as databases of SQLite do. False also for one that cannot be read. */
-bool report_sweep_is(const char *path);
 /* Prints the database's points as `farfault results` does, writes them as CSV and as a page where asked (NULL: not). Returns the
  * exit status. */
 int report_sweep(const char *file, const char *csv, const char *html);

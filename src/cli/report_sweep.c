@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `farfault report` of a sweep's database: what `farfault results` shows, and a page of it. The page holds the columns of the view
  * `results` of at most PAGE_POINTS points and says so if there are more. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +11,6 @@
 #include "sweep/database.h"
 
 enum { PAGE_POINTS = 5000 }; /* some 10 MB of JSON */
-
-bool report_sweep_is(const char *path) {
-  static const char magic[] = "SQLite format 3"; /* and its NUL */
-  char found[sizeof magic] = {0};
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  /* pread: a pipe loses nothing */
-  bool same = pread(fd, found, sizeof found, 0) == (ssize_t)sizeof found && !memcmp(found, magic, sizeof magic);
-  close(fd);
-  return same;
-}
 
 /* How many points there are. */
 static ff_status count_points(const char *file, uint64_t *count, ff_error *error) {
@@ -46,7 +34,7 @@ static ff_status page_data(const char *file, ff_text *json, ff_error *error) {
   status = sweep_results_read(file, &(sweep_query){.where = first}, SWEEP_JSON, json, error);
   ff_text_add(json, "}");
   if (!status && total > PAGE_POINTS)
-    cli_fail(CLI_DONE, "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv` gives the others)",
+    cli_fail(CLI_DONE, "--html: the page holds the first %d of %llu points (`farfault results --where ... --csv -` gives the others)",
              PAGE_POINTS, (unsigned long long)total);
   return status;
 }

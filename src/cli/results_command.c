@@ -35,8 +35,8 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!a->file) a->file = cli_old_argument("--json", &a->json, state);
     if (!a->file) a->file = cli_old_argument("--csv", &a->csv, state);
     if (is_stdout(a->csv) && is_stdout(a->json)) cli_refuse(state, "--csv - and --json - both write to stdout");
-    return cli_take_file(key, value, &a->file, "file", "`farfault sweep`", state);
-  default: return cli_take_file(key, value, &a->file, "file", "`farfault sweep`", state);
+    return cli_take_file(key, value, &a->file, KIND_DATABASE, state);
+  default: return cli_take_file(key, value, &a->file, KIND_DATABASE, state);
   }
 }
 

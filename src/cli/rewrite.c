@@ -132,6 +132,7 @@ static int rewrite(int argc, char **argv) {
   ff_error error;
   int status;
   cli_parse(&argp, argc, argv, &a);
+  if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM)) return CLI_BAD_FILE;
   if (take_file(a.file, &all, &linked, &error)) {
     status = cli_fail(CLI_BAD_FILE, "%s", error.message);
   } else {

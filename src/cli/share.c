@@ -80,6 +80,7 @@ static int refuse(ff_error *error) { return cli_fail(error->status == FF_IO || e
 static int check_recording(share_arguments *a, const char *path) {
   trace_file *file;
   ff_error error;
+  if (kind_refused(path, KIND_TRACE)) return CLI_BAD_FILE;
   if (trace_file_open(path, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   const trace_file_info *info = trace_file_information(file);
   int status = CLI_DONE;

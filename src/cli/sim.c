@@ -39,7 +39,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
       cli_refuse(state, "--device: '%s' is not a number from 0 to %d", value, SESSION_DEVICE_LIMIT - 1);
     a->device = atoi(value);
     return 0;
-  default: return cli_take_file(key, value, &a->file, "trace", "`farfault record -o FILE`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }
 }
 

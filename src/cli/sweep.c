@@ -178,6 +178,7 @@ static int sweep_study(const arguments *a, const sweep_cluster *cluster, bool *l
   ff_error error;
   study study;
   sweep_plan plan;
+  if (kind_refused(a->study, KIND_STUDY)) return CLI_BAD_FILE;
   if (ff_file_read(a->study, STUDY_LIMIT, &text, &size, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   ff_status status = study_read(a->study, text, size, &study, &error);
   free(text);

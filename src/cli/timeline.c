@@ -20,7 +20,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     if (!*value) cli_refuse(state, "--output: the file's name is empty");
     a->output = value;
     return 0;
-  default: return cli_take_file(key, value, &a->file, "file", "`farfault run -o FILE`", state);
+  default: return cli_take_file(key, value, &a->file, KIND_RUN, state);
   }
 }
 
