@@ -266,7 +266,8 @@ typedef struct ff_trace_operation {
 
 typedef struct ff_trace_writer ff_trace_writer;
 
-/* The trace will be `path`; until ff_trace_finish it is written as path.tmp-PROCESS. command: the program that is traced, for people;
+/* The trace will be `path`: until ff_trace_finish a file that is there stays what it is (symbolic links are followed); a pipe or a device is
+ * written in place, and may have parts of a trace that is then discarded. command: the program that is traced, for people;
  * machine: a machine of farfault's that `farfault sim` is to take if none is chosen; both may be NULL and are copied. FF_TRACE_IO: it
  * cannot be written there. *out is the caller's until ff_trace_finish or ff_trace_discard. */
 FF_TRACE_API ff_trace_status ff_trace_create(const char *path, const char *command, const char *machine, ff_trace_writer **out, ff_trace_error *error);

@@ -124,61 +124,6 @@ out:
   return status;
 }
 
-/* /dev/stdout, /dev/stderr and /dev/fd/N are files that are open already: -1 for any other path. Opening their name anew
- * would start at the file's beginning. */
-static int open_already(const char *path) {
-  if (!strcmp(path, "/dev/stdout")) return STDOUT_FILENO;
-  if (!strcmp(path, "/dev/stderr")) return STDERR_FILENO;
-  if (strncmp(path, "/dev/fd/", 8) != 0 || strlen(path) < 9 || strspn(path + 8, "0123456789") != strlen(path + 8)) return -1;
-  return atoi(path + 8);
-}
-
-/* Writes to what is there: a device, a pipe, an open file. */
-static ff_status write_through(const char *path, const void *data, size_t size, ff_error *error) {
-  int fd = open_already(path);
-  fd = fd >= 0 ? dup(fd) : open(path, O_WRONLY | O_CLOEXEC);
-  bool good = fd >= 0;
-  for (size_t done = 0; good && done < size;) {
-    ssize_t put = write(fd, (const char *)data + done, size - done);
-    if (put > 0) done += (size_t)put;
-    else good = put < 0 && errno == EINTR;
-  }
-  int failed = errno;
-  if (fd >= 0 && close(fd) != 0) good = false;
-  return good ? FF_OK : ff_fail(error, FF_IO, "%s: cannot write: %s", path, strerror(failed));
-}
-
-static ff_status write_aside(const char *path, const void *data, size_t size, ff_error *error) {
-  ff_text aside = {0};
-  ff_text_add(&aside, "%s.tmp-%ld", path, (long)getpid());
-  ff_status status = FF_OK;
-  FILE *file = fopen(aside.chars, "we");
-  if (!file) {
-    status = ff_fail(error, FF_IO, "%s: cannot create: %s", path, strerror(errno));
-    goto out;
-  }
-  bool good = fwrite(data, 1, size, file) == size;
-  if (fclose(file) != 0) good = false;
-  if (!good || rename(aside.chars, path) != 0) {
-    status = ff_fail(error, FF_IO, "%s: cannot write: %s", path, strerror(errno));
-    unlink(aside.chars);
-  }
-out:
-  free(aside.chars);
-  return status;
-}
-
-ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error) {
-  struct stat info;
-  bool exists = stat(path, &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return ff_fail(error, FF_IO, "%s: is a directory", path);
-  if (open_already(path) >= 0 || (exists && !S_ISREG(info.st_mode))) return write_through(path, data, size, error);
-  char *real = exists ? realpath(path, NULL) : NULL; /* a symbolic link stays one */
-  ff_status status = write_aside(real ? real : path, data, size, error);
-  free(real);
-  return status;
-}
-
 ff_status ff_parse_bytes(const char *text, uint64_t whole, uint64_t *bytes, ff_error *error) {
   char *end;
   errno = 0;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/output.h"
+
 enum { KEPT_MOST = 10000 }; /* findings; what comes behind is only counted */
 
 struct check_report {
@@ -277,7 +279,7 @@ static void write_results(const check_report *r, uint64_t leaked_bytes, uint64_t
   if (number) ff_text_add(&path, "%.*s%ld%s", (int)(number - r->options.results), r->options.results, (long)getpid(), number + 2);
   else ff_text_add(&path, "%s", r->options.results);
   ff_error error;
-  if (text && ff_file_write(path.chars, text, strlen(text), &error)) fprintf(stderr, "farfault: %s\n", error.message);
+  if (text && ff_file_write_scratch(path.chars, text, strlen(text), &error)) fprintf(stderr, "farfault: %s\n", error.message);
   free(path.chars);
   free(text);
 }

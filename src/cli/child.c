@@ -64,9 +64,7 @@ static void set_environment(const run_child *child) {
   if (executed->execute[0]) set_variable("FARFAULT_EXECUTE", executed->execute);
   if (executed->devices[0]) set_variable("FARFAULT_DEVICES", executed->devices);
   set_variable("FARFAULT_HISTORY", child->history ? "1" : NULL);
-  char *record = child->record ? run_record_pattern(child->record) : NULL;
-  set_variable("FARFAULT_RECORD", record);
-  free(record);
+  set_variable("FARFAULT_RECORD", child->record);
   set_path("FARFAULT_RESULTS", child->folder, "results-%p.json");
   set_path("FARFAULT_PROGRESS", child->folder, "progress");
 }

@@ -118,6 +118,7 @@ int jobs_run(jobs *jobs) {
   sigemptyset(&p.watched);
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) sigaddset(&p.watched, ends[i]);
   sigprocmask(SIG_BLOCK, &p.watched, &p.old);
+  setenv("FARFAULT_RANK", "none", 1); /* the jobs' files are ours, whichever of mpirun's ranks we are */
   while (p.running || (p.next < jobs->list.count && !p.stopped)) {
     while (p.running < jobs->at_once && p.next < jobs->list.count && !p.stopped) start(&p, &jobs->list.items[p.next++]);
     siginfo_t info;

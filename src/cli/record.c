@@ -2,11 +2,10 @@
 /* `farfault record`: runs a program as `farfault run` does and keeps its access stream as a trace file; and what becomes of the
  * files that the program's processes leave.
  *
- * Each process writes FILE.part-OURS-ITS (process numbers). When the program has ended they get their names; one that was cut
+ * Each process writes FILE.part-OURS-ITS (process numbers; with ITS rank, if mpirun gave it one). When the program has ended they get their names; one that was cut
  * off (SIGKILL, a full disk) is first copied as far as it is whole. What always holds: FILE is a whole trace or what it was. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,34 +13,38 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "cli/run.h"
 #include "trace/file.h"
 
 /* ---- the processes' files ---- */
 
-static char *pattern_of(const char *file, pid_t process) {
+enum { NAME_KEPT = 180 };
+
+char *run_record_pattern(const char *file, const char *folder) {
   ff_text path = {0};
-  char folder[PATH_MAX];
-  if (file[0] != '/' && getcwd(folder, sizeof folder)) ff_text_add(&path, "%s/", folder); /* the program may change its folder */
-  ff_text_add(&path, "%s.part-%ld-%%p", file, (long)process);
+  char here[PATH_MAX], *target = ff_output_target(file);
+  const char *slash = target ? strrchr(target, '/') : NULL, *name = slash ? slash + 1 : target;
+  if (!target) ff_text_add(&path, "%s/trace", folder);
+  else if (target[0] != '/' && getcwd(here, sizeof here)) ff_text_add(&path, "%s/", here); /* the program may change its folder */
+  if (target) ff_text_add(&path, "%.*s%.*s", (int)(name - target), target, NAME_KEPT, name);
+  ff_text_add(&path, ".part-%ld-%%p", (long)getpid());
+  free(target);
   return path.chars;
 }
-
-char *run_record_pattern(const char *file) { return pattern_of(file, getppid()); }
 
 typedef struct parts { char *folder; char *prefix; struct dirent **entries; int count; } parts;
 
 static const char *looked_for; /* by is_part: scandir has no context */
 static int is_part(const struct dirent *entry) { return !strncmp(entry->d_name, looked_for, strlen(looked_for)); }
 
-static void parts_find(const char *file, parts *p) {
-  char *pattern = pattern_of(file, getpid()), *slash = strrchr(pattern, '/');
-  pattern[strlen(pattern) - 2] = '\0'; /* "%p" */
-  *slash = '\0';
-  *p = (parts){.folder = ff_strdup(*pattern ? pattern : "/"), .prefix = ff_strdup(slash + 1)};
+static void parts_find(const char *pattern, parts *p) {
+  const char *slash = strrchr(pattern, '/');
+  *p = (parts){.folder = ff_strdup(pattern), .prefix = ff_strdup(slash + 1)};
+  p->folder[slash == pattern ? 1 : slash - pattern] = '\0';
+  p->prefix[strlen(p->prefix) - 2] = '\0'; /* "%p" */
   looked_for = p->prefix;
   p->count = scandir(p->folder, &p->entries, is_part, versionsort);
-  free(pattern);
 }
 
 static char *part_path(const parts *p, int i) {
@@ -69,21 +72,15 @@ static void say_recorded(const char *name, const trace_file_info *info) {
           info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
 }
 
-/* A recording that was cut off: what is whole of it, beside it. */
+/* A recording that was cut off: what is whole of it, in its place. */
 static bool mend(const char *part, trace_file *file, ff_error *error) {
-  ff_text copy = {0};
-  ff_text_add(&copy, "%s.whole", part);
   trace_copied copied;
   const trace_selection all = {.last_launch = UINT64_MAX, .last_block = UINT64_MAX, .repair = true};
-  unlink(copy.chars);
-  ff_status status = trace_file_copy(file, copy.chars, &all, say_lost, &copied, error);
-  if (!status && rename(copy.chars, part)) status = ff_fail(error, FF_IO, "%s: cannot be written: %s", part, strerror(errno));
-  free(copy.chars);
-  return !status;
+  return !trace_file_copy(file, part, &all, say_lost, &copied, error);
 }
 
-/* Gives the file its name. */
-static bool settle(const char *part, const char *name) {
+/* Gives the part its name. `stays`: if it cannot have it; else it goes with the temporary folder. */
+static bool settle(const char *part, const char *name, bool stays) {
   ff_error error;
   trace_file *file;
   if (trace_file_open(part, &file, &error)) return cli_fail(false, "%s", error.message);
@@ -91,31 +88,43 @@ static bool settle(const char *part, const char *name) {
   if (!good) {
     good = mend(part, file, &error);
     trace_file_close(file);
-    if (!good || trace_file_open(part, &file, &error)) return cli_fail(false, "%s (what was recorded is in %s)", error.message, part);
+    if (good && trace_file_open(part, &file, &error)) return cli_fail(false, "%s", error.message);
+    if (!good) file = NULL;
   }
-  if (rename(part, name)) {
-    good = cli_fail(false, "%s: cannot be written: %s (what was recorded is in %s)", name, strerror(errno), part);
-  } else {
-    say_recorded(name, trace_file_information(file));
-  }
+  good = good && !ff_output_move(part, name, &error);
+  if (good) say_recorded(name, trace_file_information(file));
+  else cli_fail(0, stays ? "%s (what was recorded is in %s)" : "%s", error.message, part);
   trace_file_close(file);
   return good;
 }
 
-bool run_record_settle(const char *file, const run_end *end) {
-  parts p;
-  parts_find(file, &p);
+static bool settle_all(const run_outputs *outputs, const parts *p) {
   bool good = true;
-  for (int i = 0; i < p.count; i++) {
-    char *part = part_path(&p, i);
-    ff_text name = {0};
-    ff_text_add(&name, "%s", file);
-    if (i) ff_text_add(&name, ".%d", i + 1);
-    good = settle(part, name.chars) && good;
-    free(name.chars);
+  for (int i = 0; i < p->count; i++) {
+    char *part = part_path(p, i), *name = run_output_name(outputs, outputs->record, (uint32_t)i);
+    good = settle(part, name, true) && good;
+    free(name);
     free(part);
   }
-  if (p.count < 1 && !end->status) good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", file);
+  return good;
+}
+
+/* A trace each, behind one another, is no trace. */
+static bool pass_first(const char *file, const parts *p) {
+  char *part = part_path(p, 0);
+  bool good = settle(part, file, false);
+  free(part);
+  return p->count == 1 ? good : cli_fail(false, "%s: has the trace of the first of %d processes: those of all need a regular file", file, p->count);
+}
+
+bool run_record_settle(const run_outputs *outputs, const char *pattern, const run_end *end) {
+  parts p;
+  parts_find(pattern, &p);
+  char *target = ff_output_target(outputs->record);
+  bool good = true;
+  if (p.count < 1 && !end->status) good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
+  else if (p.count > 0) good = target ? settle_all(outputs, &p) : pass_first(outputs->record, &p);
+  free(target);
   parts_free(&p);
   return good;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The result files that the program's processes left, one each: "results-PROCESS.json" in the run's temporary folder,
- * "results-PROCESS.2.json" of a program that it exec'ed.
+ * "results-PROCESS.2.json" of a program that it exec'ed, "results-rRANK-PROCESS.json" of a rank of mpirun's.
  *
  * A file that cannot be read, or is empty (a full disk), is skipped with a message: the others still count. */
 #include <dirent.h>
@@ -18,16 +18,22 @@ static int is_result(const struct dirent *entry) {
   return !strncmp(entry->d_name, "results-", 8) && length > 5 && !strcmp(entry->d_name + length - 5, ".json");
 }
 
-/* By process number, then by the number that follows it (1 is not written). */
+/* Who left it, from "results-r3-1234.2.json": the numbers that sort it. */
+static void read_name(const char *name, unsigned long numbers[3]) {
+  char *end = (char *)(uintptr_t)name + strlen("results-");
+  numbers[0] = *end == 'r' ? strtoul(end + 1, &end, 10) + 1 : 0;
+  numbers[1] = strtoul(*end == '-' ? end + 1 : end, &end, 10);
+  numbers[2] = end[0] == '.' && end[1] >= '0' && end[1] <= '9' ? strtoul(end + 1, NULL, 10) : 1;
+}
+
+/* By rank (those that are none first), then by process number, then by the number that follows it (1 is not written). */
 static int by_process(const struct dirent **a, const struct dirent **b) {
-  unsigned long process[2], program[2] = {1, 1};
-  for (int i = 0; i < 2; i++) {
-    char *end;
-    process[i] = strtoul((i ? *b : *a)->d_name + 8, &end, 10);
-    if (end[0] == '.' && end[1] >= '0' && end[1] <= '9') program[i] = strtoul(end + 1, NULL, 10);
-  }
-  if (process[0] != process[1]) return process[0] < process[1] ? -1 : 1;
-  return program[0] < program[1] ? -1 : program[0] > program[1];
+  unsigned long first[3], second[3];
+  read_name((*a)->d_name, first);
+  read_name((*b)->d_name, second);
+  for (int i = 0; i < 3; i++)
+    if (first[i] != second[i]) return first[i] < second[i] ? -1 : 1;
+  return 0;
 }
 
 static void read_one(const char *folder, const char *name, run_results *results) {

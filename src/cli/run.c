@@ -80,7 +80,7 @@ static void print_notes(const run_results *results) {
 }
 
 /* Everything after the program's end. Returns the exit status. */
-static int report(const run_job *job, const char *folder, const run_end *end) {
+static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
   fflush(stdout);
@@ -94,22 +94,24 @@ static int report(const run_job *job, const char *folder, const run_end *end) {
   } else if (good) {
     cli_fail(0, "%s did not use the virtual GPU: there is nothing to report", job->argv[0]);
   }
-  if (job->outputs->record) good = run_record_settle(job->outputs->record, end) && good;
+  if (record) good = run_record_settle(job->outputs, record, end) && good;
   if (!good && !status) status = CLI_FAILED;
   run_results_free(&results);
   return status;
 }
 
 static int run_in(const run_job *job, const run_program *program, const char *libraries, const char *folder) {
+  char *record = job->outputs->record ? run_record_pattern(job->outputs->record, folder) : NULL;
   run_child child = {.argv = job->argv, .program = program, .libraries = libraries, .folder = folder, .setup = job->setup,
-                     .executed = job->executed, .record = job->outputs->record, .history = job->outputs->output != NULL};
+                     .executed = job->executed, .record = record, .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
-  if (run_child_wait(&child, &end, &error)) return cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message);
-  return report(job, folder, &end);
+  int status = run_child_wait(&child, &end, &error) ? cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message) : report(job, folder, record, &end);
+  free(record);
+  return status;
 }
 
-int run_job_do(const run_job *job) {
+static int do_job(const run_job *job) {
   ff_error error;
   if (run_outputs_check(job->outputs, job->argv[0], "the program", job->setup->machine, &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
@@ -127,6 +129,16 @@ int run_job_do(const run_job *job) {
   free(clock);
   free(libraries);
   run_remove_folder(folder);
+  return status;
+}
+
+int run_job_do(const run_job *job) {
+  run_outputs own;
+  run_job of_rank = *job;
+  run_outputs_of_rank(job->outputs, &own);
+  of_rank.outputs = &own;
+  int status = do_job(&of_rank);
+  run_outputs_free(&own);
   return status;
 }
 

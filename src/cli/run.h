@@ -41,7 +41,7 @@ typedef struct run_child {
   const cli_setup *setup;
   const run_executed *executed;
   bool history;             /* is to be kept */
-  const char *record;       /* the trace file that is to come of it; NULL: none */
+  const char *record;       /* where each process writes its trace (run_record_pattern); NULL: none is wanted */
   int (*body)(void *context); /* what the child does instead of becoming the program; returns its exit status; NULL: exec */
   void *context;
 } run_child;
@@ -89,7 +89,14 @@ void run_remove_folder(char *folder);
 typedef struct run_outputs { /* paths, NULL: not wanted */
   const char *output, *json, *csv, *record;
   bool verbose; /* the table has all */
+  int rank;     /* of mpirun's ranks that each run farfault, this one's from 1; 0: it runs alone */
 } run_outputs;
+/* The outputs of this process, owned: what the user wants, but rank K of mpirun (from 0) writes FILE.(K+1), and rank 0 FILE. What is written in place
+ * (a device, a pipe) has one name for all. */
+void run_outputs_of_rank(const run_outputs *outputs, run_outputs *own);
+void run_outputs_free(run_outputs *own);
+/* The output of the program's process of that number, from 0: FILE, FILE.2, FILE.3; of rank 0 of several FILE.1.2, as FILE.2 is that of rank 1. The caller frees. */
+char *run_output_name(const run_outputs *outputs, const char *path, uint32_t process);
 /* Refuses what cannot be written (FF_IO), or would overwrite what it must not (FF_INVALID): the input (`what`: "the program"), the
  * machine's file, another report. */
 ff_status run_outputs_check(const run_outputs *outputs, const char *input, const char *what, const char *machine, ff_error *error);
@@ -120,10 +127,11 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
 
 /* ---- record.c ---- */
 
-/* Where a process of the program writes its trace until the program has ended: "FILE.part-%p". The caller frees it. */
-char *run_record_pattern(const char *file);
-/* Gives the traces that the processes left their names: FILE, FILE.2 ... Says what was recorded; ends those that were cut
+/* Where a process of the program writes its trace until the program has ended: beside the file, or, if that is no regular file, in
+ * `folder` (temporary): "FILE.part-OURS-%p". The caller frees it. */
+char *run_record_pattern(const char *file, const char *folder);
+/* Gives the traces that the processes left under that pattern their names: FILE, FILE.2 ... Says what was recorded; ends those that were cut
  * off. True: they are there, whole. */
-bool run_record_settle(const char *file, const run_end *end);
+bool run_record_settle(const run_outputs *outputs, const char *pattern, const run_end *end);
 
 #endif

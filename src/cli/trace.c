@@ -9,9 +9,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "cli/cli.h"
 #include "report/table.h"
 #include "trace/file.h"
@@ -427,21 +427,17 @@ static int check(const arguments *a, trace_file *file) {
 static int cut(const arguments *a, trace_file *file) {
   ff_error error;
   trace_copied copied;
-  ff_text aside = {0};
-  ff_text_add(&aside, "%s.tmp-%ld", a->output, (long)getpid());
-  unlink(aside.chars);
-  ff_status failed = trace_file_copy(file, aside.chars, &a->selection, say, &copied, &error);
-  if (!failed && rename(aside.chars, a->output)) {
-    failed = ff_fail(&error, FF_IO, "%s: cannot be written: %s", a->output, strerror(errno));
-    unlink(aside.chars);
-  }
-  free(aside.chars);
+  ff_status failed = trace_file_copy(file, a->output, &a->selection, say, &copied, &error);
   if (failed) return cli_fail(failed == FF_PARSE ? CLI_BAD_FILE : CLI_FAILED, "%s%s", error.message, failed == FF_PARSE ? " (--repair goes on behind it)" : "");
   ff_text out = {0};
   ff_text_add(&out, "%s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses", a->output, copied.operations, copied.launches, copied.accesses);
   if (copied.lost_frames) ff_text_add(&out, "; %" PRIu64 " damaged frames are left out", copied.lost_frames);
   ff_text_add(&out, "\n");
-  int status = cli_print(&out);
+  char *target = ff_output_target(a->output);
+  int status = CLI_DONE;
+  if (target) status = cli_print(&out);
+  else fputs(out.chars, stderr); /* stdout may be where the trace goes */
+  free(target);
   free(out.chars);
   return status;
 }

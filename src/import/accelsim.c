@@ -300,32 +300,20 @@ static ff_status finish(importer *im, ff_error *error) {
 }
 
 static ff_status write_trace(importer *im, const char *to, const char *command, import_result *result, ff_error *error) {
-  struct stat there;
-  if (!stat(to, &there) && !S_ISREG(there.st_mode)) return ff_fail(error, FF_IO, "%s: cannot be written: it is no regular file", to);
-  ff_text aside = {0};
-  ff_text_add(&aside, "%s.tmp-%ld", to, (long)getpid());
-  unlink(aside.chars);
   trace_file_about about = {.farfault = FARFAULT_VERSION, .command = (char *)(uintptr_t)command};
-  ff_status status = trace_file_create(aside.chars, &about, &im->to, error);
-  if (!status) {
-    status = put_all(im, result, error);
-    if (!status) status = finish(im, error);
-    trace_file_abandon(im->to);
-    if (!status && rename(aside.chars, to)) status = ff_fail(error, FF_IO, "%s: cannot be written: %s", to, strerror(errno));
-    if (status) unlink(aside.chars);
-  }
-  free(aside.chars);
+  trace_file_written written = {0};
+  ff_status status = trace_file_create(to, &about, &im->to, error);
   if (status) return status;
-  trace_file *written;
-  if ((status = trace_file_open(to, &written, error))) return status;
-  const trace_file_info *info = trace_file_information(written);
-  result->operations = info->operations;
-  result->launches = info->launches;
-  result->blocks = info->blocks;
-  result->accesses = info->accesses;
-  result->bytes = info->bytes;
-  trace_file_close(written);
-  return FF_OK;
+  trace_file_tell(im->to, &written);
+  status = put_all(im, result, error);
+  if (!status) status = finish(im, error);
+  trace_file_abandon(im->to);
+  result->operations = written.operations;
+  result->launches = written.launches;
+  result->blocks = written.blocks;
+  result->accesses = written.accesses;
+  result->bytes = written.bytes;
+  return status;
 }
 
 /* ---- the list ---- */

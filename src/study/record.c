@@ -68,7 +68,7 @@ ff_status recording_create(session *session, recording **out, ff_error *error) {
   snprintf(about.farfault, sizeof about.farfault, "%s", FARFAULT_VERSION);
   char *path = session_own_path(session, session->options.record);
   trace_file_writer *writer;
-  ff_status status = trace_file_create(path, &about, &writer, error);
+  ff_status status = trace_file_create_part(path, &about, &writer, error);
   free(about.command);
   free(path);
   if (status) return status;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "study/private.h"
 
 enum { FIRST_PERIOD_MS = 20, PERIOD_MS = 500, COMMAND_LIMIT = 4096 };
@@ -99,7 +100,7 @@ static void write_file(const session *session, const report_run *run) {
   if (!session->results) return;
   ff_text text = {0};
   report_json_write_whole(run, &text);
-  if (ff_file_write(session->results, text.chars, text.length, NULL)) {
+  if (ff_file_write_scratch(session->results, text.chars, text.length, NULL)) {
     int fd = open(session->results, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) close(fd);
   }

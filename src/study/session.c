@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/rank.h"
 #include "study/private.h"
 
 /* "machines/h200.yaml" -> "h200" */
@@ -250,14 +251,17 @@ static void release(session *session) {
   free(session);
 }
 
-/* The option's path with "%p" replaced by the process number; a program that another one of the same process number
- * exec'ed gets "NUMBER.2", so that the first one's numbers stay. */
+/* The option's path with "%p" replaced by the process number, of a rank of mpirun's by "rRANK-NUMBER"; a program that another one of the same process
+ * number exec'ed gets "NUMBER.2", so that the first one's numbers stay. */
 static char *results_path(const char *pattern, pid_t process, unsigned copy) {
   const char *number = strstr(pattern, "%p");
+  int rank = ff_rank();
   ff_text path = {0};
-  if (!number) ff_text_add(&path, "%s", pattern);
-  else if (copy == 1) ff_text_add(&path, "%.*s%ld%s", (int)(number - pattern), pattern, (long)process, number + 2);
-  else ff_text_add(&path, "%.*s%ld.%u%s", (int)(number - pattern), pattern, (long)process, copy, number + 2);
+  ff_text_add(&path, "%.*s", number ? (int)(number - pattern) : (int)strlen(pattern), pattern);
+  if (number && rank >= 0) ff_text_add(&path, "r%d-", rank);
+  if (number) ff_text_add(&path, "%ld", (long)process);
+  if (number && copy > 1) ff_text_add(&path, ".%u", copy);
+  if (number) ff_text_add(&path, "%s", number + 2);
   return path.chars;
 }
 

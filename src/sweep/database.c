@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/output.h"
 #include "report/stacks.h"
 #include "sweep/columns.h"
 #include "sweep/lock.h"
@@ -144,9 +145,11 @@ static ff_status set_up(sweep_database *d, ff_error *error) {
 }
 
 ff_status sweep_database_open(const char *path, const sweep_plan *plan, sweep_database **out, ff_error *error) {
-  char *real = realpath(path, NULL);
+  char *target = ff_output_target(path), *real = target ? realpath(target, NULL) : NULL;
+  if (!target) return ff_fail(error, FF_IO, "%s: a database needs a regular file", path);
+  if (real) free(target);
   sweep_database *d = ff_alloc(sizeof *d);
-  *d = (sweep_database){.path = real ? real : ff_strdup(path), .plan = plan, .lock = {.fd = -1}};
+  *d = (sweep_database){.path = real ? real : target, .plan = plan, .lock = {.fd = -1}};
   ff_status status = sweep_lock_take(d->path, &d->lock, error);
   if (status) goto out;
   if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {

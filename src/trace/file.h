@@ -42,19 +42,24 @@ typedef struct trace_file_about { /* texts owned by whoever made it */
 /* ---- writing ---- */
 
 typedef struct trace_file_writer trace_file_writer;
-/* Opens `path` for writing and writes the beginning; there must be no such file yet (FF_IO). Copies command and machine. A file that
- * is to have no marks gets them all the same with the first mark that is put into it. */
+/* Writes the beginning of a trace that will be the output `path` (base/output.h). Copies command and machine. A file that
+ * is to have no marks gets them all the same with the first mark that is put into it; what goes into a pipe or a device always says that it may have. */
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
+/* The same for a trace that may be cut off and is to stay as far as it came: a new file, under its name from the beginning. */
+ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error);
 /* What comes next. An error of the disk is remembered and returned by trace_file_finish; nothing more is written then. */
 void trace_file_put_operation(trace_file_writer *writer, const trace_op *op); /* END: not written; an open launch is ended by it */
 /* A record of the open launch's next warp: word by word as in stream.h; EXIT ends the warp, the last warp's EXIT the block. */
 void trace_file_put_record(trace_file_writer *writer, const uint64_t *words);
 /* The records that come are of this block and warp of the open launch: those before it that have none only end. */
 void trace_file_seek(trace_file_writer *writer, uint64_t block, uint32_t warp);
-/* Ends the file (complete, notes and totals are taken from *about), flushes it to the disk, closes and frees the writer. On
- * an error the file stays as far as it got. */
+/* Ends the file (complete, notes and totals are taken from *about), flushes it to the disk, gives it its name, and frees the writer. On
+ * an error `path` is what it was; a part stays as far as it got. */
 ff_status trace_file_finish(trace_file_writer *writer, const trace_file_about *about, ff_error *error);
-void trace_file_abandon(trace_file_writer *writer); /* closes and frees; the file stays incomplete; NULL: nothing */
+typedef struct trace_file_written { uint64_t operations, launches, blocks, accesses, bytes; } trace_file_written;
+/* What is in the file once it is finished: trace_file_finish fills *written. */
+void trace_file_tell(trace_file_writer *writer, trace_file_written *written);
+void trace_file_abandon(trace_file_writer *writer); /* frees; `path` is what it was, a part stays incomplete; NULL: nothing */
 
 /* ---- reading ---- */
 
@@ -133,8 +138,8 @@ typedef struct trace_selection { /* what is kept of launches; everything else th
 } trace_selection;
 typedef struct trace_copied { uint64_t operations, launches, accesses, lost_frames; } trace_copied;
 
-/* Writes a new trace to `path` (which must not be there). Damage: FF_PARSE, unless it is to be repaired; `lost` (may be NULL) gets
- * each message. After an error there is no such file. */
+/* Writes the output `path`. Damage: FF_PARSE, unless it is to be repaired; `lost` (may be NULL) gets
+ * each message. After an error `path` is what it was. */
 ff_status trace_file_copy(trace_file *from, const char *path, const trace_selection *selection, void (*lost)(const char *message),
                           trace_copied *copied, ff_error *error);
 

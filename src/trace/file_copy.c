@@ -5,7 +5,6 @@
  * launches that are not selected are not there, blocks that are not only end. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "trace/file.h"
@@ -70,12 +69,9 @@ ff_status trace_file_copy(trace_file *from, const char *path, const trace_select
   status = copy_items(&c, lost, error);
   if (status) {
     trace_file_abandon(c.to);
-    unlink(path);
     return status;
   }
   trace_file_about about = info->about;
   about.complete = about.complete && !copied->lost_frames;
-  status = trace_file_finish(c.to, &about, error);
-  if (status) unlink(path);
-  return status;
+  return trace_file_finish(c.to, &about, error);
 }

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a trace file (file.h): items are packed into columns; a frame goes to the disk when its columns are full.
  *
- * What always holds: what is on the disk is a prefix of a good file, whole frames and at most one that is cut off; the frame
- * at hand is the only thing that is kept in memory beside the list of frames. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+ * What always holds: what is written is a prefix of a good file, whole frames and at most one that is cut off; it goes where outputs
+ * go (base/output.h); the frame at hand is the only thing that is kept in memory beside the list of frames. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zstd.h>
 
-#include "base/text.h"
+#include "base/output.h"
 #include "trace/frame.h"
 
 enum { LOOK_RECORDS = 64 };
 
 struct trace_file_writer {
-  char *path;
-  int descriptor;
+  ff_output *output;
   uint64_t written;              /* bytes */
-  int failed;                    /* errno of the first write that failed; 0: none */
   ZSTD_CCtx *compressor;
   pack_coder *coder;
   pack_bytes columns[PACK_COLUMNS];
@@ -35,23 +29,14 @@ struct trace_file_writer {
   uint64_t launch_blocks, block; /* of the open launch: how many, and the one that comes; equal: none is open */
   uint32_t warps, warp;
   bool marked;                   /* the file's version says so */
+  trace_file_written *told;      /* filled in at the end; NULL: not wanted */
 };
 
 /* ---- bytes to the disk ---- */
 
 static void write_bytes(trace_file_writer *w, const void *bytes, size_t count) {
-  const char *at = bytes;
-  while (count && !w->failed) {
-    ssize_t done = write(w->descriptor, at, count);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) {
-      w->failed = errno;
-      return;
-    }
-    at += done;
-    count -= (size_t)done;
-    w->written += (uint64_t)done;
-  }
+  ff_output_write(w->output, bytes, count);
+  w->written += count;
 }
 
 static void write_frame(trace_file_writer *w, frame_header *header) {
@@ -82,28 +67,36 @@ enum { VERSION_AT = 8 };
 /* The first mark of a file that was to have none. Records before it look the same in either version. */
 static void write_version(trace_file_writer *w) {
   static const uint8_t version = TRACE_FILE_VERSION;
-  ssize_t done;
   w->marked = true;
-  while ((done = pwrite(w->descriptor, &version, 1, VERSION_AT)) < 0 && errno == EINTR) {}
-  if (done < 0 && !w->failed) w->failed = errno;
+  ff_output_change(w->output, VERSION_AT, &version, 1);
 }
 
-ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
-  int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) return ff_fail(error, FF_IO, "%s: cannot be written: %s", path, strerror(errno));
+static void begin(ff_output *output, const trace_file_about *about, trace_file_writer **out) {
   trace_file_writer *w = ff_alloc(sizeof *w);
-  w->path = ff_strdup(path);
-  w->descriptor = descriptor;
+  w->output = output;
   w->compressor = ZSTD_createCCtx();
   w->coder = pack_coder_create();
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
-  w->marked = about->marks;
+  w->marked = about->marks || !ff_output_is_file(output); /* what has gone into a pipe cannot be changed when a mark comes */
   start[VERSION_AT] = w->marked ? TRACE_FILE_VERSION : TRACE_FILE_UNMARKED;
   write_bytes(w, start, sizeof start);
   write_about(w, about);
   w->frame = (frame_header){.kind = FRAME_DATA};
   *out = w;
-  return FF_OK;
+}
+
+ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+  ff_output *output;
+  ff_status status = ff_output_open(path, FF_OUTPUT_KEPT, &output, error);
+  if (!status) begin(output, about, out);
+  return status;
+}
+
+ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+  ff_output *output;
+  ff_status status = ff_output_open(path, FF_OUTPUT_PART, &output, error);
+  if (!status) begin(output, about, out);
+  return status;
 }
 
 /* ---- frames ---- */
@@ -225,25 +218,29 @@ static void write_index(trace_file_writer *w, const trace_file_about *about) {
   write_bytes(w, end, sizeof end);
 }
 
-void trace_file_abandon(trace_file_writer *w) {
-  if (!w) return;
-  close(w->descriptor);
+static void writer_free(trace_file_writer *w) {
   ZSTD_freeCCtx(w->compressor);
   pack_coder_free(w->coder);
   for (int i = 0; i < PACK_COLUMNS; i++) free(w->columns[i].items);
   free(w->payload.items);
   operation_names_free(&w->names);
   free(w->offsets.items);
-  free(w->path);
   free(w);
+}
+
+void trace_file_tell(trace_file_writer *w, trace_file_written *written) { w->told = written; }
+
+void trace_file_abandon(trace_file_writer *w) {
+  if (!w) return;
+  ff_output_discard(w->output);
+  writer_free(w);
 }
 
 ff_status trace_file_finish(trace_file_writer *w, const trace_file_about *about, ff_error *error) {
   if (!frame_is_empty(w)) end_frame(w);
   write_index(w, about);
-  if (!w->failed && fsync(w->descriptor) && errno != EINVAL && errno != EROFS) w->failed = errno;
-  ff_status status = FF_OK;
-  if (w->failed) status = ff_fail(error, FF_IO, "%s: cannot be written: %s", w->path, strerror(w->failed));
-  trace_file_abandon(w);
+  if (w->told) *w->told = (trace_file_written){w->operations, w->launches, w->blocks, w->accesses, w->written};
+  ff_status status = ff_output_finish(w->output, error);
+  writer_free(w);
   return status;
 }

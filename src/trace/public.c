@@ -3,12 +3,9 @@
  *
  * What always holds: whatever a caller gives is checked here, before file.h sees it; an operation is checked by what reads it back
  * (operations.h), so that what is written can be read; nothing of trace_op's layout is seen outside. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -47,7 +44,7 @@ static ff_trace_status fail(ff_trace_error *error, ff_trace_status status, const
 
 struct ff_trace_writer {
   trace_file_writer *file;
-  char *path, *aside;
+  char *path;
   ff_map kernels;               /* name -> its number + 1 */
   FF_VEC(char *) names;         /* by number */
   trace_launch launch;          /* the last one */
@@ -61,23 +58,14 @@ struct ff_trace_writer {
 
 ff_trace_status ff_trace_create(const char *path, const char *command, const char *machine, ff_trace_writer **out, ff_trace_error *error) {
   if (!path || !*path || !out) return refuse(error, "ff_trace_create: no path, or nowhere to put the writer");
-  struct stat there;
-  if (!stat(path, &there) && !S_ISREG(there.st_mode)) return fail(error, FF_TRACE_IO, "%s: cannot be written: it is no regular file", path);
-  ff_text aside = {0};
-  ff_text_add(&aside, "%s.tmp-%ld", path, (long)getpid());
-  unlink(aside.chars);
   trace_file_about about = {.command = (char *)(uintptr_t)command, .machine = (char *)(uintptr_t)machine};
   snprintf(about.farfault, sizeof about.farfault, "%s (library)", FARFAULT_VERSION);
   trace_file_writer *file;
   ff_error why;
-  if (trace_file_create(aside.chars, &about, &file, &why)) {
-    free(aside.chars);
-    return fail(error, FF_TRACE_IO, "%s", why.message);
-  }
+  if (trace_file_create(path, &about, &file, &why)) return fail(error, FF_TRACE_IO, "%s", why.message);
   ff_trace_writer *w = ff_alloc(sizeof *w);
   w->file = file;
   w->path = ff_strdup(path);
-  w->aside = aside.chars;
   *out = w;
   return FF_TRACE_OK;
 }
@@ -87,14 +75,12 @@ static void writer_free(ff_trace_writer *w) {
   free(w->names.items);
   ff_map_free(&w->kernels);
   free(w->path);
-  free(w->aside);
   free(w);
 }
 
 void ff_trace_discard(ff_trace_writer *w) {
   if (!w) return;
   trace_file_abandon(w->file);
-  unlink(w->aside);
   writer_free(w);
 }
 
@@ -110,8 +96,6 @@ ff_trace_status ff_trace_finish(ff_trace_writer *w, const ff_trace_ending *endin
   ff_error why;
   ff_trace_status status = FF_TRACE_OK;
   if (trace_file_finish(w->file, &about, &why)) status = fail(error, FF_TRACE_IO, "%s", why.message);
-  else if (rename(w->aside, w->path)) status = fail(error, FF_TRACE_IO, "%s: cannot be written: %s", w->path, strerror(errno));
-  if (status) unlink(w->aside);
   writer_free(w);
   return status;
 }
