@@ -295,6 +295,7 @@ cudaError_t engine_reset(int device) {
  * while the results are written without it. */
 __attribute__((destructor)) void engine_finish(void) {
   struct timespec until;
+  engine_clock_enter(); /* deadlines are the host's */
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += FINISH_PATIENCE_SECONDS;
   engine_phase before = ff_engine.phase;
@@ -312,6 +313,7 @@ __attribute__((destructor)) void engine_finish(void) {
   pthread_cond_broadcast(&ff_engine.host_work);
   pthread_cond_broadcast(&ff_engine.host_done);
   if (!locked) pthread_mutex_unlock(&ff_engine.lock);
+  engine_clock_leave();
 }
 
 /* ---- host functions ---- */

@@ -10,16 +10,19 @@
  *     thread.own = max(latest, thread.own + its processor time since it last asked);  latest = max(latest, thread.own)
  *
  * What always holds: `elapsed` never falls, whichever threads ask one after the other. Sleeping takes the host's time, too, so that other
- * threads and processes get on; waits with a deadline (pthread_cond_timedwait and the like) are the kernel's and go by the host's clock.
- * Our own libraries are linked so that they get the host's time (virtual_real.c). */
+ * threads and processes get on; waits with a limit last as long of the host's time, and if nothing has come by then, so long of the virtual
+ * clock's. Our own libraries are linked so that they get the host's time (virtual_real.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -32,6 +35,13 @@
 #define SECOND INT64_C(1000000000)
 
 enum { CLOCKS = CLOCK_TAI + 1 };
+
+/* The function of that name behind us. */
+#define NEXT(name) ({                                                                \
+    static __typeof__(name) *_Atomic next;                                           \
+    if (!next) next = (__typeof__(name) *)next_function(#name);                      \
+    next;                                                                            \
+  })
 
 typedef struct clock_thread { /* nanoseconds */
   int64_t own;
@@ -50,10 +60,14 @@ static int64_t started[CLOCKS];                      /* what each clock showed t
 
 /* ---- the host's own time ---- */
 
+/* Of condition variables there is an older kind with other insides. */
+static void *next_function(const char *name) {
+  void *newer = strncmp(name, "pthread_cond_", 13) == 0 ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2") : NULL;
+  return newer ? newer : dlsym(RTLD_NEXT, name);
+}
+
 static int real_time(clockid_t clock, struct timespec *time) {
-  static int (*_Atomic next)(clockid_t, struct timespec *);
-  if (!next) next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-  return next ? next(clock, time) : (int)syscall(SYS_clock_gettime, clock, time);
+  return NEXT(clock_gettime)(clock, time);
 }
 
 static int64_t nanoseconds(const struct timespec *time) { return time->tv_sec * SECOND + time->tv_nsec; }
@@ -67,15 +81,10 @@ static int64_t read_clock(clockid_t clock) {
 }
 
 static int real_sleep(const struct timespec *wanted, struct timespec *left) {
-  int failed = (int)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, wanted, left);
-  return failed;
+  return (int)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, wanted, left);
 }
 
-static int real_poll(struct pollfd *descriptors, nfds_t count, int milliseconds) {
-  static int (*_Atomic next)(struct pollfd *, nfds_t, int);
-  if (!next) next = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
-  return next(descriptors, count, milliseconds);
-}
+static int real_poll(struct pollfd *descriptors, nfds_t count, int milliseconds) { return NEXT(poll)(descriptors, count, milliseconds); }
 
 /* ---- the virtual clock ---- */
 
@@ -205,19 +214,109 @@ SHOWN unsigned sleep(unsigned seconds) {
   return nanosleep(&span, &left) ? (unsigned)left.tv_sec + (left.tv_nsec >= SECOND / 2) : 0;
 }
 
+/* ---- waits with a limit ---- */
+
+/* A wait that began with a limit of so many milliseconds, or of that time (NULL: none), and has found nothing. */
+static int found_nothing(int milliseconds, const struct timespec *limit) {
+  pass(limit ? nanoseconds(limit) : (int64_t)milliseconds * 1000000);
+  return 0;
+}
+
 SHOWN int poll(struct pollfd *descriptors, nfds_t count, int milliseconds) {
-  int ready = real_poll(descriptors, count, milliseconds);
-  if (!ready) pass((int64_t)milliseconds * 1000000);
-  return ready;
+  int ready = NEXT(poll)(descriptors, count, milliseconds);
+  return ready ? ready : found_nothing(milliseconds, NULL);
+}
+
+SHOWN int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *limit, const sigset_t *signals) {
+  int ready = NEXT(ppoll)(descriptors, count, limit, signals);
+  return ready ? ready : found_nothing(0, limit);
+}
+
+SHOWN int epoll_wait(int set, struct epoll_event *events, int most, int milliseconds) {
+  int ready = NEXT(epoll_wait)(set, events, most, milliseconds);
+  return ready ? ready : found_nothing(milliseconds, NULL);
+}
+
+SHOWN int epoll_pwait(int set, struct epoll_event *events, int most, int milliseconds, const sigset_t *signals) {
+  int ready = NEXT(epoll_pwait)(set, events, most, milliseconds, signals);
+  return ready ? ready : found_nothing(milliseconds, NULL);
 }
 
 SHOWN int select(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except, struct timeval *restrict timeout) {
-  static int (*_Atomic next)(int, fd_set *, fd_set *, fd_set *, struct timeval *);
-  if (!next) next = (int (*)(int, fd_set *, fd_set *, fd_set *, struct timeval *))dlsym(RTLD_NEXT, "select");
-  int64_t time = timeout ? timeout->tv_sec * SECOND + timeout->tv_usec * 1000 : 0;
-  int ready = next(count, read, write, except, timeout);
-  if (!ready) pass(time);
-  return ready;
+  struct timespec limit = {0};
+  if (timeout) limit = (struct timespec){.tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000};
+  int ready = NEXT(select)(count, read, write, except, timeout);
+  return ready ? ready : found_nothing(0, &limit);
+}
+
+SHOWN int pselect(int count, fd_set *restrict read, fd_set *restrict write, fd_set *restrict except, const struct timespec *restrict limit, const sigset_t *restrict signals) {
+  int ready = NEXT(pselect)(count, read, write, except, limit, signals);
+  return ready ? ready : found_nothing(0, limit);
+}
+
+/* ---- waits with a deadline, by the virtual clock: the host's deadline is as far away ---- */
+
+typedef struct deadline {
+  struct timespec real;
+  int64_t left; /* until it is over */
+} deadline;
+
+static deadline deadline_of(clockid_t clock, const struct timespec *time) {
+  if (self.inside || self.ours || !is_virtual(clock)) return (deadline){.real = *time};
+  const int64_t most = INT64_C(1) << 32; /* seconds: programs that mean "for ever" write more than nanoseconds can say */
+  struct timespec wanted = {.tv_sec = time->tv_sec < most ? time->tv_sec : most, .tv_nsec = time->tv_nsec};
+  int64_t left = nanoseconds(&wanted) - now_by(clock), real = read_clock(clock) + left;
+  struct timespec at = timespec_of(real > 0 ? real : 0);
+  if (time->tv_nsec < 0 || time->tv_nsec >= SECOND) at = *time; /* is refused */
+  return (deadline){.real = at, .left = left};
+}
+
+/* Whether a condition variable goes by the day's time or by the monotonic clock is in it: what it is told says so, too. */
+static clockid_t clock_of(const struct timespec *time) {
+  int64_t day = started[CLOCK_REALTIME] / SECOND, monotonic = started[CLOCK_MONOTONIC] / SECOND;
+  return time->tv_sec < monotonic + (day - monotonic) / 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+}
+
+static int waited(int error, const deadline *d) {
+  if (error == ETIMEDOUT) pass(d->left);
+  return error;
+}
+
+static int waited_for_semaphore(int failed, const deadline *d) {
+  int error = errno;
+  if (failed) waited(error, d);
+  errno = error;
+  return failed;
+}
+
+SHOWN int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict time) {
+  deadline d = deadline_of(clock_of(time), time);
+  return waited(NEXT(pthread_cond_timedwait)(condition, mutex, &d.real), &d);
+}
+
+SHOWN int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict time) {
+  deadline d = deadline_of(clock, time);
+  return waited(NEXT(pthread_cond_clockwait)(condition, mutex, clock, &d.real), &d);
+}
+
+SHOWN int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex, const struct timespec *restrict time) {
+  deadline d = deadline_of(CLOCK_REALTIME, time);
+  return waited(NEXT(pthread_mutex_timedlock)(mutex, &d.real), &d);
+}
+
+SHOWN int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock, const struct timespec *restrict time) {
+  deadline d = deadline_of(clock, time);
+  return waited(NEXT(pthread_mutex_clocklock)(mutex, clock, &d.real), &d);
+}
+
+SHOWN int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict time) {
+  deadline d = deadline_of(CLOCK_REALTIME, time);
+  return waited_for_semaphore(NEXT(sem_timedwait)(semaphore, &d.real), &d);
+}
+
+SHOWN int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict time) {
+  deadline d = deadline_of(clock, time);
+  return waited_for_semaphore(NEXT(sem_clockwait)(semaphore, clock, &d.real), &d);
 }
 
 /* ---- threads ---- */
@@ -248,14 +347,12 @@ static void *thread_main(void *context) {
 }
 
 SHOWN int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*run)(void *), void *restrict argument) {
-  static int (*_Atomic next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-  if (!next) next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
   thread_start *start = malloc(sizeof *start);
   if (!start) return EAGAIN;
   bool ours = self.ours || self.inside;
   if (!ours) count();
   *start = (thread_start){run, argument, ours ? 0 : raise_to(&latest_own, self.own), ours};
-  int failed = next(thread, attributes, thread_main, start);
+  int failed = NEXT(pthread_create)(thread, attributes, thread_main, start);
   if (failed) free(start);
   return failed;
 }

@@ -7,10 +7,13 @@
  *   threads  0: no thread ever saw the time fall, and a thread's time is there when it was joined
  *   fork     0: the child's clock goes on and moves
  *   sleeps   how much later it is after each way to sleep 20 ms
+ *   limits   0: waits with a deadline wait as long as they say, by a clock that the host's has left behind, and then it is so late
  *   waits    a kernel waits for the program, which looks at the clock before it answers: "answered" */
 #include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +174,50 @@ static void sleeps(void) {
   puts("");
 }
 
+static void host_sleep(int64_t time) { syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = time}, NULL); } /* the C library's clocks do not see it */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static sem_t semaphore;
+
+static void *wake(void *unused) {
+  host_sleep(20000000);
+  pthread_mutex_lock(&mutex);
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+  return unused;
+}
+
+static struct timespec after(clockid_t clock, int64_t time) {
+  struct timespec at;
+  clock_gettime(clock, &at);
+  time += at.tv_sec * SECOND + at.tv_nsec;
+  return (struct timespec){.tv_sec = time / SECOND, .tv_nsec = time % SECOND};
+}
+
+static int limits(void) {
+  pthread_t waker;
+  pthread_condattr_t by_monotonic;
+  pthread_cond_t other;
+  host_sleep(200000000);
+  struct timespec late = after(CLOCK_REALTIME, 20 * SECOND);
+  pthread_mutex_lock(&mutex);
+  pthread_create(&waker, NULL, wake, NULL);
+  if (pthread_cond_timedwait(&condition, &mutex, &late)) return 1;
+  pthread_join(waker, NULL);
+  pthread_condattr_init(&by_monotonic);
+  pthread_condattr_setclock(&by_monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&other, &by_monotonic);
+  int64_t from = monotonic();
+  struct timespec soon = after(CLOCK_MONOTONIC, 20000000);
+  if (pthread_cond_timedwait(&other, &mutex, &soon) != ETIMEDOUT || monotonic() - from < 20000000 || monotonic() - from > 60000000) return 2;
+  sem_init(&semaphore, 0, 0);
+  from = day();
+  soon = after(CLOCK_REALTIME, 20000000);
+  if (!sem_timedwait(&semaphore, &soon) || errno != ETIMEDOUT || day() - from < 20000000 - 1000 || day() - from > 60000000) return 3;
+  return 0;
+}
+
 static void waits(void) {
   volatile uint32_t *flag;
   uint64_t seen;
@@ -192,6 +239,7 @@ int main(int argc, char **argv) {
   else if (!strcmp(argv[1], "threads")) return threads();
   else if (!strcmp(argv[1], "fork")) return fork_and_look();
   else if (!strcmp(argv[1], "sleeps")) sleeps();
+  else if (!strcmp(argv[1], "limits")) return limits();
   else if (!strcmp(argv[1], "waits")) waits();
   return 0;
 }

@@ -57,6 +57,9 @@ read -r -a slept <out
 expect test "${#slept[@]}" -eq 5
 for span in "${slept[@]}"; do between 20000000 "$span" $((20000000 + own)); done
 
+virtual --memory copy ./clocks limits
+expect_status 0
+
 # A kernel that waits for the program gives way by the host's time, which does not stand still.
 virtual --memory copy,demand ./clocks waits
 expect_status 0
