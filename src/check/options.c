@@ -3,6 +3,7 @@
 #include "check/options.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,15 @@ void check_options_default(check_tool tool, check_options *options) {
                              .padding = tool == CHECK_MEMCHECK ? 256 : 0, .shadow_mib = 4096};
 }
 
-typedef struct option_row { const char *name; size_t at; const char *words; uint32_t least, most; } option_row;
+typedef struct option_row { const char *name; size_t at; const char *words; uint32_t least, most; bool bytes; } option_row;
 static const option_row rows[] = {
-#define W(field, name, words) {name, offsetof(check_options, field), words, 0, 0},
-#define N(field, name, least, most) {name, offsetof(check_options, field), NULL, least, most},
+#define W(field, name, words) {name, offsetof(check_options, field), words, 0, 0, false},
+#define N(field, name, least, most) {name, offsetof(check_options, field), NULL, least, most, false},
+#define B(field, name, least, most) {name, offsetof(check_options, field), NULL, least, most, true},
 #include "check/options.def"
 #undef W
 #undef N
+#undef B
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -48,6 +51,13 @@ static ff_status set_row(check_options *options, const option_row *row, const ch
     int found = find_word(row->words, value);
     if (found < 0) return ff_fail(error, FF_INVALID, "--%s: '%s' is none of %s", row->name, value, row->words);
     *field(options, row) = (uint32_t)found;
+    return FF_OK;
+  }
+  if (row->bytes) {
+    uint64_t bytes;
+    if (ff_parse_bytes(value, 0, &bytes, NULL) || bytes < row->least || bytes > row->most)
+      return ff_fail(error, FF_INVALID, "--%s: '%s' is not a number of bytes from %u to %u", row->name, value, row->least, row->most);
+    *field(options, row) = (uint32_t)bytes;
     return FF_OK;
   }
   char *end;

@@ -80,7 +80,9 @@ expect_status 1
 expect_err "and is 90001 bytes after the nearest allocation"
 run "$farfault" memcheck --padding 0 "$program" device 4096 0
 expect_status 0
-for wrong in -1 x 1073741825 ""; do
+run "$farfault" memcheck --show-backtrace no --padding 100K "$program" device 4096 90000
+expect_status 1
+for wrong in -1 x 1073741825 2G 50% ""; do
   run "$farfault" memcheck --padding "$wrong" "$program"
   expect_status 64
   expect_err "--padding"
