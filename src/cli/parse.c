@@ -60,8 +60,9 @@ static const struct argp common_argp = {common_options, parse_common, NULL, NULL
 static size_t terminal_width(int descriptor) {
   struct winsize size;
   const char *columns = getenv("COLUMNS");
+  unsigned long said = columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 8 ? strtoul(columns, NULL, 10) : 0;
   if (!isatty(descriptor)) return 0;
-  if (columns && atoi(columns) > 0) return (size_t)atoi(columns);
+  if (said) return said;
   return ioctl(descriptor, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
@@ -136,12 +137,13 @@ void cli_old_flag(const char *flag, int *argc, char ***argv) {
     found = true;
   }
   FF_PUSH(&words, NULL);
-  static char **kept; /* what was parsed stays as long as the program */
+  static char **kept; /* the last one stays as long as the program */
   if (!found) {
     free(words.items);
     return;
   }
   *argc = (int)words.count - 1;
+  free(kept);
   *argv = kept = words.items;
 }
 

@@ -55,7 +55,9 @@ static void commands_of(const advise_context *context, const advise_setting *con
 
 static void table_head(table *t) {
   static const char *const head[] = {"memory", "time", "against", "far-faults", "refaults", "to GPU", "to CPU", "over link"};
+  static const char *const spare[] = {"over link", "refaults", NULL};
   table_start(t, "lrrrrrrr");
+  t->spare = spare;
   for (size_t i = 0; i < sizeof head / sizeof *head; i++) table_cell(t, "%s", head[i]);
 }
 

@@ -63,6 +63,11 @@ while read -r memory time; do
 done < <(awk 'NR > 2 && $3 ~ /^[mnu]?s$/ { print $1, $2, $3 }' out)
 run "$farfault" advise pin.fft
 expect cmp out advice.md
+# The file has all columns, also where the terminal has not.
+run python3 "$here/on_terminal.py" 70 "$farfault" advise pin.fft --quick -o narrow.md
+expect_out "--wide shows all"
+run "$farfault" advise pin.fft --quick
+expect cmp out narrow.md
 
 # The same as JSON, and with less work.
 run "$farfault" advise pin.fft --quick --json -

@@ -31,6 +31,10 @@ on 200 env COLUMNS=80 "$farfault" run "$pretender" # the shell's word on the wid
 expect_out "(not shown: link used, TLB miss; --wide shows all)"
 on 80 env COLUMNS=nonsense "$farfault" run "$pretender"
 expect_out "(not shown: link used, TLB miss; --wide shows all)"
+on 80 env COLUMNS=99999999999999999999 "$farfault" run "$pretender"
+expect_out "(not shown: link used, TLB miss; --wide shows all)"
+on 80 env COLUMNS=1 "$farfault" run "$pretender"
+expect grep -qx 'memory     time' out
 # What is no terminal gets everything, whatever COLUMNS says.
 COLUMNS=80 run "$farfault" run "$pretender"
 expect cmp err all
