@@ -24,18 +24,18 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the machine file there (default: to stdout)", 0},
     {"driver", KEY_DRIVER, "WHICH", 0, "virtual, cuda, or the path of a libcuda.so.1 (default: as FARFAULT_DRIVER says; else NVIDIA's if there is a GPU)", 0},
-    {"machine", 'M', "NAME|FILE", 0, "of the virtual GPU (default: v100)", 0},
+    {"machine", 'M', "NAME|FILE", 0, "the virtual GPU (default: v100)", 0},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that gives what cannot be measured (default: the bundled one of the nearest compute capability)", 0},
     {"quick", KEY_QUICK, NULL, 0, "small sweeps, fewer repetitions", 0},
     {"repeat", KEY_REPEAT, "N", 0, "measure everything N times, 1 to 64 (default: 11; 3 on the virtual GPU, which repeats exactly)", 0},
     {"repeats", KEY_REPEATS, "N", OPTION_HIDDEN, "--repeat", 0}, /* as it was once */
-    {"date", KEY_DATE, "DATE", 0, "for the title (default: today's)", 0},
-    {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL, "a table on stderr: measured against this machine (default: --machine)", 0},
+    {"date", KEY_DATE, "DATE", 0, "date in the file's title (default: today)", 0},
+    {"compare", KEY_COMPARE, "MACHINE", OPTION_ARG_OPTIONAL, "print a table to stderr: what was measured beside what this machine's file says (default: that of --machine)", 0},
     {"info", KEY_INFO, NULL, 0, "measure nothing: print what the driver and the system say of the GPU, as --csv does", 0},
-    {"json", KEY_JSON, "FILE", 0, "write all figures there", 0},
-    {"csv", KEY_CSV, "FILE", 0, "the same as rows name,value,unit,min,max,command", 0},
-    {"svg", KEY_SVG, "FILE", 0, "draw latency against footprint there (not with --quick)", 0},
+    {"json", KEY_JSON, "FILE", 0, "write all figures as JSON", 0},
+    {"csv", KEY_CSV, "FILE", 0, "write them as rows name,value,unit,min,max,command", 0},
+    {"svg", KEY_SVG, "FILE", 0, "draw latency against footprint (not with --quick)", 0},
     {0}};
 
 static uint32_t read_repeats(const char *text, struct argp_state *state) {

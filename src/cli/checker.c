@@ -27,8 +27,8 @@ static const struct argp_option options[] = {
     {"kernel", 'k', "NAME", 0, "look only at kernels whose name has this in it (also --kernel-name, as in compute-sanitizer)", 1},
     {"kernel-name", 0, NULL, OPTION_ALIAS, NULL, 1},
     {"error-exitcode", KEY_EXITCODE, "N", 0, "exit status if there were errors and the program's own status is 0 (default: 1)", 1},
-    {"print-limit", KEY_LIMIT, "N", 0, "findings that are printed, each with its place and a first example (default: 100)", 1},
-    {"show-backtrace", KEY_BACKTRACE, "no|yes", 0, "the program's own call stack at launches and allocations (default: yes)", 1},
+    {"print-limit", KEY_LIMIT, "N", 0, "print so many findings, each with its place and a first example (default: 100)", 1},
+    {"show-backtrace", KEY_BACKTRACE, "no|yes", 0, "show the program's own call stack at launches and allocations (default: yes)", 1},
     {"log-file", KEY_LOG, "FILE", 0, "write the report there instead of to stderr", 1},
     {"json", KEY_JSON, "FILE", 0, "also write all findings as JSON", 1},
     {0}};

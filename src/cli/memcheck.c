@@ -6,8 +6,8 @@ enum { KEY_LEAK = 512, KEY_INIT, KEY_API, KEY_PADDING };
 
 static const struct argp_option options[] = {
     {"leak-check", KEY_LEAK, "no|full", 0, "full: an error for each allocation that is not freed at the end or at cudaDeviceReset (default: no, only their sum is said)", 0},
-    {"initcheck", KEY_INIT, "none|global|all", 0, "reads of memory that nothing has written: of cudaMalloc's (global, the default), of shared and local memory too (all)", 0},
-    {"report-api-errors", KEY_API, "no|yes", 0, "CUDA calls that returned an error (default: yes)", 0},
+    {"initcheck", KEY_INIT, "none|global|all", 0, "report reads of memory that nothing has written: of cudaMalloc's (global, the default), of shared and local memory, too (all)", 0},
+    {"report-api-errors", KEY_API, "no|yes", 0, "report CUDA calls that returned an error (default: yes)", 0},
     {"padding", KEY_PADDING, "BYTES", 0, "on both sides of each allocation at least so many bytes belong to nothing, so that small overruns do not land in a neighbour (default: 256; 0: no others than those up to the next page)", 0},
     {0}};
 

@@ -20,7 +20,7 @@ typedef struct arguments {
 enum { KEY_JSON = 256, KEY_ANNOTATE, KEY_MEASURED };
 static const struct argp_option options[] = {
     {"kernel", 'k', "NAME", 0, "only kernels whose name has this in it", 0},
-    {"json", KEY_JSON, "FILE", 0, "write all that is known of every block there; -: to stdout instead of the table", 0},
+    {"json", KEY_JSON, "FILE", 0, "write all that is known of every block as JSON; -: to stdout instead of the table", 0},
     {"annotate", KEY_ANNOTATE, NULL, 0, "print the PTX with a comment where each chosen block begins and ends, instead of the table", 0},
     {"measured", KEY_MEASURED, NULL, 0, "of a trace: what is assumed beside what was measured - trips, lines per access, loads that miss - and what that changes", 0},
     {"machine", 'M', "NAME|FILE", 0, "--measured: the machine whose L2 cache loads miss (default: tom)", 0},

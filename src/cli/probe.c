@@ -23,14 +23,14 @@ static const struct argp_option options[] = {
     {"what", KEY_WHAT, "WHAT", 0, "banks, sets or both (default: both; of a .csv: banks)", 0},
     {"output", 'o', "FILE", 0, "write the machine file with the masks as found there", 0},
     {"base", KEY_BASE, "NAME|FILE", 0, "machine that --output takes all else from (default: the target's)", 0},
-    {"json", KEY_JSON, "FILE", 0, "write what was found there; -: to stdout instead of the text", 0},
-    {"svg", KEY_SVG, "FILE", 0, "draw how many pairs took how long there", 0},
+    {"json", KEY_JSON, "FILE", 0, "write what was found as JSON; -: to stdout instead of the text", 0},
+    {"svg", KEY_SVG, "FILE", 0, "draw how many pairs took how long", 0},
     {"set", KEY_SET, "NAME=VALUE", 0, "change a value of the virtual GPU's machine, as in its file; may be repeated", 0},
     {"pairs", KEY_PAIRS, "N", 0, "look for so many conflicts of each kind, 32 to 100000 (default: 256)", 0},
-    {"span", KEY_SPAN, "BYTES", 0, "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). Wrong, the confidence falls", 0},
+    {"span", KEY_SPAN, "BYTES", 0, "cuda:N: take memory to be physically contiguous within so much, a power of two from 4K to 1G (default: 2M, which a mapping of that size is). If that is wrong, the confidence falls", 0},
     {"noise", KEY_NOISE, "PERCENT", 0, "for tests: so many of the conflicts become any pair, and as many are missed, 0 to 50", 0},
     {"jitter", KEY_JITTER, "CYCLES", 0, "for tests: standard deviation of what is added to each measured time", 0},
-    {"seed", KEY_SEED, "N", 0, "of all random choices (default: 1)", 0},
+    {"seed", KEY_SEED, "N", 0, "seed of all random choices (default: 1)", 0},
     {0}};
 
 static uint64_t read_number(const char *text, const char *option, uint64_t low, uint64_t high, struct argp_state *state) {

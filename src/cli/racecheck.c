@@ -5,7 +5,7 @@
 enum { KEY_LEVEL = 512, KEY_SHADOW };
 
 static const struct argp_option options[] = {
-    {"print-level", KEY_LEVEL, "info|warn|error", 0, "what is reported, at least: info has accesses that write the same value (default: warn)", 0},
+    {"print-level", KEY_LEVEL, "info|warn|error", 0, "the least that is reported; info: also accesses that write the same value (default: warn)", 0},
     {"shadow-memory", KEY_SHADOW, "MIB", 0, "memory for what is known of global memory, of which it takes up to 12 times as much as kernels touch (default: 4096)", 0},
     {0}};
 

@@ -382,4 +382,4 @@ static int share(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_share = {"share", "programs side by side on one GPU", share};
+const cli_command cli_share = {"share", "simulate programs side by side on one GPU", share};

@@ -46,4 +46,4 @@ static int timeline(int argc, char **argv) {
   return status;
 }
 
-const cli_command cli_timeline = {"timeline", "what happened when, for Perfetto and Chrome's tracing", timeline};
+const cli_command cli_timeline = {"timeline", "write what happened when, for Perfetto and Chrome's tracing", timeline};
