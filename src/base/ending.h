@@ -8,7 +8,8 @@
  * What always holds: the process ends as it would without us, by the same signal, a little later; only signals that had
  * their default action when the first one began to watch are looked at; the handler itself does what a handler may (it takes
  * no lock and allocates nothing), and gives up waiting after a while, as the program may have died holding a lock that the
- * thread needs; a second Ctrl-C ends the process at once. Nothing can look at SIGKILL and _exit. */
+ * thread needs: two seconds after what stops a process from outside; a second Ctrl-C, half a
+ * second later or more, ends the process at once. Nothing can look at SIGKILL and _exit. */
 #ifndef FF_BASE_ENDING_H
 #define FF_BASE_ENDING_H
 

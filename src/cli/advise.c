@@ -5,7 +5,7 @@
  *   `farfault sim TRACE --memory ... --json FILE`, many settings each (jobs.c) -> advice
  *
  * What always holds: each number comes from a child's JSON; a child that fails is named, with what it said, and what it was to
- * simulate counts as not simulated; the same trace and options give the same bytes. */
+ * simulate counts as not simulated, as does what did not come to its end; the same trace and options give the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -133,6 +133,8 @@ static bool take(work *w, const part *p) {
   ff_error error;
   if (report_file_read(p->file, &run, &error)) return cli_fail(false, "%s", error.message);
   bool good = run.result_count == p->count;
+  for (size_t i = 0; i < p->count && good; i++)
+    if (!run.results[i].complete) good = cli_fail(false, "the simulation of %s did not come to its end", run.results[i].memory);
   for (size_t i = 0; i < p->count && good; i++) advise_put(&w->study, p->first + i, &run.results[i]);
   report_free(&run);
   return good;
@@ -210,8 +212,24 @@ static int write_files(work *w, const advise_advice *advice, const advise_contex
   return status;
 }
 
+/* Whether each manager was simulated to its end, or is known not to be able to run the program: without that there is no advice. */
+static bool managers_are_known(const advise_study *study) {
+  bool any = false;
+  for (size_t i = 0; i < study->settings.count; i++) {
+    const advise_setting *s = study->settings.items[i];
+    if (s->stage != ADVISE_MANAGERS) continue;
+    if (!s->known && !s->result.error[0]) return false;
+    any = true;
+  }
+  return any;
+}
+
 static int conclude(work *w, const char *program, int signal) {
   const arguments *a = w->arguments;
+  if ((signal || w->failed) && !managers_are_known(&w->study)) {
+    cli_fail(0, "incomplete: no advice, as not all managers were simulated to the end%s", a->output ? ", and no file was written" : "");
+    return signal ? 128 + signal : CLI_FAILED;
+  }
   advise_advice advice;
   ff_text out = {0}, markdown = {0};
   advise_context context = {.trace = a->file, .command = program, .machine = a->setup.machine, .options = w->options};
@@ -275,7 +293,7 @@ static int advise_command_line(int argc, char **argv) {
       "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n  farfault advise saxpy.fft --machine v100\n"
       "  farfault advise saxpy.fft --gpu-memory 8G --quick -o advice.md\n\n"
       "Exit status: 0; 64 wrong arguments, 2 the trace is of no use or damaged, 1 something else failed, 128 + N stopped by signal N (the "
-      "advice is then from what was simulated).",
+      "advice is then from what was simulated to its end; none if that is not even all managers).",
       NULL, NULL, NULL};
   arguments a = {0};
   cli_old_flag("--json", &argc, &argv);

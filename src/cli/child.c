@@ -4,7 +4,8 @@
  *
  * What always holds: the signals we handle are blocked here and taken one by one (no handlers); the child gets back the
  * signal mask we were started with. A signal that another process sent to us goes on to the child; one from the terminal
- * went to the whole foreground group already. We end only after the child did. */
+ * went to the whole foreground group already. We end only after the child did; what comes to us after that ends us as it would any
+ * program. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -168,5 +169,8 @@ ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) 
   ff_status status = start(child, &old, &process, error);
   if (!status) wait_for(process, &watched, &progress, end);
   if (area) munmap(area, sizeof *area);
+  const struct timespec now = {0};
+  while (sigtimedwait(&watched, NULL, &now) > 0) {} /* what ended the child came to us as well */
+  sigprocmask(SIG_SETMASK, &old, NULL);
   return status;
 }

@@ -63,13 +63,17 @@ char *run_make_folder(void) {
   return NULL;
 }
 
-void run_remove_folder(char *folder) {
+void run_clear_folder(const char *folder) {
   DIR *dir = opendir(folder);
   struct dirent *entry;
   while (dir && (entry = readdir(dir)))
     if (entry->d_name[0] != '.') unlinkat(dirfd(dir), entry->d_name, 0);
   if (dir) closedir(dir);
   rmdir(folder);
+}
+
+void run_remove_folder(char *folder) {
+  run_clear_folder(folder);
   free(folder);
 }
 
@@ -83,6 +87,7 @@ static void print_notes(const run_results *results) {
 static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
+  run_clear_folder(folder);
   fflush(stdout);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", job->argv[0], end->signal, strsignal(end->signal));
   int status = end->status;

@@ -85,6 +85,7 @@ void run_results_free(run_results *results);
 /* A new temporary folder, or NULL with a message; and the way to remove it with its files, which frees the text. */
 char *run_make_folder(void);
 void run_remove_folder(char *folder);
+void run_clear_folder(const char *folder); /* the same, before its name is freed: once it was read, nothing is left behind if a signal ends us */
 
 typedef struct run_outputs { /* paths, NULL: not wanted */
   const char *output, *json, *csv, *record;

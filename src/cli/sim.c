@@ -61,6 +61,7 @@ static int replay(void *context) {
 static int report(const run_job *job, const char *folder, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
+  run_clear_folder(folder);
   if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
   bool good = !results.lost && (!results.count || run_outputs_write(job->outputs, &results));
   if (results.count) run_results_print(job, &results, stdout);

@@ -391,6 +391,14 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
   else snprintf(out, size, "%s", spec->name);
 }
 
+bool sim_is_over(sim *s, uint64_t *at) {
+  ask_lock(s);
+  *at += s->now + s->host + s->processed + s->blocks_begun;
+  bool over = s->over;
+  pthread_mutex_unlock(s->mutex);
+  return over;
+}
+
 void sim_snapshot(sim *s, sim_result *result) {
   memset(result, 0, sizeof *result);
   ask_lock(s);

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The temporary file for record pages beyond the memory budget. It has no name (O_TMPFILE, or unlinked at once), so it
  * vanishes with the process. Extents are powers of two and are reused, so the file grows with the most bytes spilled at
- * one time, not with the length of the run. A disk that is full only means that the pages stay in memory. */
+ * one time, not with the length of the run. A disk that is full only means that the pages stay in memory: the file leaves
+ * SPILL_SPARE_BYTES of it to others, the results of the run among them, and is not written to any more from the first failure on. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "trace/private.h"
+
+#define SPILL_SPARE_BYTES (UINT64_C(16) << 20)
 
 void spill_init(spill_file *file) {
   memset(file, 0, sizeof *file);
@@ -43,7 +49,7 @@ static bool spill_open(spill_file *file) { /* under its mutex */
   const char *folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders && file->descriptor < 0; i++)
     if (folders[i] && *folders[i]) file->descriptor = open_unlinked(folders[i]);
-  file->failed = file->descriptor < 0;
+  if (file->descriptor < 0) file->failed = errno ? errno : EIO;
   return !file->failed;
 }
 
@@ -97,15 +103,36 @@ static bool write_runs(int descriptor, const spill_run *runs, uint32_t count, ui
   return true;
 }
 
+/* A write beyond the process's limit of file sizes (RLIMIT_FSIZE) is an error like any other, and no signal to a program
+ * that never wrote there itself: SIGXFSZ goes to the thread that writes. */
+static int write_runs_quietly(int descriptor, const spill_run *runs, uint32_t count, uint64_t offset) {
+  sigset_t limit, old;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &old);
+  int failed = write_runs(descriptor, runs, count, offset) ? 0 : errno ? errno : ENOSPC;
+  const struct timespec now = {0};
+  while (failed == EFBIG && !sigismember(&old, SIGXFSZ) && sigtimedwait(&limit, NULL, &now) > 0) {}
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return failed;
+}
+
+/* Whether the file system has room to spare for others (the results of this very run). */
+static bool leaves_room(const spill_file *file) {
+  struct statvfs system;
+  return fstatvfs(file->descriptor, &system) || (uint64_t)system.f_bavail * system.f_frsize >= SPILL_SPARE_BYTES;
+}
+
 bool spill_write(spill_file *file, const spill_run *runs, uint32_t count, spill_extent *extent) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < count; i++) bytes += runs[i].count * UINT64_C(8);
   if (!bytes || !extent_take(file, bytes, extent)) return false;
-  if (write_runs(file->descriptor, runs, count, extent->offset)) return true;
+  int failed = leaves_room(file) ? write_runs_quietly(file->descriptor, runs, count, extent->offset) : ENOSPC;
+  if (!failed) return true;
   spill_release(file, extent);
   pthread_mutex_lock(&file->mutex);
   file->written -= bytes;
-  file->failed = true;
+  file->failed = failed;
   pthread_mutex_unlock(&file->mutex);
   return false;
 }

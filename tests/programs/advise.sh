@@ -151,4 +151,20 @@ status=$?
 expect_status 143
 expect_err "incomplete: "
 expect test ! -e stopped.md
+
+# A simulation of the managers that did not end: no advice at all.
+"$farfault" advise long.fft -o stopped.md >out 2>err </dev/null &
+process=$!
+shown="farfault advise, its simulation killed"
+for _ in {1..600}; do # the process that simulates is a child of the `farfault sim` that it starts
+  child=$(pgrep -P "$(pgrep -P $process | head -1)" 2>/dev/null | head -1) && [[ -n $child ]] && break
+  sleep 0.05
+done
+kill -KILL "$child"
+wait $process
+status=$?
+expect_status 1
+expect_no_out
+expect_err "no advice, as not all managers were simulated to the end"
+expect test ! -e stopped.md
 finish

@@ -353,6 +353,33 @@ static void test_operations_back_pressure(void **state) {
   trace_program_free(program);
 }
 
+static void *wait_for_a_chunk(void *of) {
+  trace_reader *reader = of;
+  const trace_op *op = trace_reader_next_op(reader);
+  trace_reader_release(reader, trace_reader_chunk(reader, op->launch, 0));
+  return NULL;
+}
+
+/* A launch gives way until another thread of the host has gone on: that one must not wait for who waits for the launch. */
+static void test_operations_behind_a_launch_that_waits(void **state) {
+  trace_program *program = trace_program_create(0);
+  trace_reader *reader = trace_reader_create(program);
+  trace_launch *launch = append_launch(program, 1, 1);
+  pthread_t thread;
+  alarm(60); /* a watchdog */
+  pthread_create(&thread, NULL, wait_for_a_chunk, reader);
+  for (uint32_t i = 0; i < 70000; i++) trace_op_append(program, &(trace_op){.kind = TRACE_OP_HOST});
+  write_block(launch, 0, 10);
+  trace_launch_finish(launch);
+  pthread_join(thread, NULL);
+  alarm(0);
+  append_end(program);
+  for (uint32_t i = 0; i < 70000; i++) assert_int_equal(trace_reader_next_op(reader)->kind, TRACE_OP_HOST);
+  assert_int_equal(trace_reader_next_op(reader)->kind, TRACE_OP_END);
+  trace_reader_free(reader);
+  trace_program_free(program);
+}
+
 static void *poke_later(void *reader) {
   usleep(5000);
   trace_reader_poke(reader);
@@ -497,7 +524,7 @@ int main(void) {
       cmocka_unit_test(test_abandoned_launch), cmocka_unit_test(test_no_readers),
       cmocka_unit_test(test_warp_without_writer), cmocka_unit_test(test_spill), cmocka_unit_test(test_throttle),
       cmocka_unit_test(test_throttle_lets_a_dependent_block_go), cmocka_unit_test(test_operations_back_pressure),
-      cmocka_unit_test(test_poke), cmocka_unit_test(test_skip_and_leave),
+      cmocka_unit_test(test_poke), cmocka_unit_test(test_operations_behind_a_launch_that_waits), cmocka_unit_test(test_skip_and_leave),
       cmocka_unit_test(test_skip_with_a_chunk_in_hand), cmocka_unit_test(test_threads),
       cmocka_unit_test(test_threads_small_budget),
   };

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Ctrl-C and its like: one signal stops, with the results so far; two end at once; whatever the program, its threads or the
+# simulations are at. $3: the folder of the workloads. The limits are watchdogs, far from what it takes.
+source "$(dirname "$0")/common.sh"
+workloads=$3
+set -m # jobs get SIGINT, and process groups of their own
+
+# interrupt SIGNAL COUNT SECONDS COMMAND...: as an interrupt from outside, COUNT times, when the command has run for SECONDS.
+interrupt() {
+  local name=$1 count=$2 seconds=$3 process watchdog
+  shift 3
+  shown="$name x$count: $*"
+  "$@" >out 2>err </dev/null &
+  process=$!
+  { sleep 90 && kill -KILL -- -$process; } 2>/dev/null &
+  watchdog=$!
+  sleep "$seconds"
+  for ((i = 0; i < count; i++)); do
+    [[ $i -eq 0 ]] || sleep 0.6
+    kill -"$name" $process 2>/dev/null
+  done
+  wait $process
+  status=$?
+  kill -TERM -- -$watchdog 2>/dev/null
+  wait $watchdog 2>/dev/null
+}
+
+# A kernel that runs for long; a host thread far ahead of the simulation; many small launches.
+for count in 1 2; do
+  interrupt INT $count 2 "$farfault" run --memory uvm,copy "$workloads/matmul" 2048
+  expect_status 130
+  expect_err "was ended by signal 2"
+  expect_err "(incomplete)"
+  interrupt TERM $count 2 "$farfault" run --memory uvm --machine gtx480 "$workloads/hotspot" 64 64 100000
+  expect_status 143
+  expect_err "(incomplete)"
+done
+
+# Simulations of a recording, fed to several and read by one.
+run "$farfault" record -o long.fft "$workloads/vectoradd" 4194304 8
+expect_status 0
+for count in 1 2; do
+  for memory in uvm,demand,copy,segments uvm; do
+    interrupt INT $count 1 "$farfault" sim long.fft --memory $memory --gpu-memory 50%
+    expect_status 130
+    expect_out "(incomplete)"
+  done
+done
+
+# Recording; what runs simulations in processes of their own.
+interrupt INT 1 2 "$farfault" record -o broken.fft "$workloads/matmul" 2048
+expect_status 130
+expect test -s broken.fft
+interrupt TERM 1 1 "$farfault" advise long.fft
+expect_status 143
+expect_no_out
+interrupt INT 2 2 "$farfault" reproduce zheng2016
+expect_status 130
+interrupt INT 1 1 "$farfault" share long.fft long.fft --machine gtx1080
+expect_status 130
+finish
