@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define FF_POLICY_VERSION 2u
+#define FF_POLICY_VERSION 3u /* a plug-in made for version 2, which has all but `settled`, still works */
 
 #define FF_PAGE_BYTES UINT64_C(4096)
 #define FF_GROUP_BYTES UINT64_C(65536)
@@ -47,7 +47,7 @@ typedef struct ff_block { /* a block as the pager sees it now */
   uint64_t address;
   ff_pages mapped;        /* belongs to an allocation that can move */
   ff_pages valid;         /* is in GPU memory, or on its way there */
-  ff_pages moving;        /* part of valid: is on its way, or came for a fault whose access is yet to be made; cannot be evicted */
+  ff_pages moving;        /* part of valid: is on its way, or came for a fault whose access is yet to be made; cannot be evicted (`settled` tells when it can be) */
   ff_pages dirty;         /* in GPU memory and newer than the host's copy */
 } ff_block;
 
@@ -111,6 +111,12 @@ typedef struct ff_policy {
   /* True: if it is chosen as prefetcher and as evictor, with the same text, one state serves both, and what happened is
    * told once. (Two policies count as one here if they have the same `create`.) */
   bool shares_state;
+
+  /* Since version 3. Pages that came earlier and were moving are so no longer: they can be evicted from now on. (What arrives
+   * and can be evicted at once is told as `arrived` only; where memory is handed out in whole blocks, a block settles as one.) An evictor
+   * that comes upon a unit of which nothing can go may put it aside until this, or an arrival, names a page of it: so that it
+   * does not come upon the same unit again and again, and chooses in a time that does not grow with memory. */
+  void (*settled)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
 } ff_policy;
 
 /* What a plug-in defines. */

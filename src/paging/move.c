@@ -36,38 +36,47 @@ pager_unit *pager_walk_next(pager_walk *w) {
   return unit;
 }
 
-pager_held pager_held_begin(pager *p, uint64_t address, uint64_t bytes) {
-  pager_held h = {.p = p, .begin = address, .end = address + bytes < address ? UINT64_MAX : address + bytes, .number = address >> PAGER_CHUNK_SHIFT};
+pager_held pager_set_begin(pager *p, pager_set set, uint64_t address, uint64_t bytes) {
+  uint64_t end = address + bytes < address ? UINT64_MAX : address + bytes;
+  pager_held h = {.p = p, .set = set, .begin = address, .end = end, .number = address >> PAGER_CHUNK_SHIFT};
   h.window = (uint32_t)((address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> p->unit_shift);
   return h;
 }
 
-/* To the next chunk, or to the one in which the next allocation begins if there is nothing at all here. */
+pager_held pager_held_begin(pager *p, uint64_t address, uint64_t bytes) { return pager_set_begin(p, PAGER_HELD, address, bytes); }
+
+/* To the next chunk that has anything in the set. */
 static bool held_turn(pager_held *h) {
-  pager *p = h->p;
-  uint64_t next = h->number + 1;
-  if (h->chunk == p->nowhere) {
-    size_t position = pager_first_behind(p, h->number << PAGER_CHUNK_SHIFT);
-    if (position == p->by_address.count) return false;
-    uint64_t number = p->allocations.items[p->by_address.items[position]].address >> PAGER_CHUNK_SHIFT;
-    if (number > next) next = number;
-  }
-  h->number = next;
-  h->window = 0;
-  h->chunk = NULL;
+  uint64_t number;
+  if (h->begin >= h->end || !ff_numbers_next(&h->p->chunks[h->set], h->number, &number) || number > (h->end - 1) >> PAGER_CHUNK_SHIFT) return false;
+  if (number != h->number) h->window = 0;
+  h->number = number;
+  h->chunk = pager_chunk_find(h->p, number);
   return true;
 }
 
-/* To the next window that holds anything; false: there is none in the range. */
+/* To the next window that has anything in the set; false: there is none in the range. */
 static bool held_advance(pager_held *h) {
   uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
-  do {
-    if (h->begin >= h->end || h->number > (h->end - 1) >> PAGER_CHUNK_SHIFT) return false;
-    if (!h->chunk) h->chunk = pager_chunk_find(h->p, h->number);
-    h->window = pager_chunk_next(h->p, h->chunk, h->window, true);
-    if (h->window < windows) return (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << h->p->unit_shift) < h->end;
-  } while (held_turn(h));
+  while (h->chunk || held_turn(h)) {
+    const uint64_t *bits = h->chunk->windows[h->set];
+    while (h->window < windows) {
+      uint64_t word = bits[h->window / 64] >> h->window % 64;
+      if (word) h->window += (uint32_t)__builtin_ctzll(word);
+      else h->window = (h->window / 64 + 1) * 64;
+      if (word) return (h->number << PAGER_CHUNK_SHIFT) + ((uint64_t)h->window << h->p->unit_shift) < h->end;
+    }
+    h->chunk = NULL;
+    h->number++;
+    h->window = 0;
+  }
   return false;
+}
+
+bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) {
+  if (!unit->allocation || (unit->state != PAGER_RESIDENT && unit->state != PAGER_IN_FLIGHT)) return false;
+  if (set != PAGER_HELD && (unit->state != PAGER_RESIDENT || unit->fresh)) return false;
+  return set != PAGER_SPARE || !p->allocations.items[unit->allocation].users;
 }
 
 pager_unit *pager_held_next(pager_held *h) {
@@ -80,14 +89,9 @@ pager_unit *pager_held_next(pager_held *h) {
     if (!h->sibling) h->window++;
     h->address = a->address > window ? a->address : window;
     bool within = h->address < h->end && a->address + a->bytes > h->begin;
-    if (within && unit->allocation && (unit->state == PAGER_RESIDENT || unit->state == PAGER_IN_FLIGHT)) return unit;
+    if (within && pager_in_set(p, unit, h->set)) return unit;
   }
   return NULL;
-}
-
-void pager_held_skip(pager_held *h) {
-  h->sibling = 0;
-  h->window = 1u << (PAGER_CHUNK_SHIFT - h->p->unit_shift);
 }
 
 void pager_moved(pager *p, const pager_unit *unit, bool in) {

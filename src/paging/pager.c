@@ -21,9 +21,15 @@ static pager_chunk *chunk_allocate(const pager *p, uint64_t number) {
   uint32_t units = units_per_chunk(p);
   pager_chunk *chunk = ff_alloc(sizeof *chunk + units * sizeof chunk->units[0]);
   chunk->number = number;
-  chunk->units_valid = ff_alloc((units + 63) / 64 * sizeof *chunk->units_valid);
+  for (int s = 0; s < PAGER_SETS; s++) chunk->windows[s] = ff_alloc((units + 63) / 64 * sizeof *chunk->windows[s]);
   for (uint32_t u = 0; u < units; u++) chunk->units[u].state = PAGER_RESIDENT;
   return chunk;
+}
+
+static void chunk_free(pager_chunk *chunk) {
+  for (int s = 0; s < PAGER_SETS; s++) free(chunk->windows[s]);
+  pager_thrash_free(chunk);
+  free(chunk);
 }
 
 pager *pager_create(const pager_config *config) {
@@ -56,13 +62,11 @@ void pager_free(pager *p) {
   for (uint32_t b = 0; b < p->bucket_count; b++)
     while (p->buckets[b]) {
       pager_chunk *next = p->buckets[b]->next;
-      free(p->buckets[b]->units_valid);
-      pager_thrash_free(p->buckets[b]);
-      free(p->buckets[b]);
+      chunk_free(p->buckets[b]);
       p->buckets[b] = next;
     }
-  free(p->nowhere->units_valid);
-  free(p->nowhere);
+  chunk_free(p->nowhere);
+  for (int s = 0; s < PAGER_SETS; s++) ff_numbers_free(&p->chunks[s]);
   for (uint32_t i = 1; i < p->sibling_count; i++) free(p->siblings[i]);
   free(p->siblings);
   free(p->buckets);
@@ -191,12 +195,14 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   uint64_t begin = a->address > base ? a->address : base;
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
+  ff_pages before = chunk->moving;
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     if (chunk->thrash) pager_thrash_forget(p, w);
     unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);
     pager_mark_window(p, chunk, w);
     chunk->used--;
   }
+  pager_tell_settled(p, chunk, &before);
 }
 
 pager_unit *pager_sibling_find(pager *p, pager_unit *unit, uint64_t address) {
@@ -274,10 +280,10 @@ pager_chunk *pager_chunk_find(pager *p, uint64_t number) {
   return chunk;
 }
 
-uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at, bool valid) {
+uint32_t pager_chunk_next(const pager *p, const pager_chunk *chunk, uint32_t at, bool held) {
   uint32_t windows = units_per_chunk(p);
   while (at < windows) {
-    uint64_t word = (valid ? chunk->units_valid[at / 64] : ~chunk->units_valid[at / 64]) >> (at % 64);
+    uint64_t word = (held ? chunk->windows[PAGER_HELD][at / 64] : ~chunk->windows[PAGER_HELD][at / 64]) >> (at % 64);
     if (word) return at + (uint32_t)__builtin_ctzll(word) < windows ? at + (uint32_t)__builtin_ctzll(word) : windows;
     at = (at / 64 + 1) * 64;
   }
@@ -290,9 +296,8 @@ static void chunk_drop(pager *p, pager_chunk *chunk) {
   *link = chunk->next;
   p->chunk_count--;
   if (p->cache[chunk->number % PAGER_CACHE].number == chunk->number) p->cache[chunk->number % PAGER_CACHE].number = UINT64_MAX;
-  free(chunk->units_valid);
-  pager_thrash_free(chunk);
-  free(chunk);
+  for (int s = 0; s < PAGER_SETS; s++) FF_ASSERT(!chunk->listed[s]);
+  chunk_free(chunk);
 }
 
 /* ---- allocations ---- */

@@ -26,6 +26,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "farfault/policy.h"
 #include "policy/manager.h"
 #include "trace/future.h"
@@ -133,13 +134,23 @@ typedef struct pager_config {
   pager_hooks hooks;
 } pager_config;
 
+/* Sets of units that the pager keeps in order of address, so that nothing has to be walked to find the next one. */
+typedef enum pager_set {
+  PAGER_HELD,  /* resident or in flight */
+  PAGER_LOOSE, /* of these, what can be evicted now: resident, and the access that it came for was made */
+  PAGER_SPARE, /* of these, what no launch has declared */
+  PAGER_SETS
+} pager_set;
+
 typedef struct pager_chunk {
   uint64_t number;              /* address >> PAGER_CHUNK_SHIFT */
   struct pager_chunk *next;     /* in its bucket */
   struct pager_thrash *thrash;  /* thrash.c; NULL: nothing has happened here */
   uint32_t used;                /* units that belong to an allocation, siblings included */
   uint32_t holding;             /* units that are resident or in flight */
-  uint64_t *units_valid;        /* a bit per window of units: one of them is resident or in flight */
+  uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
+  uint32_t counts[PAGER_SETS];  /* of these bits */
+  bool listed[PAGER_SETS];      /* its number is in pager.chunks */
   uint32_t whole_groups;        /* pages that grow: a bit per group that lies in one allocation and is resident */
   bool whole_block;             /* that the block does */
   ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
@@ -184,6 +195,7 @@ typedef struct pager {
   bool ahead;                                          /* what is evicted now goes before its room is wanted */
   uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
+  ff_numbers chunks[PAGER_SETS];                       /* that have something in the set; whole_blocks: loose only where all of the block is */
   uint64_t hand_address;                               /* where the fallback evictor has come to */
   uint32_t used_allocations;                           /* that have users */
   bool spare_used;                                     /* nothing of these goes, for now */
@@ -370,20 +382,24 @@ typedef struct pager_walk {
 pager_walk pager_walk_begin(pager *pager, uint64_t address, uint64_t bytes);
 pager_unit *pager_walk_next(pager_walk *walk); /* NULL: the end */
 
-/* Walks only those that are resident or in flight, which costs what there is of them. The current one may be evicted. */
+/* Walks only those of a set, which costs what there is of them. The current one may be evicted. */
 typedef struct pager_held {
   pager *p;
+  pager_set set;
   uint64_t begin, end;
   uint64_t number;            /* of the current chunk; its windows from `window` on are still to come */
   uint32_t window, sibling;
   pager_chunk *chunk;
   uint64_t address;           /* of the current unit's first byte */
 } pager_held;
-pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes);
+pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes); /* PAGER_HELD */
+pager_held pager_set_begin(pager *pager, pager_set set, uint64_t address, uint64_t bytes);
 pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
-void pager_held_skip(pager_held *held);        /* the rest of the current block */
-/* Of the chunk's windows the first from `at` on whose validity is `valid`; the number of windows: there is none. */
-uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool valid);
+bool pager_in_set(const pager *pager, const pager_unit *unit, pager_set set);
+/* Of the chunk's windows the first from `at` on that holds something or, if not `held`, that holds nothing; the number of windows: there is none. */
+uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool held);
+/* The policies: what of the chunk's pages could not be evicted `before`, when these were moving, and can be now. */
+void pager_tell_settled(pager *pager, pager_chunk *chunk, const ff_pages *before);
 
 /* ---- partial pages: partial.c ---- */
 

@@ -35,17 +35,36 @@ static void pages_of(const pager *p, const pager_chunk *chunk, uint64_t window, 
   *last = (uint32_t)((to - base + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES);
 }
 
-/* The window's bit in units_valid. Of partial pages, a page counts as valid for policies as soon as any of it is. */
-static void mark_valid(pager *p, pager_chunk *chunk, uint64_t window) {
-  uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
-  bool valid = false;
-  for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {
-    valid = valid || (unit->allocation && (unit->state == PAGER_RESIDENT || unit->state == PAGER_IN_FLIGHT));
-    if (!unit->sibling) break;
+/* A block of memory that is handed out whole gives nothing back while it must keep one of its pages: then it keeps all. */
+static bool block_stays(const pager *p, const pager_chunk *chunk) {
+  uint64_t moving = 0;
+  if (!p->config.whole_blocks) return false;
+  for (size_t w = 0; w < sizeof chunk->moving.word / sizeof *chunk->moving.word; w++) moving |= chunk->moving.word[w];
+  return moving != 0;
+}
+
+/* The chunk is listed in the pager's sets as its windows say. */
+static void list_chunk(pager *p, pager_chunk *chunk) {
+  for (int s = 0; s < PAGER_SETS; s++) {
+    bool listed = chunk->counts[s] && (s == PAGER_HELD || !block_stays(p, chunk));
+    if (listed == chunk->listed[s]) continue;
+    chunk->listed[s] = listed;
+    (listed ? ff_numbers_add : ff_numbers_remove)(&p->chunks[s], chunk->number);
   }
-  uint64_t bit = UINT64_C(1) << (u % 64);
-  if (valid) chunk->units_valid[u / 64] |= bit;
-  else chunk->units_valid[u / 64] &= ~bit;
+}
+
+/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.) */
+static void mark_sets(pager *p, pager_chunk *chunk, uint64_t window) {
+  uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
+  for (int s = 0; s < PAGER_SETS; s++) {
+    const pager_unit *unit = &chunk->units[u];
+    while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
+    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64], old = *word;
+    if (pager_in_set(p, unit, s)) *word |= bit;
+    else *word &= ~bit;
+    chunk->counts[s] += (*word & bit) != 0;
+    chunk->counts[s] -= (old & bit) != 0;
+  }
 }
 
 /* A unit that is a page, and alone in it: one bit in each set. */
@@ -106,9 +125,7 @@ static void mark_leaves(pager *p, pager_chunk *chunk, uint32_t first, uint32_t l
 }
 
 /* The pages that this window of units makes up, or the page that it is a part of. */
-void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
-  if (chunk == p->nowhere) return;
-  mark_valid(p, chunk, window);
+static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT, page = window & ~(FF_PAGE_BYTES - 1);
   uint64_t end = page + (p->config.unit_bytes > FF_PAGE_BYTES ? p->config.unit_bytes : FF_PAGE_BYTES);
   uint32_t from = (uint32_t)((page - base) / FF_PAGE_BYTES), to = (uint32_t)((end - base) / FF_PAGE_BYTES);
@@ -131,9 +148,14 @@ void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (p->config.largest_leaf) mark_leaves(p, chunk, from / GROUP_PAGES, (to - 1) / GROUP_PAGES);
 }
 
-void pager_remark(pager *p, uint64_t address) {
-  pager_mark_window(p, pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address & ~(p->config.unit_bytes - 1));
+void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
+  if (chunk == p->nowhere) return;
+  mark_sets(p, chunk, window);
+  mark_pages(p, chunk, window);
+  list_chunk(p, chunk);
 }
+
+/* ---- what policies are told ---- */
 
 /* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
 void pager_tell(pager *p, uint64_t address, bool arrived) {
@@ -152,23 +174,57 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
   }
 }
 
+static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
+  const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
+  void *states[] = {p->config.prefetch_state, p->config.evict_state};
+  p->view.now = p->now;
+  for (int i = 0; i < 2; i++)
+    if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares)) policies[i]->settled(states[i], &p->view, address, bytes);
+}
+
+static bool any_page(const ff_pages *pages) {
+  uint64_t any = 0;
+  for (size_t w = 0; w < sizeof pages->word / sizeof *pages->word; w++) any |= pages->word[w];
+  return any != 0;
+}
+
+void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
+  bool asked_for = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
+  if (!asked_for || !any_page(before)) return;
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  if (p->config.whole_blocks) {
+    if (!block_stays(p, chunk) && chunk->holding) tell_settled(p, base, FF_BLOCK_BYTES);
+    return;
+  }
+  for (uint32_t w = 0; w < FF_BLOCK_PAGES / 64; w++)
+    for (uint64_t settled = before->word[w] & ~chunk->moving.word[w] & chunk->valid.word[w], run; settled; settled &= ~(run - 1)) {
+      uint32_t first = (uint32_t)__builtin_ctzll(settled);
+      run = settled + (UINT64_C(1) << first); /* the bit behind the run; 0: it ends with the word */
+      uint32_t end = run & ~settled ? (uint32_t)__builtin_ctzll(run & ~settled) : 64;
+      run = end == 64 ? 0 : UINT64_C(1) << end;
+      tell_settled(p, base + (w * 64 + first) * FF_PAGE_BYTES, (end - first) * FF_PAGE_BYTES);
+    }
+}
+
+void pager_remark(pager *p, uint64_t address) {
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  ff_pages before = chunk->moving;
+  pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
+  pager_tell_settled(p, chunk, &before);
+}
+
+/* What arrives is told as that; a block that is handed out whole may also have settled with it, or with what left. */
 void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_remark(p, address);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  bool stayed = block_stays(p, chunk);
+  pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
+  if (stayed && !block_stays(p, chunk) && chunk->holding) tell_settled(p, address & ~(FF_BLOCK_BYTES - 1), FF_BLOCK_BYTES);
 }
 
 static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_t)view - offsetof(pager, view)); }
 
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
-
-/* Where memory is handed out in whole blocks, letting go of some of a block's pages gives nothing back: a block that must
- * keep one keeps all. */
-static bool block_stays(const pager *p, const pager_chunk *chunk) {
-  uint64_t moving = 0;
-  if (!p->config.whole_blocks) return false;
-  for (size_t w = 0; w < sizeof chunk->moving.word / sizeof *chunk->moving.word; w++) moving |= chunk->moving.word[w];
-  return moving != 0;
-}
 
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
   const pager_chunk *chunk = pager_chunk_find(pager_of(view), address >> PAGER_CHUNK_SHIFT); /* of `nowhere` all sets are empty */
@@ -293,40 +349,35 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   pager_mark(p, address, unit);
 }
 
-static bool may_go(const pager *p, const pager_unit *unit, bool used_too, bool fresh_too) {
-  if (unit->state != PAGER_RESIDENT || (unit->fresh && !fresh_too)) return false;
-  return used_too || !p->allocations.items[unit->allocation].users;
-}
+static pager_set may_go(bool used_too) { return used_too ? PAGER_LOOSE : PAGER_SPARE; }
 
 static void evict_range(pager *p, uint64_t address, uint64_t bytes, bool used_too) {
-  pager_held h = pager_held_begin(p, address, bytes);
-  for (pager_unit *unit; (unit = pager_held_next(&h));) {
-    if (block_stays(p, h.chunk)) pager_held_skip(&h);
-    else if (may_go(p, unit, used_too, false)) evict(p, unit, h.address);
+  pager_held h = pager_set_begin(p, may_go(used_too), address, bytes);
+  for (pager_unit *unit; (unit = pager_held_next(&h));) evict(p, unit, h.address);
+}
+
+/* Of one window, in order of address: several small allocations may share it. */
+static void sweep_window(pager *p, uint64_t window, uint64_t bytes, pager_set set) {
+  p->hand_address = window + p->config.unit_bytes;
+  for (size_t at = pager_first_behind(p, window); p->free < bytes && at < p->by_address.count; at++) {
+    const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
+    uint64_t address = a->address > window ? a->address : window;
+    if (address - window >= p->config.unit_bytes) break;
+    pager_unit *unit = pager_find(p, address);
+    if (unit->state == PAGER_RESIDENT && pager_in_set(p, unit, set)) evict(p, unit, address);
   }
 }
 
-/* Of one allocation, from `begin` to `end`. */
-static void sweep(pager *p, const pager_allocation *a, uint64_t begin, uint64_t end, uint64_t bytes, bool used_too, bool fresh_too) {
-  if (a->users && !used_too) return;
-  if (begin < a->address) begin = a->address;
-  if (end > a->address + a->bytes) end = a->address + a->bytes;
-  if (begin >= end) return;
-  pager_held h = pager_held_begin(p, begin, end - begin);
-  for (pager_unit *unit; p->free < bytes && (unit = pager_held_next(&h));) {
-    p->hand_address = (h.address & ~(p->config.unit_bytes - 1)) + p->config.unit_bytes;
-    if (!fresh_too && block_stays(p, h.chunk)) pager_held_skip(&h);
-    else if (may_go(p, unit, used_too, fresh_too)) evict(p, unit, h.address);
-  }
-}
-
-/* Goes round all allocations, from where the last search ended. */
-static void evict_by_hand(pager *p, uint64_t bytes, bool used_too, bool fresh_too) {
+/* Goes round all that is in the set, from where the last search ended. */
+static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
   uint64_t hand = p->hand_address;
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
-    uint64_t begin = round ? 0 : hand, end = round ? hand : UINT64_MAX;
-    for (size_t at = pager_first_behind(p, begin); p->free < bytes && at < p->by_address.count; at++)
-      sweep(p, &p->allocations.items[p->by_address.items[at]], begin, end, bytes, used_too, fresh_too);
+    pager_held h = pager_set_begin(p, set, round ? 0 : hand, round ? hand : UINT64_MAX);
+    while (p->free < bytes && pager_held_next(&h)) {
+      uint64_t window = h.address & ~(p->config.unit_bytes - 1), next = window + p->config.unit_bytes;
+      h = pager_set_begin(p, set, next, next ? h.end - next : 0); /* 0: it was the topmost window of all */
+      sweep_window(p, window, bytes, set);
+    }
   }
 }
 
@@ -342,12 +393,14 @@ static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
 }
 
+/* Where nothing can go nobody is asked. */
 static void make_room_of(pager *p, uint64_t bytes, bool used_too) {
-  for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
+  const ff_numbers *can_go = &p->chunks[may_go(used_too)];
+  for (uint64_t before = UINT64_MAX; p->free < bytes && can_go->count && p->resident < before;) { /* as long as it helps */
     before = p->resident;
     ask_evictor(p, bytes - p->free, used_too);
   }
-  if (p->free < bytes) evict_by_hand(p, bytes, used_too, false);
+  if (p->free < bytes && can_go->count) evict_by_hand(p, bytes, may_go(used_too));
 }
 
 bool pager_make_room(pager *p, uint64_t bytes) {
@@ -359,21 +412,33 @@ bool pager_make_room(pager *p, uint64_t bytes) {
   }
   if (p->free < bytes && !p->spare_used) make_room_of(p, bytes, true);
   /* While something is on its way a landing comes, and what has come will have been used. */
-  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, bytes, true, true);
+  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, bytes, PAGER_HELD);
   pager_check(p);
   return p->free >= bytes;
 }
 
 /* ---- segments ---- */
 
+/* What of it can go is spare no longer, or again. */
+static void mark_declared(pager *p, const pager_allocation *a) {
+  pager_held h = pager_held_begin(p, a->address, a->bytes);
+  while (pager_held_next(&h)) {
+    pager_chunk *chunk = h.chunk;
+    mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1));
+    list_chunk(p, chunk);
+  }
+}
+
 void pager_declare(pager *p, uint32_t allocation, bool declared) {
   pager_allocation *a = &p->allocations.items[allocation];
   FF_ASSERT(a->live && (declared || a->users));
   if (declared) {
     p->used_allocations += !a->users++;
+    if (a->users == 1) mark_declared(p, a);
   } else {
     p->used_allocations -= !--a->users;
     p->no_unused = false;
+    if (!a->users) mark_declared(p, a);
   }
 }
 

@@ -42,11 +42,14 @@ static void evict(void *state, ff_view *view, uint64_t bytes) { units_evict(&((o
 static void unit_arrived(void *context, uint64_t address) {
   order *o = context;
   if (o->renews || !units_has(&o->set, address)) units_put(&o->set, address, ++o->arrivals);
+  else units_put_back(&o->set, address);
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   order *o = state;
   units_each(o->set.unit_bytes, address, bytes, unit_arrived, o);
 }
+
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(&((order *)state)->set, address, bytes); }
 
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   units_left(&((order *)state)->set, view, address, bytes);
@@ -61,6 +64,7 @@ const ff_policy policy_evict_fifo = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };
 const ff_policy policy_evict_lrm = {
     .version = FF_POLICY_VERSION,
@@ -71,4 +75,5 @@ const ff_policy policy_evict_lrm = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };

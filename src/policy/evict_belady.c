@@ -5,9 +5,9 @@
  *
  * An answer of view->next_use stays right until the program has come to that position. So two orders are kept: `soonest`
  * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim.
- * Where every unit is used by what runs now, the future has nothing more to say, and the least recently used one goes.
+ * Where every unit that can go is used by what runs now, the future has nothing more to say, and the least recently used one goes.
  *
- *     soonest, farthest and oldest hold the same units;  key in farthest == ~(key in soonest) == ~next use
+ *     soonest, farthest and oldest hold the same units, aside or not;  key in farthest == ~(key in soonest) == ~next use
  *     key in oldest <= the unit's latest arrival or use */
 #include <stdlib.h>
 
@@ -69,6 +69,12 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(b->soonest.unit_bytes, address, bytes, unit_arrived, &(arrival){b, view});
 }
 
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
+  belady *b = state;
+  units_settled(&b->farthest, address, bytes);
+  units_settled(&b->oldest, address, bytes);
+}
+
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   belady *b = state;
   units_left(&b->soonest, view, address, bytes);
@@ -86,4 +92,5 @@ const ff_policy policy_evict_belady = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };

@@ -38,6 +38,8 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(set->unit_bytes, address, bytes, unit_arrived, &(arrival){state, view->now});
 }
 
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(state, address, bytes); }
+
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_left(state, view, address, bytes); }
 
 const ff_policy policy_evict_lru = {
@@ -49,4 +51,5 @@ const ff_policy policy_evict_lru = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random: any unit that is in GPU memory, with equal chances. The set's order is not used, only that its heap is an array. */
+/* random: any unit of which something can go, with equal chances. The set's order is not used, only that its heap is an array. */
 #include <stdlib.h>
 
 #include "policy/pages.h"
@@ -25,7 +25,12 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
   for (uint64_t proposed = 0; proposed < bytes && set->heap.count;) {
     uint64_t address = set->heap.items[view->random(view) % set->heap.count].address;
     bool gone;
-    proposed += units_propose(view, set->unit_bytes, address, &gone);
+    uint64_t goes = units_propose(view, set->unit_bytes, address, &gone);
+    proposed += goes;
+    if (!goes && !gone) {
+      units_put_aside(set, address);
+      continue;
+    }
     units_drop(set, address); /* so that it is not drawn twice */
     if (!gone) FF_PUSH(&taken, address);
   }
@@ -39,6 +44,8 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(set->unit_bytes, address, bytes, unit_arrived, state);
 }
 
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(state, address, bytes); }
+
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_left(state, view, address, bytes); }
 
 const ff_policy policy_evict_random = {
@@ -50,4 +57,5 @@ const ff_policy policy_evict_random = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };

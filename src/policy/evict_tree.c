@@ -125,7 +125,12 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
       continue;
     }
     bool gone;
-    proposed += evict_block(o, view, first.address, bytes - proposed, &gone);
+    uint64_t goes = evict_block(o, view, first.address, bytes - proposed, &gone);
+    proposed += goes;
+    if (!goes && !gone) {
+      units_put_aside(&o->blocks, first.address);
+      continue;
+    }
     units_drop(&o->blocks, first.address);
     if (!gone) FF_PUSH(&taken, first);
   }
@@ -144,6 +149,8 @@ static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes
   units_each(FF_GROUP_BYTES, address, bytes, unit_arrived, &(arrival){&o->groups, view->now});
 }
 
+static void settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { units_settled(&((tree_order *)state)->blocks, address, bytes); }
+
 static void left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   tree_order *o = state;
   units_left(&o->blocks, view, address, bytes);
@@ -159,4 +166,5 @@ const ff_policy policy_evict_tree = {
     .evict = evict,
     .arrived = arrived,
     .left = left,
+    .settled = settled,
 };

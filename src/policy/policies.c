@@ -83,18 +83,22 @@ static size_t symbol_size(const void *symbol) {
   return ELF64_ST_TYPE(entry->st_info) == STT_OBJECT ? entry->st_size : 0;
 }
 
+/* Each version has the members of the one before, and more behind them. */
+enum { OLDEST_VERSION = 2 };
+static size_t size_of_version(uint32_t version) { return version == OLDEST_VERSION ? offsetof(ff_policy, settled) : sizeof(ff_policy); }
+
 static ff_status check_plugin(policy_use use, const char *path, const ff_policy *policy, ff_error *error) {
   if (!policy)
     return ff_fail(error, FF_INVALID, "%s: it has no symbol ff_policy_plugin; a plug-in exports 'const ff_policy ff_policy_plugin'", path);
   size_t size = symbol_size(policy);
   if (size < sizeof policy->version)
     return ff_fail(error, FF_INVALID, "%s: ff_policy_plugin is not a variable; a plug-in exports 'const ff_policy ff_policy_plugin'", path);
-  if (policy->version != FF_POLICY_VERSION)
+  if (policy->version != FF_POLICY_VERSION && policy->version != OLDEST_VERSION)
     return ff_fail(error, FF_INVALID, "%s: it is made for version %u of farfault/policy.h, this is version %u: compile it again", path,
                    (unsigned)policy->version, FF_POLICY_VERSION);
-  if (size < sizeof *policy)
+  if (size < size_of_version(policy->version))
     return ff_fail(error, FF_INVALID, "%s: ff_policy_plugin has %zu bytes, a policy of version %u has %zu: compile it again", path, size,
-                   FF_POLICY_VERSION, sizeof *policy);
+                   (unsigned)policy->version, size_of_version(policy->version));
   if (!policy->name || !policy->summary) return ff_fail(error, FF_INVALID, "%s: its policy has no name or no summary", path);
   if (use == POLICY_PREFETCH && !policy->faulted && !policy->idle)
     return ff_fail(error, FF_INVALID, "%s: it cannot be a prefetcher: it has neither faulted nor idle", path);
@@ -110,8 +114,13 @@ static ff_status load(policy_use use, const char *path, ff_policy_instance *inst
   instance->library = dlopen(full.chars, RTLD_NOW | RTLD_LOCAL);
   free(full.chars);
   if (!instance->library) return ff_fail(error, FF_INVALID, "%s: not a shared object that can be loaded: %s", path, dlerror());
-  instance->policy = dlsym(instance->library, "ff_policy_plugin");
-  return check_plugin(use, path, instance->policy, error);
+  const ff_policy *policy = instance->policy = dlsym(instance->library, "ff_policy_plugin");
+  ff_status status = check_plugin(use, path, policy, error);
+  if (status || policy->version == FF_POLICY_VERSION) return status;
+  instance->older = ff_alloc(sizeof *instance->older); /* what it does not have is NULL */
+  memcpy(instance->older, policy, size_of_version(policy->version));
+  instance->policy = instance->older;
+  return FF_OK;
 }
 
 /* ---- both ---- */
@@ -140,6 +149,7 @@ ff_status policy_open(policy_use use, const char *text, ff_policy_instance *inst
   if (!status) made.text = ff_strdup(text);
   if (!status) *instance = made;
   else if (made.library) dlclose(made.library);
+  if (status) free(made.older);
   free(name);
   return status;
 }
@@ -159,5 +169,6 @@ void policy_close(ff_policy_instance *instance) {
   if (instance->borrowed) instance->state = NULL;
   if (instance->state && instance->policy->destroy) instance->policy->destroy(instance->state);
   if (instance->library) dlclose(instance->library);
+  free(instance->older);
   *instance = (ff_policy_instance){0};
 }

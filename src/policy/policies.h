@@ -28,6 +28,7 @@ const policy_entry *policy_list(policy_use use);
 /* A policy at work. Made by policy_open, given back with policy_close; one per simulation. */
 typedef struct ff_policy_instance {
   const ff_policy *policy; /* NULL: none */
+  ff_policy *older;        /* of a plug-in made for an earlier version: as one of this version, `policy` */
   void *state;
   void *library;           /* of a plug-in */
   char *text;              /* what it was chosen with */

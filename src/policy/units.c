@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ordered set of units: see units.h.
  *
- *     place of a unit: 1 + its index in the heap; 0: it is not in the set
+ *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is not in the set
  *     heap[(i - 1) / 2] comes before heap[i] */
 #include "policy/units.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "policy/pages.h"
+
+#define ASIDE (UINT32_C(1) << 31)
+enum { CHECK_EVERY = 64 };
 
 typedef struct units_block {
   uint64_t address;  /* of the block; UINT64_MAX: an empty slot */
@@ -20,6 +24,7 @@ void units_free(units *set) {
   for (size_t i = 0; i < set->block_capacity; i++) free(set->blocks[i].places);
   free(set->blocks);
   free(set->heap.items);
+  free(set->aside.items);
   *set = (units){0};
 }
 
@@ -88,12 +93,24 @@ bool units_has(const units *set, uint64_t address) {
 
 uint64_t units_key(const units *set, uint64_t address) {
   const uint32_t *place = place_find(set, address);
-  return place && *place ? set->heap.items[*place - 1].key : 0;
+  if (!place || !*place) return 0;
+  return *place & ASIDE ? set->aside.items[(*place & ~ASIDE) - 1].key : set->heap.items[*place - 1].key;
+}
+
+/* Takes it from those put aside; the last of them gets its index. */
+static void aside_drop(units *set, uint32_t *place) {
+  uint32_t index = (*place & ~ASIDE) - 1;
+  *place = 0;
+  unit last = set->aside.items[--set->aside.count];
+  if (index == set->aside.count) return;
+  set->aside.items[index] = last;
+  *place_find(set, last.address) = ASIDE | (index + 1);
 }
 
 void units_put(units *set, uint64_t address, uint64_t key) {
   unit u = {.key = key, .address = address & ~(set->unit_bytes - 1)};
   uint32_t *place = place_make(set, address);
+  if (*place & ASIDE) aside_drop(set, place);
   if (!*place) {
     FF_PUSH(&set->heap, u);
     *place = (uint32_t)set->heap.count;
@@ -104,10 +121,39 @@ void units_put(units *set, uint64_t address, uint64_t key) {
 void units_drop(units *set, uint64_t address) {
   uint32_t *place = place_find(set, address);
   if (!place || !*place) return;
+  if (*place & ASIDE) {
+    aside_drop(set, place);
+    return;
+  }
   size_t index = *place - 1;
   *place = 0;
   unit last = set->heap.items[--set->heap.count];
   if (index < set->heap.count) sift(set, index, last);
+}
+
+void units_put_aside(units *set, uint64_t address) {
+  unit u = {.key = units_key(set, address), .address = address & ~(set->unit_bytes - 1)};
+  FF_ASSERT(units_has(set, address));
+  units_drop(set, address);
+  FF_PUSH(&set->aside, u);
+  *place_find(set, address) = ASIDE | (uint32_t)set->aside.count;
+}
+
+void units_put_back(units *set, uint64_t address) {
+  const uint32_t *place = place_find(set, address);
+  if (place && *place & ASIDE) units_put(set, address, units_key(set, address));
+}
+
+void units_check(const units *set) {
+  for (size_t i = 0; i < set->heap.count; i++) {
+    FF_ASSERT(*place_find(set, set->heap.items[i].address) == i + 1);
+    FF_ASSERT(i == 0 || before(set->heap.items[(i - 1) / 2], set->heap.items[i]));
+  }
+  for (size_t i = 0; i < set->aside.count; i++) FF_ASSERT(*place_find(set, set->aside.items[i].address) == (ASIDE | (i + 1)));
+  size_t places = 0;
+  for (size_t b = 0; b < set->block_capacity; b++)
+    for (size_t u = 0; set->blocks[b].places && u < FF_BLOCK_BYTES / set->unit_bytes; u++) places += set->blocks[b].places[u] != 0;
+  FF_ASSERT(places == set->heap.count + set->aside.count);
 }
 
 /* ---- evictors ---- */
@@ -133,6 +179,7 @@ uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, boo
 
 void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit)) {
   FF_VEC(unit) taken = {0};
+  if (ff_check_level >= 2 && set->asked++ % CHECK_EVERY == 0) units_check(set);
   for (uint64_t proposed = 0; proposed < bytes && set->heap.count;) {
     unit first = *units_first(set);
     uint64_t key = refresh ? refresh(view, set, &first) : first.key;
@@ -141,7 +188,12 @@ void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(
       continue;
     }
     bool gone;
-    proposed += units_propose(view, set->unit_bytes, first.address, &gone);
+    uint64_t goes = units_propose(view, set->unit_bytes, first.address, &gone);
+    proposed += goes;
+    if (!goes && !gone) {
+      units_put_aside(set, first.address);
+      continue;
+    }
     units_drop(set, first.address);
     if (!gone) FF_PUSH(&taken, first);
   }
@@ -153,6 +205,9 @@ uint64_t units_last_used(ff_view *view, const units *set, const unit *unit) {
   uint64_t used = view->last_use(view, unit->address, set->unit_bytes);
   return used > unit->key ? used : unit->key;
 }
+
+static void put_back(void *context, uint64_t address) { units_put_back(context, address); }
+void units_settled(units *set, uint64_t address, uint64_t bytes) { units_each(set->unit_bytes, address, bytes, put_back, set); }
 
 typedef struct departure { units *set; ff_view *view; uint64_t known; ff_block block; } departure;
 

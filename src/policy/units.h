@@ -3,7 +3,11 @@
  * equal keys the lowest address. What most evictors keep.
  *
  * A binary heap, and for every unit its place in it, so that a unit can leave from the middle: every operation is
- * O(log n). About 20 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it. */
+ * O(log n). About 20 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it.
+ *
+ * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the order when
+ * one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used since it was last
+ * looked at, or that has come to be in the way since then: never all that are in the way again. */
 #ifndef FF_POLICY_UNITS_H
 #define FF_POLICY_UNITS_H
 
@@ -15,17 +19,22 @@ typedef struct unit { uint64_t key, address; } unit;
 typedef struct units {
   uint64_t unit_bytes;
   FF_VEC(unit) heap;
+  FF_VEC(unit) aside;          /* in no order */
   struct units_block *blocks; /* open addressing */
   size_t block_count, block_capacity;
+  uint64_t asked;              /* deep checks are made at some of the calls */
 } units;
 
 void units_init(units *set, uint64_t unit_bytes);
 void units_free(units *set);
 
-bool units_has(const units *set, uint64_t address);
+bool units_has(const units *set, uint64_t address); /* in the order, or aside */
 uint64_t units_key(const units *set, uint64_t address); /* 0 if it is not there */
 void units_put(units *set, uint64_t address, uint64_t key); /* into the set, or to another place in it */
 void units_drop(units *set, uint64_t address);              /* nothing if it is not there */
+void units_put_aside(units *set, uint64_t address);         /* one of the set */
+void units_put_back(units *set, uint64_t address);          /* nothing if it is not aside */
+void units_check(const units *set);                         /* asserts what always holds; walks all */
 static inline const unit *units_first(const units *set) { return set->heap.count ? set->heap.items : NULL; }
 
 /* ---- for evictors that are made of such a set ---- */
@@ -41,6 +50,8 @@ uint64_t units_propose(ff_view *view, uint64_t unit_bytes, uint64_t address, boo
 void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(ff_view *view, const units *set, const unit *unit));
 /* A `refresh` for sets in the order of use: the unit's last use, or its key (its arrival) if that is later. */
 uint64_t units_last_used(ff_view *view, const units *set, const unit *unit);
+/* What an evictor's `settled` does: what it put aside of the range is back. */
+void units_settled(units *set, uint64_t address, uint64_t bytes);
 /* What an evictor's `left` does: drops the units of which nothing is in GPU memory any more. */
 void units_left(units *set, ff_view *view, uint64_t address, uint64_t bytes);
 

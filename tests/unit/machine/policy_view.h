@@ -189,6 +189,17 @@ static inline void mini_tell(mini *m, uint64_t page, bool arrived) {
   }
 }
 
+/* The page is on its way, or waits for the access that it came for; or no longer, which policies are told. */
+static inline void mini_set_moving(mini *m, uint64_t page, bool moving) {
+  ff_policy_instance *both[] = {&m->prefetch, &m->evict};
+  assert_true(m->pages[page].valid);
+  bool settles = m->pages[page].moving && !moving;
+  m->pages[page].moving = moving;
+  for (int i = 0; settles && i < 2; i++)
+    if (both[i]->policy && !both[i]->borrowed && both[i]->policy->settled)
+      both[i]->policy->settled(both[i]->state, &m->view, mini_address(page), FF_PAGE_BYTES);
+}
+
 static inline void mini_arrive(mini *m, uint64_t page) {
   assert_true(m->pages[page].mapped && !m->pages[page].valid && m->valid < m->capacity);
   m->pages[page].valid = true;

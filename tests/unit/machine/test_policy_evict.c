@@ -92,7 +92,7 @@ static void random_operations(rule rule, uint32_t pages, const char *unit_name, 
       page = future[m.position++];
       mini_use(&m, page);
       n.recent[page / pages] = m.view.now;
-    } else if (what < 84 && m.pages[page].valid) m.pages[page].moving = !m.pages[page].moving;
+    } else if (what < 84 && m.pages[page].valid) mini_set_moving(&m, page, !m.pages[page].moving);
     else if (what < 88 && m.pages[page].valid && !m.pages[page].moving) mini_leave(&m, page); /* taken back by the host */
     else if (what < 92) m.position += m.position < m.future_count && !m.pages[future[m.position]].valid;
     else if (step % 8 == 0) {
@@ -139,7 +139,7 @@ static void test_proposals_are_sound(void **state) {
       m.view.now += below(&m, 2);
       if (what < 60 && m.pages[page].mapped && !m.pages[page].valid) mini_arrive(&m, page);
       else if (what < 90 && m.pages[page].valid) mini_use(&m, page);
-      else if (what < 94 && m.pages[page].valid) m.pages[page].moving = !m.pages[page].moving;
+      else if (what < 94 && m.pages[page].valid) mini_set_moving(&m, page, !m.pages[page].moving);
       else if (what < 97 && step % 8 == 0) {
         uint64_t wanted = 1 + below(&m, 40), can = 0;
         for (uint32_t i = 0; i < PAGES; i++) can += m.pages[i].valid && !m.pages[i].moving;

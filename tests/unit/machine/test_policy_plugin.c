@@ -99,7 +99,7 @@ static void test_several_instances(void **state) {
 }
 
 static void test_plugins_that_do_not_fit(void **state) {
-  refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 3", "this is version 2");
+  refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 4", "this is version 3");
   refused(POLICY_PREFETCH, PLUGINS "plugin_no_symbol.so", FF_INVALID, "plugin_no_symbol.so", "no symbol ff_policy_plugin");
   refused(POLICY_PREFETCH, PLUGINS "plugin_function.so", FF_INVALID, "plugin_function.so", "not a variable");
   refused(POLICY_EVICT, PLUGINS "plugin_short.so", FF_INVALID, "bytes, a policy of version 2 has", "compile it again");
