@@ -101,3 +101,26 @@ static bool node_next(const node *n, uint32_t level, uint64_t from, uint64_t *fo
 bool ff_numbers_next(const ff_numbers *set, uint64_t from, uint64_t *found) {
   return set->count && has_room(set, from) && node_next(set->root, set->levels - 1, from, found);
 }
+
+/* The largest number of the branch that is `to` or less; `to` counts only within the branch. */
+static bool node_previous(const node *n, uint32_t level, uint64_t to, uint64_t *found) {
+  uint32_t digit = digit_of(to, level);
+  uint64_t base = level + 1 < MOST_LEVELS ? to >> (level + 1) * DIGIT << (level + 1) * DIGIT : 0;
+  for (uint64_t left = n->used & UINT64_MAX >> (63 - digit); left;) {
+    uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
+    uint64_t end = at == digit ? to : base | (uint64_t)at << level * DIGIT | ((UINT64_C(1) << level * DIGIT) - 1);
+    if (!level) {
+      *found = base | at;
+      return true;
+    }
+    if (node_previous(n->branches[at], level - 1, end, found)) return true; /* fails for one branch at most: that of `to` */
+    left &= ~(UINT64_C(1) << at);
+  }
+  return false;
+}
+
+bool ff_numbers_previous(const ff_numbers *set, uint64_t to, uint64_t *found) {
+  if (!set->count) return false;
+  if (!has_room(set, to)) to = (UINT64_C(1) << set->levels * DIGIT) - 1;
+  return node_previous(set->root, set->levels - 1, to, found);
+}

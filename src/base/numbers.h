@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of numbers: is there one at this place or above, and which? A tree of 64 branches to a node, as high as the
+/* An ordered set of numbers: which is the nearest at some place or above, or below? A tree of 64 branches to a node, as high as the
  * largest number needs: every operation takes as many steps as that has digits to the base 64, however many numbers there are.
  *
  *     a node's bit i is set exactly if its branch i holds a number; no node but the root is without a bit */
@@ -22,5 +22,7 @@ void ff_numbers_remove(ff_numbers *set, uint64_t number); /* nothing if it is no
 bool ff_numbers_has(const ff_numbers *set, uint64_t number);
 /* The smallest number that is `from` or more, in *found; false: there is none. */
 bool ff_numbers_next(const ff_numbers *set, uint64_t from, uint64_t *found);
+/* The largest number that is `to` or less. */
+bool ff_numbers_previous(const ff_numbers *set, uint64_t to, uint64_t *found);
 
 #endif

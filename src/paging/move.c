@@ -319,6 +319,28 @@ void pager_check(const pager *p) {
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
 }
 
+/* What is kept of sets of units and of uses is what the units say. */
+static void sets_check(pager *p, pager_chunk *chunk) {
+  uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
+  uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
+  bool moving = false;
+  for (size_t w = 0; w < FF_BLOCK_PAGES / 64; w++) moving |= chunk->moving.word[w] != 0;
+  for (int s = 0; s < PAGER_SETS; s++) {
+    uint32_t count = 0;
+    for (uint32_t u = 0; u < units; u++) {
+      const pager_unit *unit = &chunk->units[u];
+      while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
+      FF_ASSERT((chunk->windows[s][u / 64] >> u % 64 & 1) == pager_in_set(p, unit, s));
+      count += pager_in_set(p, unit, s);
+    }
+    bool stays = s != PAGER_HELD && p->config.whole_blocks && moving;
+    FF_ASSERT(chunk->counts[s] == count && chunk->listed[s] == (count && !stays) && ff_numbers_has(&p->chunks[s], chunk->number) == chunk->listed[s]);
+  }
+  if (!p->config.evict || p->config.unit_bytes > FF_GROUP_BYTES) return;
+  for (uint32_t g = 0; g < FF_BLOCK_BYTES / FF_GROUP_BYTES; g++)
+    FF_ASSERT(chunk->group_stale >> g & 1 || chunk->group_use[g] == pager_latest_use(p, base + g * FF_GROUP_BYTES, FF_GROUP_BYTES));
+}
+
 /* The sets of pages that policies see are what the units say. */
 static void pages_check(pager *p, pager_chunk *chunk) {
   ff_pages sets[4] = {chunk->mapped, chunk->valid, chunk->moving, chunk->dirty};
@@ -345,6 +367,7 @@ void pager_check_all(pager *p) {
   uint32_t units = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift);
   for (uint32_t b = 0; b < p->bucket_count; b++)
     for (pager_chunk *chunk = p->buckets[b]; chunk; chunk = chunk->next) {
+      sets_check(p, chunk);
       pages_check(p, chunk);
       for (uint32_t u = 0; u < units; u++)
         for (const pager_unit *unit = &chunk->units[u];; unit = p->siblings[unit->sibling]) {

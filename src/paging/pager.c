@@ -196,6 +196,7 @@ static void chunk_detach(pager *p, pager_chunk *chunk, uint32_t index) {
   uint64_t begin = a->address > base ? a->address : base;
   uint64_t end = a->address + a->bytes < base + CHUNK_BYTES ? a->address + a->bytes : base + CHUNK_BYTES;
   ff_pages before = chunk->moving;
+  chunk->group_stale = UINT32_MAX;
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     if (chunk->thrash) pager_thrash_forget(p, w);
     unit_detach(p, &chunk->units[(w - base) >> p->unit_shift], index, w);

@@ -151,6 +151,8 @@ typedef struct pager_chunk {
   uint64_t *windows[PAGER_SETS]; /* a bit per window of units: one of them is in the set */
   uint32_t counts[PAGER_SETS];  /* of these bits */
   bool listed[PAGER_SETS];      /* its number is in pager.chunks */
+  uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES]; /* per group: the latest use of what is resident, unless stale (units of a group or less) */
+  uint32_t group_stale;         /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
   uint32_t whole_groups;        /* pages that grow: a bit per group that lies in one allocation and is resident */
   bool whole_block;             /* that the block does */
   ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
@@ -249,20 +251,23 @@ pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pa
 bool pager_chunk_made(const pager *pager, uint64_t number);   /* an address in it has been looked up */
 pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
 
-/* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
-static inline pager_unit *pager_find(pager *pager, uint64_t address) {
+/* The chunk of an address: `nowhere` if no allocation overlaps it. O(1). */
+static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
   uint64_t number = address >> PAGER_CHUNK_SHIFT;
   uint32_t slot = number % PAGER_CACHE;
-  pager_chunk *chunk = pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  return pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+}
+
+/* The unit of an address: never NULL. O(1). The pointer lives until an allocation is mapped or unmapped. */
+static inline pager_unit *pager_find(pager *pager, uint64_t address) {
+  pager_chunk *chunk = pager_chunk_at(pager, address);
   pager_unit *unit = &chunk->units[(address & ((UINT64_C(1) << PAGER_CHUNK_SHIFT) - 1)) >> pager->unit_shift];
   return __builtin_expect(unit->sibling != 0, 0) ? pager_sibling_find(pager, unit, address) : unit;
 }
 
 /* The page that maps the address. O(1). */
 static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
-  uint64_t number = address >> PAGER_CHUNK_SHIFT;
-  uint32_t slot = number % PAGER_CACHE;
-  const pager_chunk *chunk = pager->cache[slot].number == number ? pager->cache[slot].chunk : pager_chunk_find(pager, number);
+  const pager_chunk *chunk = pager_chunk_at(pager, address);
   if (chunk->whole_block) return PAGER_LEAF_BLOCK;
   if (pager->config.least_leaf >= FF_GROUP_BYTES) return PAGER_LEAF_LEAST;
   return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_LEAST;
@@ -272,9 +277,19 @@ static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
 
 void pager_remark(pager *pager, uint64_t address); /* room.c: it has become dirty, clean or used: what policies see of it */
 
+static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t address) {
+  if (pager->config.evict && unit->state == PAGER_RESIDENT) { /* else no policy asks */
+    pager_chunk *chunk = pager_chunk_at(pager, address);
+    uint32_t group = address / FF_GROUP_BYTES % (FF_BLOCK_BYTES / FF_GROUP_BYTES);
+    if (__builtin_expect(unit->last_use > pager->now, 0)) chunk->group_stale |= UINT32_C(1) << group;
+    if (chunk->group_use[group] < pager->now) chunk->group_use[group] = pager->now;
+  }
+  unit->last_use = pager->now;
+}
+
 static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t address) {
   if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
-  unit->last_use = pager->now;
+  pager_note_use(pager, unit, address);
   if (__builtin_expect(unit->fresh, 0)) {
     unit->fresh = false;
     pager_remark(pager, address);
@@ -339,6 +354,9 @@ void pager_room_take(pager *pager, uint64_t address, const pager_unit *unit);
 void pager_room_give(pager *pager, uint64_t address, const pager_unit *unit);
 
 void pager_view_init(pager *pager);
+/* The latest use of what is resident of a range; and of a chunk's group, which is kept (units of a group or less). */
+uint64_t pager_latest_use(pager *pager, uint64_t address, uint64_t bytes);
+uint64_t pager_group_use(pager *pager, pager_chunk *chunk, uint32_t group);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
 bool pager_make_room(pager *pager, uint64_t bytes);
 /* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes; returns how many

@@ -67,6 +67,19 @@ static void mark_sets(pager *p, pager_chunk *chunk, uint64_t window) {
   }
 }
 
+/* What is known of the latest use in the window's group follows what the window's units have become. */
+static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
+  uint64_t offset = window - (chunk->number << PAGER_CHUNK_SHIFT);
+  uint32_t group = (uint32_t)(offset / FF_GROUP_BYTES);
+  for (const pager_unit *unit = &chunk->units[offset >> p->unit_shift];; unit = p->siblings[unit->sibling]) {
+    if (unit->last_use && unit->last_use >= chunk->group_use[group]) {
+      if (unit->state == PAGER_RESIDENT) chunk->group_use[group] = unit->last_use;
+      else chunk->group_stale |= UINT32_C(1) << group;
+    }
+    if (!unit->sibling) break;
+  }
+}
+
 /* A unit that is a page, and alone in it: one bit in each set. */
 static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
   ff_pages *sets[4] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty};
@@ -151,6 +164,7 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
   mark_sets(p, chunk, window);
+  mark_use(p, chunk, window);
   mark_pages(p, chunk, window);
   list_chunk(p, chunk);
 }
@@ -257,11 +271,34 @@ static bool view_allocation(const ff_view *view, uint64_t address, ff_allocation
   return true;
 }
 
-static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
+uint64_t pager_latest_use(pager *p, uint64_t address, uint64_t bytes) {
   uint64_t latest = 0;
-  pager_held h = pager_held_begin(pager_of(view), address, bytes);
+  pager_held h = pager_held_begin(p, address, bytes);
   for (const pager_unit *unit; (unit = pager_held_next(&h));)
     if (unit->state == PAGER_RESIDENT && unit->last_use > latest) latest = unit->last_use;
+  return latest;
+}
+
+uint64_t pager_group_use(pager *p, pager_chunk *chunk, uint32_t group) {
+  if (chunk->group_stale >> group & 1) {
+    chunk->group_use[group] = pager_latest_use(p, (chunk->number << PAGER_CHUNK_SHIFT) + group * FF_GROUP_BYTES, FF_GROUP_BYTES);
+    chunk->group_stale &= ~(UINT32_C(1) << group);
+  }
+  return chunk->group_use[group];
+}
+
+/* Whole groups of a block are answered from what is kept of them. */
+static uint64_t view_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
+  pager *p = pager_of(view);
+  uint64_t offset = address % FF_BLOCK_BYTES, latest = 0;
+  bool groups = (address | bytes) % FF_GROUP_BYTES == 0 && bytes <= FF_BLOCK_BYTES - offset && p->config.unit_bytes <= FF_GROUP_BYTES;
+  if (!groups) return pager_latest_use(p, address, bytes);
+  pager_chunk *chunk = pager_chunk_at(p, address);
+  if (!chunk->counts[PAGER_HELD]) return 0;
+  for (uint32_t g = (uint32_t)(offset / FF_GROUP_BYTES); g < (offset + bytes) / FF_GROUP_BYTES; g++) {
+    uint64_t use = pager_group_use(p, chunk, g);
+    if (use > latest) latest = use;
+  }
   return latest;
 }
 
@@ -368,17 +405,54 @@ static void sweep_window(pager *p, uint64_t window, uint64_t bytes, pager_set se
   }
 }
 
+/* Of the chunk's windows the last one in [first, end) that holds anything, plus 1; 0: there is none. */
+static uint32_t last_held(const pager_chunk *chunk, uint32_t first, uint32_t end) {
+  const uint64_t *bits = chunk->windows[PAGER_HELD];
+  while (first < end) {
+    uint64_t word = bits[(end - 1) / 64] & UINT64_MAX >> (63 - (end - 1) % 64);
+    uint32_t found = word ? (end - 1) / 64 * 64 + 64 - (uint32_t)__builtin_clzll(word) : 0;
+    if (word) return found > first ? found : 0;
+    end = (end - 1) / 64 * 64;
+  }
+  return 0;
+}
+
+/* The address behind the last window in [begin, end), whole windows, that holds anything; of a block that goes whole or not at all its
+ * first window counts. 0: there is none. */
+static uint64_t behind_last_held(pager *p, uint64_t begin, uint64_t end) {
+  uint64_t number;
+  if (begin >= end || !ff_numbers_previous(&p->chunks[PAGER_HELD], (end - 1) >> PAGER_CHUNK_SHIFT, &number)) return 0;
+  const pager_chunk *chunk = pager_chunk_find(p, number);
+  uint64_t base = number << PAGER_CHUNK_SHIFT;
+  uint32_t windows = 1u << (PAGER_CHUNK_SHIFT - p->unit_shift), first = begin > base ? (uint32_t)((begin - base) >> p->unit_shift) : 0;
+  if (end - base < FF_BLOCK_BYTES) windows = (uint32_t)((end - base) >> p->unit_shift);
+  uint32_t found = first < windows ? last_held(chunk, first, windows) : 0;
+  if (found && p->config.whole_blocks) found = pager_chunk_next(p, chunk, first, true) + 1;
+  if (found) return base + ((uint64_t)found << p->unit_shift);
+  return base > begin ? behind_last_held(p, begin, base) : 0;
+}
+
+/* A search that finds too little ends where all that holds anything has been passed once. */
+static void hand_passes_all(pager *p, uint64_t hand, bool turned) {
+  uint64_t behind = behind_last_held(p, 0, hand);
+  if (!behind && !turned) behind = behind_last_held(p, hand, UINT64_MAX);
+  if (behind && (!turned || behind > p->hand_address)) p->hand_address = behind;
+}
+
 /* Goes round all that is in the set, from where the last search ended. */
 static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
   uint64_t hand = p->hand_address;
+  bool turned = false; /* something was found before the hand */
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
     pager_held h = pager_set_begin(p, set, round ? 0 : hand, round ? hand : UINT64_MAX);
     while (p->free < bytes && pager_held_next(&h)) {
       uint64_t window = h.address & ~(p->config.unit_bytes - 1), next = window + p->config.unit_bytes;
       h = pager_set_begin(p, set, next, next ? h.end - next : 0); /* 0: it was the topmost window of all */
       sweep_window(p, window, bytes, set);
+      turned = round == 1;
     }
   }
+  if (p->free < bytes) hand_passes_all(p, hand, turned);
 }
 
 /* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the memory they hold. */
@@ -393,14 +467,12 @@ static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
 }
 
-/* Where nothing can go nobody is asked. */
 static void make_room_of(pager *p, uint64_t bytes, bool used_too) {
-  const ff_numbers *can_go = &p->chunks[may_go(used_too)];
-  for (uint64_t before = UINT64_MAX; p->free < bytes && can_go->count && p->resident < before;) { /* as long as it helps */
+  for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
     before = p->resident;
     ask_evictor(p, bytes - p->free, used_too);
   }
-  if (p->free < bytes && can_go->count) evict_by_hand(p, bytes, may_go(used_too));
+  if (p->free < bytes) evict_by_hand(p, bytes, may_go(used_too));
 }
 
 bool pager_make_room(pager *p, uint64_t bytes) {
