@@ -62,10 +62,11 @@ ff_status ff_yaml_open(const char *file, const char *text, size_t size, const ch
   *yaml = (ff_yaml){.file = file, .text = text, .size = size, .error = error};
   if (check_text(yaml, kind)) return FF_PARSE;
   yaml->diag = fy_diag_create(&(struct fy_diag_cfg){.level = FYET_ERROR, .module_mask = ~0u});
+  if (!yaml->diag) return ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", file);
   fy_diag_set_collect_errors(yaml->diag, true);
   struct fy_parse_cfg config = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_ALLOW_DUPLICATE_KEYS, .diag = yaml->diag};
   yaml->parser = fy_parser_create(&config);
-  ff_status status = load(yaml);
+  ff_status status = yaml->parser ? load(yaml) : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", file);
   if (status) ff_yaml_close(yaml);
   return status;
 }

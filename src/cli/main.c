@@ -2,6 +2,7 @@
 /* `farfault COMMAND ...`: finds the command, or says what there is. */
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,6 +91,7 @@ static int manual(const char *name) { return name && !cli_command_find(name) ? u
 
 int main(int argc, char **argv) {
   atexit(check_stdout);
+  json_set_alloc_funcs(ff_alloc, free); /* JSON without a part that there was no memory for is wrong */
   if (argc < 2) {
     help(stderr);
     return CLI_USAGE;

@@ -52,16 +52,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-char *run_make_folder(void) {
-  const char *base = getenv("TMPDIR");
-  ff_text path = {0};
-  ff_text_add(&path, "%s/farfault-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (path.length > FOLDER_LENGTH) errno = ENAMETOOLONG; /* the files' names go through session_options */
-  else if (mkdtemp(path.chars)) return path.chars;
-  cli_fail(CLI_FAILED, "%s: cannot make a temporary folder: %s", path.chars, strerror(errno));
-  free(path.chars);
-  return NULL;
-}
+/* The folder that this process has to remove, however it ends by itself (exit for want of memory, too). */
+static char *folder_to_remove;
+static pid_t folder_owner;
 
 void run_clear_folder(const char *folder) {
   DIR *dir = opendir(folder);
@@ -72,8 +65,35 @@ void run_clear_folder(const char *folder) {
   rmdir(folder);
 }
 
+static void remove_at_exit(void) {
+  if (folder_to_remove && folder_owner == getpid()) run_clear_folder(folder_to_remove);
+}
+
+static void remember_folder(char *folder) {
+  static bool registered;
+  folder_to_remove = folder;
+  folder_owner = getpid();
+  if (!registered) atexit(remove_at_exit);
+  registered = true;
+}
+
+char *run_make_folder(void) {
+  const char *base = getenv("TMPDIR");
+  ff_text path = {0};
+  ff_text_add(&path, "%s/farfault-XXXXXX", base && *base == '/' ? base : "/tmp");
+  if (path.length > FOLDER_LENGTH) errno = ENAMETOOLONG; /* the files' names go through session_options */
+  else if (mkdtemp(path.chars)) {
+    remember_folder(path.chars);
+    return path.chars;
+  }
+  cli_fail(CLI_FAILED, "%s: cannot make a temporary folder: %s", path.chars, strerror(errno));
+  free(path.chars);
+  return NULL;
+}
+
 void run_remove_folder(char *folder) {
   run_clear_folder(folder);
+  if (folder == folder_to_remove) folder_to_remove = NULL;
   free(folder);
 }
 

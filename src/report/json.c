@@ -119,7 +119,8 @@ static json_t *run_value(const report_run *run, bool history) {
 
 static void add_run(const report_run *run, bool history, ff_text *out) {
   json_t *root = run_value(run, history);
-  json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+  size_t before = out->length;
+  if (json_dump_callback(root, add_chunk, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12))) out->length = before; /* no memory: half a report would be a broken one */
   ff_text_add(out, "\n");
   json_decref(root);
 }
