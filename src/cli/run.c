@@ -69,26 +69,42 @@ static void remove_at_exit(void) {
   if (folder_to_remove && folder_owner == getpid()) run_clear_folder(folder_to_remove);
 }
 
-static void remember_folder(char *folder) {
+static char *remember_folder(char *folder) {
   static bool registered;
   folder_to_remove = folder;
   folder_owner = getpid();
   if (!registered) atexit(remove_at_exit);
   registered = true;
+  return folder;
+}
+
+/* A new folder in `base`; NULL: errno says why. */
+static char *make_folder_in(const char *base, ff_text *path) {
+  *path = (ff_text){0};
+  ff_text_add(path, "%s/" SESSION_FOLDER "XXXXXX", base);
+  if (path->length > FOLDER_LENGTH) errno = ENAMETOOLONG; /* the files' names go through session_options */
+  else if (mkdtemp(path->chars)) return path->chars;
+  return NULL;
+}
+
+/* A full disk is no reason to stop where there is another. */
+static char *make_other_folder(void) {
+  ff_text path;
+  char *made = NULL;
+  for (int i = 0; session_other_folders[i] && !made; i++)
+    if (!(made = make_folder_in(session_other_folders[i], &path))) free(path.chars);
+  return made;
 }
 
 char *run_make_folder(void) {
   const char *base = getenv("TMPDIR");
-  ff_text path = {0};
-  ff_text_add(&path, "%s/farfault-XXXXXX", base && *base == '/' ? base : "/tmp");
-  if (path.length > FOLDER_LENGTH) errno = ENAMETOOLONG; /* the files' names go through session_options */
-  else if (mkdtemp(path.chars)) {
-    remember_folder(path.chars);
-    return path.chars;
-  }
-  cli_fail(CLI_FAILED, "%s: cannot make a temporary folder: %s", path.chars, strerror(errno));
+  ff_text path;
+  if (make_folder_in(base && *base == '/' ? base : "/tmp", &path)) return remember_folder(path.chars);
+  int failed = errno;
+  char *other = failed == ENOSPC || failed == EDQUOT ? make_other_folder() : NULL;
+  cli_fail(0, "%s: cannot make a temporary folder: %s%s%s", path.chars, strerror(failed), other ? "; using " : "", other ? other : "");
   free(path.chars);
-  return NULL;
+  return other ? remember_folder(other) : NULL;
 }
 
 void run_remove_folder(char *folder) {

@@ -22,6 +22,7 @@ struct session {
   double managed_share;
   pid_t process;                 /* that made the session: a forked child must leave it alone */
   char *results;                 /* the file to write, "%p" replaced; NULL: none */
+  bool elsewhere;                /* it had no room, and was last written to one of session_other_folders */
   trace_program *program;        /* NULL: functional only */
   struct {
     sim_choice choice;

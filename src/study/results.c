@@ -72,10 +72,24 @@ static void collect_host(session *session, report_host *host) {
   }
 }
 
+/* Simulations that fall behind, or that ask for the program's future and so begin at its end, have what they lack in a temporary file. */
+static void note_spill(session *session, report_run *run) {
+  char memory[32];
+  trace_usage usage = session->program ? trace_program_usage(session->program) : (trace_usage){0};
+  if (!usage.spill_error) return;
+  ff_text note = {0};
+  ff_text_add(&note, "the temporary file of the access stream could take no more (%s; TMPDIR chooses another place): %s were kept in memory", strerror(usage.spill_error),
+              ff_format_bytes(usage.peak_memory_bytes, memory, sizeof memory));
+  if (session_has_recorder(session)) ff_text_add(&note, ", as managers that know the future read the whole program at its end");
+  report_note(run, note.chars);
+  free(note.chars);
+}
+
 static void collect_notes(session *session, report_run *run) {
   pthread_mutex_lock(&session->lock);
   for (uint32_t i = 0; i < session->notes.note_count; i++) report_note(run, session->notes.notes[i]);
   pthread_mutex_unlock(&session->lock);
+  note_spill(session, run);
 }
 
 void session_collect(session *session, bool complete, bool history, report_run *run) {
@@ -95,12 +109,46 @@ void session_collect(session *session, bool complete, bool history, report_run *
   collect_host(session, &run->host);
 }
 
-/* Where nothing can be written at all (a full disk), an empty file may still say that there was something to write. */
-static void write_file(const session *session, const report_run *run) {
+const char *const session_other_folders[] = {"/dev/shm", "/var/tmp", "/tmp", NULL};
+
+char *session_elsewhere(const char *results, const char *other) {
+  const char *file = strrchr(results, '/'), *folder = file;
+  while (folder && folder > results && folder[-1] != '/') folder--;
+  if (!folder || strncmp(folder, SESSION_FOLDER, sizeof SESSION_FOLDER - 1)) return NULL;
+  ff_text path = {0};
+  ff_text_add(&path, "%s/%.*s-%s", other, (int)(file - folder), folder, file + 1);
+  return path.chars;
+}
+
+/* The results' folder has no room: another place has, where whoever made the folder looks, too. */
+static bool write_elsewhere(session *session, const ff_text *text) {
+  bool written = false;
+  for (int i = 0; session_other_folders[i] && !written; i++) {
+    char *path = session_elsewhere(session->results, session_other_folders[i]);
+    written = path && !ff_file_write_scratch(path, text->chars, text->length, NULL);
+    free(path);
+  }
+  session->elsewhere = session->elsewhere || written;
+  return written;
+}
+
+static void forget_elsewhere(session *session) {
+  for (int i = 0; session_other_folders[i] && session->elsewhere; i++) {
+    char *path = session_elsewhere(session->results, session_other_folders[i]);
+    unlink(path);
+    free(path);
+  }
+  session->elsewhere = false;
+}
+
+/* Where nothing can be written at all (all disks are full), an empty file may still say that there was something to write. */
+static void write_file(session *session, const report_run *run) {
   if (!session->results) return;
   ff_text text = {0};
   report_json_write_whole(run, &text);
-  if (ff_file_write_scratch(session->results, text.chars, text.length, NULL)) {
+  if (!ff_file_write_scratch(session->results, text.chars, text.length, NULL)) {
+    forget_elsewhere(session);
+  } else if (!write_elsewhere(session, &text)) {
     int fd = open(session->results, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) close(fd);
   }

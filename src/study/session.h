@@ -48,6 +48,13 @@ typedef struct session_progress { /* shared memory, written by the program's pro
 
 typedef struct session session;
 
+/* A results file in a temporary folder of this name that has no room left is written to the first of these that has; the list ends with NULL. */
+#define SESSION_FOLDER "farfault-"
+extern const char *const session_other_folders[];
+/* Its path there: "/dev/shm/farfault-AbCdEf-results-1.json" of ".../farfault-AbCdEf/results-1.json". NULL: the folder is of another
+ * name, whose owner would not look there. The caller frees it. */
+char *session_elsewhere(const char *results, const char *other);
+
 void session_options_from_environment(session_options *options);
 ff_status session_create(const session_options *options, session **out, ff_error *error);
 const machine_spec *session_machine(const session *session);

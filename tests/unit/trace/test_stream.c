@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -259,6 +262,33 @@ static void test_spill(void **state) {
   trace_reader_free(readers[0]);
   trace_reader_free(readers[1]);
   trace_program_free(program);
+}
+
+/* In a child, as the limit stays: how the process that wrote beyond it ends, 0 if all came back. */
+static int read_back_under_a_limit(rlim_t bytes) {
+  enum { BLOCKS = 200 };
+  struct rlimit limit = {bytes, bytes};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  trace_program *program = trace_program_create(64 << 10);
+  trace_reader *reader = trace_reader_create(program);
+  trace_launch *launch = append_launch(program, BLOCKS, 2);
+  for (uint64_t b = 0; b < BLOCKS; b++) write_block(launch, b, 2000);
+  trace_launch_finish(launch);
+  trace_usage usage = trace_program_usage(program);
+  const trace_op *op = trace_reader_next_op(reader);
+  for (uint64_t b = 0; b < BLOCKS; b++) check_block(reader, op->launch, b, 2000);
+  trace_reader_free(reader);
+  trace_program_free(program);
+  return usage.spill_error == EFBIG && usage.spilled_bytes > 0 && usage.memory_bytes > 1 << 20 ? 0 : 1;
+}
+
+/* A temporary file that can take no more: what it has is read, the rest stays in memory, and it is said why. */
+static void test_spill_that_fails(void **state) {
+  pid_t child = fork();
+  int status;
+  if (child == 0) _exit(read_back_under_a_limit(1 << 20));
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static void *wait_for_op(void *reader) { return (void *)(uintptr_t)trace_reader_next_op(reader); }
@@ -522,7 +552,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_out_of_order_publishing),
       cmocka_unit_test(test_abandoned_launch), cmocka_unit_test(test_no_readers),
-      cmocka_unit_test(test_warp_without_writer), cmocka_unit_test(test_spill), cmocka_unit_test(test_throttle),
+      cmocka_unit_test(test_warp_without_writer), cmocka_unit_test(test_spill), cmocka_unit_test(test_spill_that_fails), cmocka_unit_test(test_throttle),
       cmocka_unit_test(test_throttle_lets_a_dependent_block_go), cmocka_unit_test(test_operations_back_pressure),
       cmocka_unit_test(test_poke), cmocka_unit_test(test_operations_behind_a_launch_that_waits), cmocka_unit_test(test_skip_and_leave),
       cmocka_unit_test(test_skip_with_a_chunk_in_hand), cmocka_unit_test(test_threads),
