@@ -120,7 +120,7 @@ char *session_elsewhere(const char *results, const char *other) {
   return path.chars;
 }
 
-/* The results' folder has no room: another place has, where whoever made the folder looks, too. */
+/* The results' folder has no room: another place has, where the command that made the folder looks, too. */
 static bool write_elsewhere(session *session, const ff_text *text) {
   bool written = false;
   for (int i = 0; session_other_folders[i] && !written; i++) {

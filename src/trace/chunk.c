@@ -347,7 +347,7 @@ static void wait_for_chunk(trace_reader *reader, chunk_stripe *stripe, const tra
   while (*link != reader) link = &(*link)->next_waiter;
   *link = reader->next_waiter;
   reader->lacks = NULL;
-  /* Whoever brought it has cleared the bit; but a launch may be seen as finished before its chunks' waits are ended. */
+  /* The thread that brought it has cleared the bit; but a launch may be seen as finished before its chunks' waits are ended. */
   atomic_fetch_and(&program->waiting_chunk, ~(UINT64_C(1) << reader->index));
 }
 

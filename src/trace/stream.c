@@ -263,7 +263,7 @@ static void wait_for_readers(trace_program *program) {
 uint64_t trace_op_append(trace_program *program, const trace_op *op) {
   pthread_mutex_lock(&program->mutex);
   bool full = program->appended_count - program->freed_count >= OPS_OUTSTANDING;
-  if (full && op->kind != TRACE_OP_END) wait_for_readers(program); /* whoever ends the program has nothing more to wait for */
+  if (full && op->kind != TRACE_OP_END) wait_for_readers(program); /* the end of the program waits for nothing */
   if (op->kind == TRACE_OP_LAUNCH) append_launch(program, op->launch);
   uint64_t sequence = program->appended_count++;
   if (!program->active) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nobody waits for ever: a program of four launches of 16,384 blocks through sets of managers of which some keep launches back, run and
+# No simulation waits for ever: a program of four launches of 16,384 blocks through sets of managers of which some keep launches back, run and
 # recorded; each manager says the same alone, beside others, and when the program runs. $3: the folder of the workloads.
 source "$(dirname "$0")/common.sh"
 workloads=$3

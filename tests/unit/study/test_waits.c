@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nobody waits for ever: random programs (launches, sizes, streams, events, devices) through random sets of managers, written as a
+/* No simulation waits for ever: random programs (launches, sizes, streams, events, devices) through random sets of managers, written as a
  * running program writes (several threads, blocks held back by the throttle) and as a recording is fed, each under a watchdog.
  * The throttle is only an optimisation: both ways give the same numbers. */
 #include <setjmp.h>
@@ -210,13 +210,13 @@ static void random_programs_end(void **state) {
 }
 
 /* `segments` knows eight launches before it goes on with the first: no other reader may wait until it has taken their blocks. */
-static void launches_kept_back_hold_nobody_up(void **state) {
+static void launches_kept_back_hold_no_reader_up(void **state) {
   random_program p = {.seed = 1, .state = 5, .devices = 1, .streams = 1, .launches = 6, .blocks = 16384, .managers = "copy,segments"};
   check(&p);
 }
 
 /* Simulations of one manager on several devices meet; another manager's do not wait for these. */
-static void devices_that_meet_hold_nobody_up(void **state) {
+static void devices_that_meet_hold_no_other_up(void **state) {
   random_program p = {.seed = 2, .state = 6, .devices = 3, .streams = 2, .launches = 12, .managers = "segments,uvm"};
   check(&p);
 }
@@ -224,7 +224,7 @@ static void devices_that_meet_hold_nobody_up(void **state) {
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, watchdog, NULL);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_end), cmocka_unit_test(launches_kept_back_hold_nobody_up),
-                                     cmocka_unit_test(devices_that_meet_hold_nobody_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs_end), cmocka_unit_test(launches_kept_back_hold_no_reader_up),
+                                     cmocka_unit_test(devices_that_meet_hold_no_other_up)};
   return cmocka_run_group_tests_name("waits", tests, make_folder, remove_folder);
 }
