@@ -5,11 +5,12 @@
 #
 #   scripts/compare-managers.sh [-b BUILD] [-M MACHINE] [-m MANAGERS] [-g SHARES] [-e] [-s SIZES] [WORKLOAD...]
 #
-# BUILD: build. MACHINE: gtx480. MANAGERS: uvm,tbn,auto. SHARES: 100,75,50 (per cent; for a manager that hands memory out
-# in blocks of 2 MiB, of the blocks). -e: equal bytes, all managers have the share of the program's bytes, rounded up
-# to whole blocks and at least two. SIZES: a file with a line for each workload, its name and arguments; by default those below,
-# footprints of about 8 MB. If the managers together take longer than LIMIT seconds (300), each is given as long alone;
-# one that takes longer still is shown as a dash, and its workload left out of the means.
+# BUILD: build. MACHINE: gtx480. MANAGERS: uvm,tbn,auto. SHARES: 100,75,50 (per cent, the same bytes for all
+# managers). -e: rounded up to whole blocks of 2 MiB and at least two, so that none that hands memory out in blocks is
+# left out. SIZES: a file with a line for each workload, its name and arguments; by default those below, footprints of
+# about 8 MB. If the managers together take longer than LIMIT seconds (300), each is given as long alone;
+# one that takes longer still, or cannot run with so little memory, is shown as a dash, and its workload left out of the
+# means.
 set -eu
 
 build=build machine=gtx480 managers=uvm,tbn,auto shares=100,75,50 sizes="" equal=""
@@ -21,7 +22,7 @@ while getopts b:M:m:g:s:e option; do
   g) shares=$OPTARG ;;
   s) sizes=$OPTARG ;;
   e) equal=yes ;;
-  *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+  *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -73,7 +74,7 @@ simulate() { # simulate MANAGERS MEMORY: runs $name with $arguments; a line for 
     --csv "$folder/run.csv" "$build/workloads/$name" $arguments >"$folder/log" 2>&1 </dev/null || return 1
   awk -F, -v name="$name" -v share="$share" '
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-    { printf "%s,%s,%s,%s,%s\n", name, share, $1, $(column["time_us"]), $(column["footprint_bytes"]) }' "$folder/run.csv"
+    { printf "%s,%s,%s,%s,%s\n", name, share, $1, $(column["error"]) != "" ? "failed" : $(column["time_us"]), $(column["footprint_bytes"]) }' "$folder/run.csv"
 }
 
 while read -r name arguments; do

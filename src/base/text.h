@@ -31,8 +31,7 @@ void ff_map_free(ff_map *map);
 /* Reads a whole file. *data is NUL-terminated one past *size; the caller frees it. `limit` in bytes (0: 1 GiB). */
 ff_status ff_file_read(const char *path, size_t limit, char **data, size_t *size, ff_error *error);
 
-/* Writes path.tmp-PID, flushes it and renames it over `path`: a reader sees the old file or the new one, whole. What is
- * there and no regular file (/dev/stdout, a pipe) is written to instead. */
+/* Writes a whole output (output.h): a reader sees the old file or the new one; what is no regular file is written in place. */
 ff_status ff_file_write(const char *path, const void *data, size_t size, ff_error *error);
 
 /* "8G", "512MiB", "75%" (of `whole`; whole == 0 refuses a percentage), "4096": bytes, units are powers of 1024. */

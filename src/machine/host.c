@@ -9,6 +9,7 @@
  *
  *     host clock: += api_us, launch_us, malloc_us, map_us ... (mapping.c), link_copy_us (explicit copies under MANAGER_PROGRAM)
  *                 = max(clock, condition) + sync_us for synchronisations */
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,43 +80,60 @@ static bool block_used(const sim *s, uint64_t block) { /* by any allocation that
 }
 
 /* GPU memory for all of an allocation which is not mapped now: its pages, or the blocks that no other one is in. */
-uint64_t host_memory_for(const sim *s, uint64_t address, uint64_t bytes) {
-  if (!s->manager->whole_blocks || !bytes) return page_bytes_of(address, bytes);
+host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes) {
+  uint64_t pages = page_bytes_of(address, bytes);
+  if (!s->manager->whole_blocks || !bytes) return (host_memory){pages, pages, bytes};
   uint64_t first = address >> PAGER_CHUNK_SHIFT, last = (address + bytes - 1) >> PAGER_CHUNK_SHIFT;
   uint64_t blocks = last - first + 1 - block_used(s, first) - (last != first && block_used(s, last));
-  return blocks * FF_BLOCK_BYTES;
+  return (host_memory){blocks * FF_BLOCK_BYTES, pages, bytes};
 }
 
-/* --gpu-memory 75%: of the most that was allocated at one time. The program's memory comes bit by bit, so does the GPU's. */
-static void grow_memory(sim *s, uint64_t mapped) {
+/* --gpu-memory 75%: of the most that was allocated at one time, in pages, whichever way the manager hands memory out: the same bytes for
+ * all. The program's memory comes bit by bit, so does the GPU's. */
+static void grow_memory(sim *s, uint64_t pages) {
   if (!(s->gpu_memory_share > 0)) return;
-  uint64_t share = (uint64_t)llround(s->gpu_memory_share * (double)mapped), unit = s->pager->config.unit_bytes;
-  share = (share + unit - 1) / unit * unit;
-  if (share <= s->gpu_memory) return;
-  pager_grow(s->pager, share - s->gpu_memory);
-  s->gpu_memory = share;
+  uint64_t share = (uint64_t)llround(s->gpu_memory_share * (double)pages);
+  share = (share + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES * FF_PAGE_BYTES;
+  if (share > s->given_memory) s->given_memory = share;
+  if (s->given_memory <= s->gpu_memory) return;
+  pager_grow(s->pager, s->given_memory - s->gpu_memory);
+  s->gpu_memory = s->given_memory;
 }
 
-bool host_take_memory(sim *s, uint64_t bytes, uint64_t raw, const char *name) {
-  grow_memory(s, s->mapped + bytes);
-  if (s->manager->placement == MANAGER_PROGRAM && s->mapped + bytes > s->gpu_memory) {
+/* A manager that would need more than the others have is no part of a comparison. Of a share this is known at the program's end only. */
+static void check_memory(sim *s) {
+  char needed[32], given[32];
+  if (s->failed || !is_paged(s) || !s->given_memory || s->given_memory >= s->least_memory) return;
+  run_all(s);
+  s->left_out = true;
+  sim_fail(s, "%s: needs at least %s of GPU memory (%" PRIu64 " bytes) and was given %s (%" PRIu64 "): it is left out", s->label,
+           ff_format_bytes(s->least_memory, needed, sizeof needed), s->least_memory, ff_format_bytes(s->given_memory, given, sizeof given), s->given_memory);
+}
+
+bool host_take_memory(sim *s, host_memory memory, const char *name) {
+  grow_memory(s, s->mapped_pages + memory.pages);
+  if (!(s->gpu_memory_share > 0)) check_memory(s);
+  if (s->failed) return false;
+  if (s->manager->placement == MANAGER_PROGRAM && s->mapped + memory.bytes > s->gpu_memory) {
     char wanted[32], there[32];
-    ff_format_bytes(s->mapped + bytes, wanted, sizeof wanted);
+    ff_format_bytes(s->mapped + memory.bytes, wanted, sizeof wanted);
     ff_format_bytes(s->gpu_memory, there, sizeof there);
     run_all(s);
     sim_fail(s, "%s: with %s the program has %s in use, but the GPU has %s of memory: give it more (--gpu-memory), or choose a "
              "manager that moves pages", s->manager->name, name, wanted, there);
     return false;
   }
-  s->mapped += bytes;
-  s->mapped_raw += raw;
+  s->mapped += memory.bytes;
+  s->mapped_pages += memory.pages;
+  s->mapped_raw += memory.raw;
   if (s->mapped_raw > s->counters.footprint_bytes) s->counters.footprint_bytes = s->mapped_raw;
   return true;
 }
 
-void host_give_memory(sim *s, uint64_t bytes, uint64_t raw) {
-  s->mapped -= bytes;
-  s->mapped_raw -= raw;
+void host_give_memory(sim *s, host_memory memory) {
+  s->mapped -= memory.bytes;
+  s->mapped_pages -= memory.pages;
+  s->mapped_raw -= memory.raw;
 }
 
 static void allocate(sim *s, const trace_op *op) {
@@ -123,10 +141,10 @@ static void allocate(sim *s, const trace_op *op) {
   if (s->failed) return;
   record_sample(s, s->host);
   bool counted = lives_on_gpu(op->alloc.memory);
-  uint64_t bytes = host_memory_for(s, op->alloc.address, op->alloc.bytes);
-  if (counted && !host_take_memory(s, bytes, op->alloc.bytes, op->alloc.name)) return;
+  host_memory memory = host_memory_for(s, op->alloc.address, op->alloc.bytes);
+  if (counted && !host_take_memory(s, memory, op->alloc.name)) return;
   uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
-  if (!index && counted) host_give_memory(s, bytes, op->alloc.bytes);
+  if (!index && counted) host_give_memory(s, memory);
   if (!index || !counted) return;
   placing_allocated(s, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
@@ -146,7 +164,7 @@ static void release(sim *s, const trace_op *op) {
   pager_unmap(s->pager, op->free.address);
   placing_give(s, a.address, a.bytes);
   if (!lives_on_gpu(a.kind)) return;
-  host_give_memory(s, host_memory_for(s, a.address, a.bytes), a.bytes);
+  host_give_memory(s, host_memory_for(s, a.address, a.bytes));
 }
 
 /* ---- work for streams ---- */
@@ -375,7 +393,10 @@ static void process_own(sim *s, const trace_op *op) {
   case TRACE_OP_MODULE: break;
   case TRACE_OP_RESERVE: case TRACE_OP_UNRESERVE: case TRACE_OP_CREATE: case TRACE_OP_RELEASE: case TRACE_OP_MAP: case TRACE_OP_UNMAP:
   case TRACE_OP_SET_ACCESS: mapping_process(s, op); break;
-  case TRACE_OP_END: run_all(s); break;
+  case TRACE_OP_END:
+    run_all(s);
+    check_memory(s);
+    break;
   }
 }
 

@@ -43,7 +43,7 @@ static void create(sim *s, const trace_op *op) {
   host_spend(s, s->t.create);
   if (s->failed) return;
   record_sample(s, s->host);
-  if (counts_created(s) && !host_take_memory(s, op->alloc.bytes, op->alloc.bytes, op->alloc.name)) return;
+  if (counts_created(s) && !host_take_memory(s, (host_memory){op->alloc.bytes, op->alloc.bytes, op->alloc.bytes}, op->alloc.name)) return;
   size_t at = created_place(s, op->alloc.id);
   FF_PUSH(&s->created, ((created_memory){0}));
   memmove(&s->created.items[at + 1], &s->created.items[at], (s->created.count - 1 - at) * sizeof *s->created.items);
@@ -53,7 +53,7 @@ static void create(sim *s, const trace_op *op) {
 /* Gives it back if nothing refers to it any more. */
 static void created_settle(sim *s, created_memory *m) {
   if (!m->released || m->mappings) return;
-  if (counts_created(s)) host_give_memory(s, m->bytes, m->bytes);
+  if (counts_created(s)) host_give_memory(s, (host_memory){m->bytes, m->bytes, m->bytes});
   s->created.count--;
   memmove(m, m + 1, (size_t)(s->created.items + s->created.count - m) * sizeof *m);
 }
@@ -115,10 +115,10 @@ static void map(sim *s, const trace_op *op) {
   created_memory *m = created_find(s, op->map.memory);
   trace_op made = {.kind = TRACE_OP_ALLOC, .alloc = {.address = op->map.address, .bytes = op->map.bytes, .memory = TRACE_MEMORY_DEVICE,
                                                      .id = range ? range->id : 0, .initialised = m && m->used, .name = "(mapped memory)"}};
-  uint64_t bytes = counts_created(s) ? 0 : host_memory_for(s, made.alloc.address, made.alloc.bytes);
-  if (!counts_created(s) && !host_take_memory(s, bytes, made.alloc.bytes, made.alloc.name)) return;
+  host_memory memory = host_memory_for(s, made.alloc.address, made.alloc.bytes);
+  if (!counts_created(s) && !host_take_memory(s, memory, made.alloc.name)) return;
   uint32_t index = pager_map(s->pager, made.alloc.address, made.alloc.bytes, hints_memory(s, &made), range ? range->owner : counters_of_allocation(s, &made));
-  if (!index && !counts_created(s)) host_give_memory(s, bytes, made.alloc.bytes);
+  if (!index && !counts_created(s)) host_give_memory(s, memory);
   if (!index) return;
   pager_allocation *a = &s->pager->allocations.items[index];
   placing_allocated(s, a->address, a->bytes);
@@ -146,7 +146,7 @@ static void drop_mapping(sim *s, pager_allocation a) {
   if (!is_paged(s)) placing_give(s, a.address, a.bytes);
   hints_released(s, a.address);
   pager_unmap(s->pager, a.address);
-  if (!counts_created(s)) host_give_memory(s, host_memory_for(s, a.address, a.bytes), a.bytes);
+  if (!counts_created(s)) host_give_memory(s, host_memory_for(s, a.address, a.bytes));
   created_memory *m = created_find(s, a.memory);
   if (!m) return;
   m->mappings--;

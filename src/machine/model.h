@@ -396,8 +396,10 @@ struct sim {
   trace_program *program;
   trace_reader *reader;
   bool joins_issues;            /* the stream has marks, which mean nothing here */
-  uint64_t gpu_memory;
+  uint64_t gpu_memory;          /* that it works with: what it was given, a paged manager its least until it was given more */
+  uint64_t given_memory;        /* the same for all managers; of a share the most so far */
   uint64_t least_memory;        /* that a paged manager can work with */
+  bool left_out;                /* it was given less: what was counted is no result */
   double gpu_memory_share;      /* of the most that was mapped at one time so far; 0: gpu_memory is fixed */
   timing t;
   struct stacks *stacks;        /* memory stacks; NULL: the machine has none */
@@ -464,7 +466,7 @@ struct sim {
   FF_VEC(created_memory) created;  /* by id */
   FF_VEC(reserved_range) reserved; /* by address */
   bool touches_recorded;        /* the program says when the host touches managed memory */
-  uint64_t mapped, mapped_raw;  /* bytes of device and managed memory: in whole pages (or blocks, if it is handed out so), and as asked for */
+  uint64_t mapped, mapped_pages, mapped_raw; /* bytes of device and managed memory, as host_memory has them */
   bool failed;
   uint64_t processed;           /* operations */
   ps device_end;                /* the latest end of any operation */
@@ -648,10 +650,11 @@ bool hints_launch(sim *s, const trace_op *op, trace_op *prefetch);
 /* host.c */
 void host_spend(sim *s, ps cost);                  /* host time; the device goes on meanwhile */
 void host_wait_for_device(sim *s);
-uint64_t host_memory_for(const sim *s, uint64_t address, uint64_t bytes); /* that a range takes which is not mapped now */
-/* GPU memory for `name`, also as the program counts it; false: there is none, and the simulation has failed. */
-bool host_take_memory(sim *s, uint64_t bytes, uint64_t raw, const char *name);
-void host_give_memory(sim *s, uint64_t bytes, uint64_t raw);
+typedef struct host_memory { uint64_t bytes, pages, raw; } host_memory; /* as the manager hands it out; in whole pages; as the program counts it: bytes */
+host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes); /* that a range takes which is not mapped now */
+/* GPU memory for `name`; false: there is none, and the simulation has failed. */
+bool host_take_memory(sim *s, host_memory memory, const char *name);
+void host_give_memory(sim *s, host_memory memory);
 /* Addresses and memory apart: TRACE_OP_RESERVE and those behind it (mapping.c). */
 void mapping_process(sim *s, const trace_op *op);
 void mapping_foreign(sim *s, const trace_op *op); /* the same of other devices' memory */

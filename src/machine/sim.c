@@ -148,9 +148,11 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
   s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
-  if (s->gpu_memory_share > 0) s->gpu_memory = s->least_memory;
-  if (is_paged(s) && s->gpu_memory < s->least_memory)
+  if (is_paged(s) && !options->gpu_memory && !(s->gpu_memory_share > 0) && s->gpu_memory < s->least_memory)
     return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->least_memory >> 10);
+  if (s->gpu_memory_share > 0) s->gpu_memory = 0;
+  s->given_memory = s->gpu_memory;
+  if (is_paged(s) && s->gpu_memory < s->least_memory) s->gpu_memory = s->least_memory; /* host.c says that it is left out */
   if (is_paged(s)) {
     const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
@@ -406,6 +408,10 @@ void sim_snapshot(sim *s, sim_result *result) {
   machine_name(s->spec, result->machine, sizeof result->machine);
   snprintf(result->error, sizeof result->error, "%s", s->error);
   result->complete = s->over;
+  if (s->left_out) {
+    pthread_mutex_unlock(s->mutex);
+    return;
+  }
   counters_total(s, &result->counters);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first;
@@ -422,7 +428,7 @@ void sim_snapshot(sim *s, sim_result *result) {
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
   ps end = s->host > s->device_end ? s->host : s->device_end;
-  sim_history *copy = s->history ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
+  sim_history *copy = s->history && !s->left_out ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
   pthread_mutex_unlock(s->mutex);
   return copy;
 }

@@ -88,11 +88,23 @@ static void write_table(table *t, ff_text *out) {
 
 static void write_command(void *out, const char *command) { ff_text_add(out, "    %s\n", command); }
 
+/* Why those that cannot run cannot. */
+static void write_errors(const advise_setting *const *settings, size_t count, ff_text *out) {
+  bool any = false;
+  for (size_t i = 0; i < count; i++) {
+    if (!settings[i]->result.error[0]) continue;
+    ff_text_add(out, "- %s\n", settings[i]->result.error);
+    any = true;
+  }
+  if (any) ff_text_add(out, "\n");
+}
+
 static void write_settings(const advise_setting *const *settings, size_t count, uint64_t against, const advise_context *context, ff_text *out) {
   table t;
   table_head(&t);
   for (size_t i = 0; i < count; i++) table_setting(&t, settings[i], against);
   write_table(&t, out);
+  write_errors(settings, count, out);
   commands_of(context, settings, count, write_command, out);
   ff_text_add(out, "\n");
 }

@@ -18,7 +18,7 @@ expect test "$(wc -c <page.html)" -lt 1000000
 expect test "$(grep -cE '(src|href)="?https?:' page.html)" -eq 0
 run "$farfault" report "$sample" --html no/such/page.html
 expect_status 1
-expect_err "no/such/page.html: cannot create"
+expect_err "no/such/page.html: cannot write there"
 run "$farfault" report "$sample" --html ""
 expect_status 64
 expect_err "--html: the file's name is empty"

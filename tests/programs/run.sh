@@ -173,7 +173,7 @@ fi
 if [[ -w /dev/full ]]; then
   run "$farfault" run --json /dev/full "$pretender"
   expect_status 1
-  expect_err "/dev/full: cannot write: No space left on device"
+  expect_err "/dev/full: cannot be written: No space left on device"
 fi
 TMPDIR=/no/such run "$farfault" run "$pretender"
 expect_status 1

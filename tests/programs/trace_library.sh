@@ -66,5 +66,5 @@ expect_status 1
 expect_err "no regular file"
 run ./static no/such/folder.fft
 expect_status 1
-expect_err "cannot be written: No such file or directory"
+expect_err "cannot write there: no/such: No such file or directory"
 finish

@@ -386,26 +386,59 @@ static void test_share_of_memory(void **state) {
   rig_close(&r);
 }
 
-/* Where memory is handed out in blocks of 2 MiB, a share is of the blocks that the allocations lie in. */
-static void test_share_of_blocks(void **state) {
-  static const struct { double share; uint64_t memory; } expected[] = {{1, 8 << 20}, {0.75, 6 << 20}};
-  for (int i = 0; i < 2; i++) {
-    rig r = begin("uvm", 0);
-    r.gpu_memory_share = expected[i].share;
+/* 3 MiB and 3 pages, in four blocks. */
+static void scattered(rig *r) {
+  rig_alloc(r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);             /* the second half of a block and the first of the next */
+  rig_alloc(r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED);            /* the rest of that */
+  rig_alloc(r, PAGE(1024), 100, TRACE_MEMORY_DEVICE);
+  rig_alloc(r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE);               /* beside it */
+  rig_alloc(r, PAGE(2048), 4096, TRACE_MEMORY_PINNED);               /* not the GPU's */
+  rig_alloc(r, PAGE(2049), 4096, TRACE_MEMORY_DEVICE);
+}
+
+/* A share is of the pages, whatever the manager hands out: managers that are compared have the same bytes. */
+static void test_a_share_is_the_same_bytes_for_all(void **state) {
+  static const struct { const char *manager; uint64_t mapped; } rows[] = {{"uvm", 8 << 20}, {"partial-multi", 8 << 20}, {"replay", (3 << 20) + 3 * 4096},
+                                                                          {"auto", (3 << 20) + 3 * 4096}, {"copy", (3 << 20) + 3 * 4096}};
+  uint64_t expected = ((3 << 20) + 3 * 4096) / 2 * 3;
+  for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+    bool freed = i % 2;
+    rig r = begin(rows[i / 2].manager, 0);
+    r.gpu_memory_share = 1.5;
     rig_start(&r);
-    rig_alloc(&r, PAGE(256), 2 << 20, TRACE_MEMORY_DEVICE);             /* the second half of a block and the first of the next */
-    rig_alloc(&r, PAGE(768), 1 << 20, TRACE_MEMORY_MANAGED);            /* the rest of that */
-    rig_alloc(&r, PAGE(1024), 100, TRACE_MEMORY_DEVICE);
-    rig_alloc(&r, PAGE(1025), 4096, TRACE_MEMORY_DEVICE);               /* beside it */
-    rig_alloc(&r, PAGE(2048), 4096, TRACE_MEMORY_PINNED);               /* not the GPU's */
-    rig_alloc(&r, PAGE(2049), 4096, TRACE_MEMORY_DEVICE);
+    scattered(&r);
     launch(&r, (pages){256, 768, 1, false});
     static const uint32_t order[] = {1024, 256, 2049, 1025, 2048, 768};
-    for (int k = 0; i == 1 && k < 6; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
-    const sim_counters *c = &rig_finish(&r)->counters;
-    assert_int_equal(c->evicted_bytes, 0);
-    assert_int_equal(r.sim->gpu_memory, expected[i].memory);
-    assert_int_equal(r.sim->mapped, i ? 0 : 8 << 20);
+    for (int k = 0; k < 6 && freed; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
+    const sim_result *result = rig_finish(&r);
+    assert_string_equal(result->error, "");
+    assert_int_equal(r.sim->gpu_memory, (expected + 4095) / 4096 * 4096);
+    assert_int_equal(r.sim->mapped, freed ? 0 : rows[i / 2].mapped);
+    assert_int_equal(r.sim->mapped_pages, freed ? 0 : (3 << 20) + 3 * 4096);
+    rig_close(&r);
+  }
+}
+
+/* A manager that cannot work with what the others have says so, and has no result; one page more and it has one. */
+static void test_a_manager_that_needs_more_is_left_out(void **state) {
+  static const struct { const char *manager; double share; uint64_t memory; const char *error; } rows[] = {
+      {"uvm", 0.5, 0, "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 1.51 MiB (1581056): it is left out"},
+      {"auto", 0.5, 0, ""}, {"replay", 0.5, 0, ""},
+      {"replay", 0.01, 0, "replay: needs at least 64.00 KiB of GPU memory (65536 bytes) and was given 32.00 KiB (32768): it is left out"},
+      {"copy", 0.5, 0, "copy: with "},
+      {"uvm", 0, (4 << 20) - 4096, "uvm: needs at least 4.00 MiB of GPU memory (4194304 bytes) and was given 4.00 MiB (4190208): it is left out"},
+      {"uvm", 0, 4 << 20, ""}, {"replay", 0, (64 << 10) - 4096, "replay: needs at least 64.00 KiB"}, {"replay", 0, 64 << 10, ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    rig r = begin(rows[i].manager, 0);
+    r.gpu_memory_share = rows[i].share;
+    r.gpu_memory = rows[i].memory;
+    rig_start(&r);
+    scattered(&r);
+    launch(&r, (pages){256, 768, 1, false});
+    const sim_result *result = rig_finish(&r);
+    const char *error = result->error;
+    if (strncmp(error, rows[i].error, strlen(rows[i].error)) || !*rows[i].error != !*error) fail_msg("%zu: expected '%s', not '%s'", i, rows[i].error, error);
+    if (strstr(error, "left out")) assert_true(!result->counters.time_ps && !result->counters.h2d_bytes && !result->kernel_count);
     rig_close(&r);
   }
 }
@@ -428,30 +461,28 @@ static void test_blocks_go_whole_or_not_at_all(void **state) {
   rig_close(&r);
 }
 
-static void refused(const char *manager, const char *prefetch, const char *evict, uint64_t unit, uint64_t memory, const char *expected) {
+static void refused(const char *manager, const char *prefetch, const char *evict, uint64_t unit, const char *expected) {
   trace_program *program = trace_program_create(0);
   machine_spec spec = rig_spec();
   sim *s = NULL;
   ff_error error = {0};
-  sim_options options = {.spec = &spec, .manager = manager, .prefetch = prefetch, .evict = evict, .unit_bytes = unit, .gpu_memory = memory};
+  sim_options options = {.spec = &spec, .manager = manager, .prefetch = prefetch, .evict = evict, .unit_bytes = unit};
   assert_int_not_equal(sim_create(program, &options, &s, &error), FF_OK);
   if (!strstr(error.message, expected)) fail_msg("expected '%s' in '%s'", expected, error.message);
   trace_program_free(program);
 }
 
 static void test_bad_choices(void **state) {
-  refused("replay", "sequental", NULL, 0, 0, "sequential");
-  refused("replay", NULL, "lru:5K", 0, 0, "4K, 64K or 2M");
-  refused("replay", NULL, NULL, 6000, 0, "power of two");
-  refused("replay", NULL, NULL, 4 << 20, 0, "power of two");
-  refused("replay", NULL, NULL, 1024, 0, "power of two");
-  refused("partial-multi", NULL, NULL, 64, 0, "power of two");
-  refused("partial-multi", NULL, NULL, 128 << 10, 0, "power of two");
-  refused("replay", NULL, NULL, 0, 4096, "needs at least");
-  refused("uvm", NULL, NULL, 0, 2 << 20, "needs at least");
-  refused("replay", "oracle", NULL, 0, 0, "future");
-  refused("replay", NULL, "belady", 0, 0, "future");
-  refused("replay", "./none.so", NULL, 0, 0, "none.so");
+  refused("replay", "sequental", NULL, 0, "sequential");
+  refused("replay", NULL, "lru:5K", 0, "4K, 64K or 2M");
+  refused("replay", NULL, NULL, 6000, "power of two");
+  refused("replay", NULL, NULL, 4 << 20, "power of two");
+  refused("replay", NULL, NULL, 1024, "power of two");
+  refused("partial-multi", NULL, NULL, 64, "power of two");
+  refused("partial-multi", NULL, NULL, 128 << 10, "power of two");
+  refused("replay", "oracle", NULL, 0, "future");
+  refused("replay", NULL, "belady", 0, "future");
+  refused("replay", "./none.so", NULL, 0, "none.so");
 }
 
 int main(void) {
@@ -459,7 +490,7 @@ int main(void) {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_share_of_blocks), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
+      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

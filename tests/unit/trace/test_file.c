@@ -509,8 +509,8 @@ static void a_full_disk_is_said_at_the_end(void **state) {
   ff_error error;
   trace_file_about about = {0};
   char *path = path_of("full.fft");
-  assert_int_equal(trace_file_create(path, &about, &w, &error), FF_OK);
-  assert_int_equal(trace_file_create(path, &about, &(trace_file_writer *){0}, &error), FF_IO); /* it is there */
+  assert_int_equal(trace_file_create_part(path, &about, &w, &error), FF_OK);
+  assert_int_equal(trace_file_create_part(path, &about, &(trace_file_writer *){0}, &error), FF_IO); /* it is there */
   signal(SIGXFSZ, SIG_IGN);
   pid_t child = fork(); /* a limit of the file's size stands for a full disk */
   if (child == 0) {
@@ -541,7 +541,7 @@ static void a_killed_recording_is_never_misread(void **state) {
     if (child == 0) {
       trace_file_writer *w;
       trace_file_about about = {.complete = true};
-      if (trace_file_create(path, &about, &w, NULL)) _exit(1);
+      if (trace_file_create_part(path, &about, &w, NULL)) _exit(1);
       write_program(w, &medium);
       trace_file_finish(w, &about, NULL);
       _exit(0);
