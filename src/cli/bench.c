@@ -109,10 +109,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_BUDGET: in->budget = value; return 0;
   case KEY_TILE: a->tile = parse_size(value, "tile", 0, state); return 0;
   case KEY_ROUNDS: a->rounds = parse_number(value, "rounds", 1000000, state); return 0;
-  case KEY_CSV: a->csv = value; return 0;
-  case KEY_SVG: a->svg = value; return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   case KEY_KEEP: a->keep = value; return 0;
-  case KEY_JSON: a->json = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case ARGP_KEY_ARG:
     if (a->what) cli_refuse(state, "one measurement at a time");
     a->what = actions[parse_name(value, "measurement", actions, state)];

@@ -59,7 +59,7 @@ static const char *read_date(const char *value, struct argp_state *state) {
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'o': a->output = named(value, "--output", state); return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case 'M': a->options.machine = named(value, "--machine", state); return 0;
   case KEY_DRIVER: a->options.driver = named(value, "--driver", state); return 0;
   case KEY_SET:
@@ -72,9 +72,9 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_INFO: a->options.info = true; return 0;
   case KEY_REPEATS: cli_say_old(state, "--repeats", "--repeat"); /* fall through */
   case KEY_REPEAT: a->options.repeats = read_repeats(value, state); return 0;
-  case KEY_JSON: a->json = named(value, "--json", state); return 0;
-  case KEY_CSV: a->csv = named(value, "--csv", state); return 0;
-  case KEY_SVG: a->svg = named(value, "--svg", state); return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", false, state); return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   case KEY_COMPARE:
     a->compares = true;
     a->compare = value;

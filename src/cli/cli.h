@@ -64,6 +64,9 @@ int cli_options_list(void);
  * ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (kinds.h) is refused with the command that takes it: exit(CLI_BAD_FILE). */
 error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state);
 
+/* The name of a file to write, as an option's value; refuses an empty one. "-" stands for stdout where `dash`, and is refused elsewhere. Returns it. */
+const char *cli_output(const char *value, const char *option, bool dash, struct argp_state *state);
+
 /* For "did you mean": as ff_closest, but also if only the case differs. */
 const char *cli_closest(const char *word, const char *const *candidates);
 

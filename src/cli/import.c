@@ -19,7 +19,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   static const char *const formats[] = {"accelsim", NULL};
   arguments *a = state->input;
   switch (key) {
-  case 'o': a->output = value; return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case ARGP_KEY_ARG:
     if (!a->format) {
       const char *near = cli_closest(value, formats);

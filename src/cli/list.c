@@ -182,7 +182,7 @@ static void parse_kind(arguments *a, const char *value, struct argp_state *state
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case KEY_JSON: a->json = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case 'j':
     cli_say_old(state, "-j", "--json -");
     a->json = "-";

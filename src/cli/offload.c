@@ -43,8 +43,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 'k': a->kernel = value; return 0;
   case KEY_JSON:
-    if (!*value) cli_refuse(state, "the name of the JSON file is empty");
-    a->json = value;
+    a->json = cli_output(value, "--json", true, state);
     return 0;
   case KEY_ANNOTATE: a->annotate = true; return 0;
   case KEY_MEASURED: a->measured = true; return 0;

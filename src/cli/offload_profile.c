@@ -29,8 +29,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'm': cli_say_old(state, "-m", "-M"); a->machine = value; return 0;
   case 'M': a->machine = value; return 0;
   case KEY_JSON:
-    if (!*value) cli_refuse(state, "the name of the JSON file is empty");
-    a->json = value;
+    a->json = cli_output(value, "--json", true, state);
     return 0;
   default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
   }

@@ -164,6 +164,12 @@ error_t cli_take_file(int key, const char *value, const char **file, unsigned wa
   }
 }
 
+const char *cli_output(const char *value, const char *option, bool dash, struct argp_state *state) {
+  if (!*value) cli_refuse(state, "%s: the file's name is empty", option);
+  if (!dash && !strcmp(value, "-")) cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
+  return value;
+}
+
 int cli_write_or_print(const char *file, const ff_text *text) {
   ff_error error;
   if (!strcmp(file, "-")) return cli_print(text);

@@ -99,12 +99,12 @@ static void take_target(arguments *a, struct argp_state *state) {
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case 'o': a->output = named(value, "--output", state); return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case KEY_TARGET: a->target = named(value, "--target", state); return 0;
   case KEY_WHAT: read_what(a, value, state); return 0;
   case KEY_BASE: a->base = named(value, "--base", state); return 0;
-  case KEY_JSON: a->json = named(value, "--json", state); return 0;
-  case KEY_SVG: a->svg = named(value, "--svg", state); return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   case KEY_SET:
     cli_add_option(a->set, sizeof a->set, value, "set", state);
     a->options.set = a->set;

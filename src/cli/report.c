@@ -28,20 +28,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
   case 'v': a->verbose = true; return 0;
   case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
-  case KEY_CSV:
-    if (!*value) cli_refuse(state, "--csv: the file's name is empty");
-    a->csv = value;
-    return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
   case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
-  case KEY_HTML:
-    if (!*value) cli_refuse(state, "--html: the file's name is empty");
-    a->html = value;
-    return 0;
+  case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
   case 'S': cli_say_old(state, "-S", "--svg"); /* fall through */
-  case KEY_SVG:
-    if (!*value) cli_refuse(state, "--svg: the folder's name is empty");
-    a->svg = value;
-    return 0;
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
   default: return cli_take_file(key, value, &a->file, KIND_RUN | KIND_DATABASE, state);
   }
 }

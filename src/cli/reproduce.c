@@ -120,7 +120,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     a->jobs = (uint32_t)strtoul(value, &end, 10);
     if (*value < '1' || *value > '9' || *end || strlen(value) > 3) cli_refuse(state, "--jobs: '%s' is not a number from 1 to 999", value);
     return 0;
-  case KEY_JSON: a->json = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case 'v': a->verbose = true; return 0;
   case KEY_CELLS: parse_cells(a, value, state); return 0;
   case KEY_RECORDINGS: a->recordings = value; return 0;

@@ -27,8 +27,8 @@ static bool is_stdout(const char *file) { return file && !strcmp(file, "-"); }
 static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-  case KEY_CSV: a->csv = value; return 0;
-  case KEY_JSON: a->json = value; return 0;
+  case KEY_CSV: a->csv = cli_output(value, "--csv", true, state); return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case KEY_WHERE: a->query.where = value; return 0;
   case KEY_COLUMNS: a->query.columns = value; return 0;
   case ARGP_KEY_END:

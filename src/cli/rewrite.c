@@ -103,8 +103,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case KEY_POLLING: a->options.polling = true; return 0;
   case KEY_WHOLE_WARPS: a->options.whole_warps = true; return 0;
   case 'o':
-    if (!*value) cli_refuse(state, "the output's name is empty");
-    a->output = value;
+    a->output = cli_output(value, "--output", false, state);
     return 0;
   case ARGP_KEY_ARG:
     if (!*value) cli_refuse(state, "the file's name is empty");

@@ -122,7 +122,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *value, struct argp_state *state) {
   switch (key) {
-  case KEY_JSON: *(const char **)state->input = value; return 0;
+  case KEY_JSON: *(const char **)state->input = cli_output(value, "--json", true, state); return 0;
   case 'j':
     cli_say_old(state, "-j", "--json -");
     *(const char **)state->input = "-";

@@ -47,7 +47,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case 'o':
-    if (!*value) cli_refuse(state, "-o: the file's name is empty");
+    cli_output(value, "--output", false, state);
     free(a->output);
     a->output = ff_strdup(value);
     return 0;

@@ -17,8 +17,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
   case 'o':
-    if (!*value) cli_refuse(state, "--output: the file's name is empty");
-    a->output = value;
+    a->output = cli_output(value, "--output", false, state);
     return 0;
   default: return cli_take_file(key, value, &a->file, KIND_RUN, state);
   }

@@ -73,11 +73,11 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   case 'l': parse_range(value, "launch", &a->selection.first_launch, &a->selection.last_launch, state); return 0;
   case 'b': parse_range(value, "block", &a->selection.first_block, &a->selection.last_block, state); return 0;
   case 'k': a->selection.kernel = value; return 0;
-  case 'o': a->output = value; return 0;
+  case 'o': a->output = cli_output(value, "--output", false, state); return 0;
   case 'v': a->verbose = true; return 0;
   case KEY_RECORDS: a->records = true; return 0;
   case KEY_REPAIR: a->selection.repair = true; return 0;
-  case KEY_JSON: a->json = value; return 0;
+  case KEY_JSON: a->json = cli_output(value, "--json", true, state); return 0;
   case ARGP_KEY_ARG:
     if (!a->chosen) parse_action(a, value, state);
     else if (a->file) cli_refuse(state, "one file at a time");

@@ -90,6 +90,23 @@ run "$farfault" report -C rows.csv "$source/tests/unit/report/golden/sample.json
 expect_status 0
 expect_err "-C is now --csv"
 expect test -s rows.csv
+# "-" is stdout where the help says so, and no file of that name anywhere.
+report=$source/tests/unit/report/golden/sample.json
+for command in "report $report --csv" "report $report --html" "timeline $report -o" "calibrate --csv" "calibrate -o" "bench managed --csv" "rewrite --sm-affinity kernel.ptx -o" \
+  "trace cut kernel.ptx -o" "import accelsim . -o" "sweep kernel.ptx -o" "probe --target sim:gtx1080 -o"; do
+  # shellcheck disable=SC2086 # words
+  run "$farfault" $command -
+  expect_status 64
+  expect_err "-: write /dev/stdout"
+  # shellcheck disable=SC2086
+  run "$farfault" $command ""
+  expect_status 64
+  expect_err "is empty"
+done
+run "$farfault" list machines --json ""
+expect_status 64
+expect_err "--json: the file's name is empty"
+expect test ! -e ./-
 # What would have been taken for another option.
 run "$farfault" run --device 1 /bin/true
 expect_status 64
