@@ -88,11 +88,15 @@ host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes) {
   return (host_memory){blocks * FF_BLOCK_BYTES, pages, bytes};
 }
 
+/* From 100 % on all that is allocated fits, whichever way the manager hands memory out, and nothing is evicted. */
+static bool has_room_for_all(const sim *s) { return s->gpu_memory_share >= 1; }
+
 /* --gpu-memory 75%: of the most that was allocated at one time, in pages, whichever way the manager hands memory out: the same bytes for
  * all. The program's memory comes bit by bit, so does the GPU's. */
-static void grow_memory(sim *s, uint64_t pages) {
+static void grow_memory(sim *s, host_memory more) {
   if (!(s->gpu_memory_share > 0)) return;
-  uint64_t share = (uint64_t)llround(s->gpu_memory_share * (double)pages);
+  uint64_t all = has_room_for_all(s) ? s->mapped + more.bytes : s->mapped_pages + more.pages;
+  uint64_t share = (uint64_t)llround(s->gpu_memory_share * (double)all);
   share = (share + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES * FF_PAGE_BYTES;
   if (share > s->given_memory) s->given_memory = share;
   if (s->given_memory <= s->gpu_memory) return;
@@ -103,7 +107,7 @@ static void grow_memory(sim *s, uint64_t pages) {
 /* A manager that would need more than the others have is no part of a comparison. Of a share this is known at the program's end only. */
 static void check_memory(sim *s) {
   char needed[32], given[32];
-  if (s->failed || !is_paged(s) || !s->given_memory || s->given_memory >= s->least_memory) return;
+  if (s->failed || !is_paged(s) || has_room_for_all(s) || !s->given_memory || s->given_memory >= s->least_memory) return;
   run_all(s);
   s->left_out = true;
   sim_fail(s, "%s: needs at least %s of GPU memory (%" PRIu64 " bytes) and was given %s (%" PRIu64 "): it is left out", s->label,
@@ -111,7 +115,7 @@ static void check_memory(sim *s) {
 }
 
 bool host_take_memory(sim *s, host_memory memory, const char *name) {
-  grow_memory(s, s->mapped_pages + memory.pages);
+  grow_memory(s, memory);
   if (!(s->gpu_memory_share > 0)) check_memory(s);
   if (s->failed) return false;
   if (s->manager->placement == MANAGER_PROGRAM && s->mapped + memory.bytes > s->gpu_memory) {

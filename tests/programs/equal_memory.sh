@@ -31,10 +31,10 @@ run "$farfault" sim --machine gtx480 --memory uvm+gpu-memory=1M,auto+gpu-memory=
 expect_out "uvm+gpu-memory=1M: could not run it: $left_out 1.00 MiB (1048576): it is left out"
 expect test "$(grep -c '^auto+gpu-memory=1M ' out)" -eq 1
 
-# The same bytes, whichever way they are handed out: there is room for two of three blocks.
-run "$farfault" sim --machine gtx480 --memory uvm,demand --gpu-memory 200% --json twice.json few.fft
+# From 100 % on there is room for all, in blocks, too.
+run "$farfault" sim --machine gtx480 --memory copy,uvm,demand --gpu-memory 100% --json all.json few.fft
 expect_status 0
-expect test "$(grep -c '"error"' twice.json)" -eq 0
+expect test "$(grep -c '"error"' all.json)" -eq 0
 
 # In the database of a sweep such a point is refused, and has no numbers.
 printf 'trace: few.fft\nmachine: gtx480\nmemory: [uvm, auto]\ngpu-memory: [50%%]\n' >few.yaml

@@ -141,7 +141,7 @@ run python3 compare.py
 expect_out "True True True"
 
 # ---- with paging, too ----
-sim km.fft --machine tom --memory uvm,demand --gpu-memory 50% --offload none,controlled --json paged.json
+sim km.fft --machine tom --memory replay,demand --gpu-memory 50% --offload none,controlled --json paged.json
 expect_status 0
 expect_out "uvm+offload=controlled"
 python3 - >paged <<'END'

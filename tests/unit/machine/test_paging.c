@@ -398,23 +398,41 @@ static void scattered(rig *r) {
 
 /* A share is of the pages, whatever the manager hands out: managers that are compared have the same bytes. */
 static void test_a_share_is_the_same_bytes_for_all(void **state) {
-  static const struct { const char *manager; uint64_t mapped; } rows[] = {{"uvm", 8 << 20}, {"partial-multi", 8 << 20}, {"replay", (3 << 20) + 3 * 4096},
-                                                                          {"auto", (3 << 20) + 3 * 4096}, {"copy", (3 << 20) + 3 * 4096}};
-  uint64_t expected = ((3 << 20) + 3 * 4096) / 2 * 3;
+  enum { PAGES = (7 << 20) + 3 * 4096 };
+  static const struct { const char *manager; uint64_t mapped; } rows[] = {{"uvm", 12 << 20}, {"partial-multi", 12 << 20}, {"replay", PAGES}, {"auto", PAGES}};
+  uint64_t expected = PAGES / 4 * 3;
   for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
     bool freed = i % 2;
     rig r = begin(rows[i / 2].manager, 0);
-    r.gpu_memory_share = 1.5;
+    r.gpu_memory_share = 0.75;
     rig_start(&r);
     scattered(&r);
+    rig_alloc(&r, PAGE(4096), 4 << 20, TRACE_MEMORY_DEVICE);
     launch(&r, (pages){256, 768, 1, false});
-    static const uint32_t order[] = {1024, 256, 2049, 1025, 2048, 768};
-    for (int k = 0; k < 6 && freed; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
+    static const uint32_t order[] = {1024, 256, 2049, 4096, 1025, 2048, 768};
+    for (int k = 0; k < 7 && freed; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
     const sim_result *result = rig_finish(&r);
     assert_string_equal(result->error, "");
     assert_int_equal(r.sim->gpu_memory, (expected + 4095) / 4096 * 4096);
     assert_int_equal(r.sim->mapped, freed ? 0 : rows[i / 2].mapped);
-    assert_int_equal(r.sim->mapped_pages, freed ? 0 : (3 << 20) + 3 * 4096);
+    assert_int_equal(r.sim->mapped_pages, freed ? 0 : PAGES);
+    rig_close(&r);
+  }
+}
+
+/* From 100 % on all managers have room for all, in their own way: nothing is evicted, and none is left out. */
+static void test_all_of_it_fits_at_100_percent(void **state) {
+  static const struct { const char *manager; uint64_t memory; } rows[] = {{"uvm", 8 << 20}, {"replay", (3 << 20) + 3 * 4096}, {"copy", (3 << 20) + 3 * 4096}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    rig r = begin(rows[i].manager, 0);
+    r.gpu_memory_share = 1;
+    rig_start(&r);
+    scattered(&r);
+    launch(&r, (pages){256, 768, 1, false});
+    const sim_result *result = rig_finish(&r);
+    assert_string_equal(result->error, "");
+    assert_int_equal(result->counters.evicted_bytes, 0);
+    assert_int_equal(r.sim->gpu_memory, rows[i].memory);
     rig_close(&r);
   }
 }
@@ -490,7 +508,7 @@ int main(void) {
       cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
-      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
+      cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_all_of_it_fits_at_100_percent), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
   ff_check_level = 2;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
