@@ -143,7 +143,7 @@ expect_out "True True True"
 # ---- with paging, too ----
 sim km.fft --machine tom --memory replay,demand --gpu-memory 50% --offload none,controlled --json paged.json
 expect_status 0
-expect_out "uvm+offload=controlled"
+expect_out "replay+offload=controlled"
 python3 - >paged <<'END'
 import json
 runs = json.load(open("paged.json"))["runs"]
