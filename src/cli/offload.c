@@ -156,7 +156,7 @@ static int offload(int argc, char **argv) {
     return cli_offload_profile(argc - 1, argv + 1);
   }
   cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
-  if (kind_refused(a.file, a.measured ? KIND_TRACE : KIND_PTX | KIND_PROGRAM | KIND_TRACE)) return CLI_BAD_FILE;
+  if (kind_refused(a.file, KIND_PTX | KIND_PROGRAM | KIND_TRACE)) return CLI_BAD_FILE;
   if (code_load(a.file, &code, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   analyse_all(&a, &code, &list);
   int status = !list.count ? fail_without(&a, &code) : a.measured ? measure(&a, &list) : CLI_DONE;
