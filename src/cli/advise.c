@@ -267,17 +267,19 @@ static int advise_in(work *w, trace_file *file) {
   if (!info->whole) return cli_fail(CLI_BAD_FILE, "%s: the recording was cut off: `farfault trace cut --repair` makes a whole trace of it", a->file);
   if (read_facts(file, &facts, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
   ff_status status = advise_start(&w->study, &facts, a->baseline, a->quick, &error);
-  int result = status ? cli_fail(CLI_USAGE, "advise: %s", error.message) : conclude(w, info->about.command ? info->about.command : "?", simulate(w));
+  int result = CLI_FAILED; /* the folder is made no sooner, as until then a signal just ends the process */
+  if (status) result = cli_fail(CLI_USAGE, "advise: %s", error.message);
+  else if ((w->folder = run_make_folder())) result = conclude(w, info->about.command ? info->about.command : "?", simulate(w));
+  if (w->folder) run_remove_folder(w->folder);
   advise_free(&w->study);
   return result;
 }
 
 static int advise_with(arguments *a, trace_file *file) {
-  work w = {.arguments = a, .folder = run_make_folder(), .options = options_text(a)};
+  work w = {.arguments = a, .options = options_text(a)};
   ssize_t length = readlink("/proc/self/exe", w.self, sizeof w.self - 1);
   w.self[length > 0 ? length : 0] = '\0';
-  int status = w.folder ? advise_in(&w, file) : CLI_FAILED;
-  if (w.folder) run_remove_folder(w.folder);
+  int status = advise_in(&w, file);
   forget_parts(&w);
   free(w.parts.items);
   free(w.options);
