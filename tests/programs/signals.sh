@@ -56,6 +56,10 @@ expect_status 143
 expect_no_out
 interrupt INT 2 2 "$farfault" reproduce zheng2016
 expect_status 130
+printf 'trace: long.fft\nmachine: gtx480\nmemory: [uvm, demand]\ngpu-memory: [30%%, 50%%]\n' >long.yaml
+interrupt TERM 1 2 "$farfault" sweep long.yaml
+expect_status 143
+expect_err "stopped: "
 interrupt INT 1 1 "$farfault" share long.fft long.fft --machine gtx1080
 expect_status 130
 finish
