@@ -16,7 +16,7 @@
 #include "trace/stream.h"
 
 #define FIRST UINT64_C(0x200000000000)
-enum { FAULTS = 1 << 17, LINES = 32, WARPS = 8, PAGE = 4096 };
+enum { FAULTS = 1 << 19, LINES = 32, WARPS = 8, PAGE = 4096 };
 
 typedef enum part { FILL, FAULT, SWAP } part;
 
@@ -35,8 +35,10 @@ static void require(bool fine, const char *what) {
 /* The i-th page to be touched: every page once, no two after one another near each other. */
 static uint64_t page_of(uint64_t i, uint64_t pages) { return i * UINT64_C(0x9e3779b1) % pages; }
 
+static uint64_t faults_of(uint64_t pages) { return pages / 2 < FAULTS ? pages / 2 : FAULTS; }
+
 static void touch(trace_program *program, uint64_t base, uint64_t pages) {
-  uint64_t blocks = FAULTS / LINES / WARPS;
+  uint64_t blocks = faults_of(pages) / LINES / WARPS;
   trace_launch *launch = trace_launch_create(program, blocks, WARPS);
   strcpy(launch->kernel, "touch");
   launch->registers = 20;
@@ -106,7 +108,7 @@ static void measure(const machine_spec *spec, const char *evict, uint64_t gib) {
   sim_counters fill, fault, swap;
   uint64_t bytes = gib << 30;
   double filling = run(spec, evict, FILL, bytes, &fill), faulting = run(spec, evict, FAULT, bytes, &fault), swapping = run(spec, evict, SWAP, bytes, &swap);
-  require(fault.faults >= FAULTS && fault.evicted_bytes >= fault.faults * PAGE && swap.evicted_bytes >= bytes, "memory was not too small");
+  require(fault.faults >= faults_of(bytes / PAGE) && fault.evicted_bytes >= fault.faults * PAGE && swap.evicted_bytes >= bytes, "memory was not too small");
   printf("%-8s %3llu GiB  fill %6.2f us per page   fault %6.2f us per far-fault (%llu)   swap %6.2f us per page\n", evict, (unsigned long long)gib,
          filling / (double)(bytes / PAGE) * 1e6, (faulting - filling) / (double)fault.faults * 1e6, (unsigned long long)fault.faults,
          (swapping - filling) / (double)(bytes / PAGE) * 1e6);

@@ -149,6 +149,12 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
   for (uint64_t w = round_down(begin, p->config.unit_bytes); w < end; w += p->config.unit_bytes) {
     pager_unit *unit = &chunk->units[(w - base) >> p->unit_shift], fresh = unit_fresh(p, index, w);
     chunk->used++;
+    if (!unit->allocation && fresh.state == PAGER_ABSENT && p->config.unit_bytes == FF_PAGE_BYTES) { /* most are: they only exist */
+      uint32_t page = (uint32_t)((w - base) / FF_PAGE_BYTES);
+      *unit = fresh;
+      chunk->mapped.word[page / 64] |= UINT64_C(1) << page % 64;
+      continue;
+    }
     if (!unit->allocation) {
       *unit = fresh;
     } else {
