@@ -329,8 +329,18 @@ static void anything_clean(void *state, ff_view *view) { propose_anything(view);
 static uint64_t told_arrived, told_left;
 static void anything_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_arrived++; }
 static void anything_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) { told_left++; }
+static uint64_t told_settled;
+static void anything_settled(void *state, ff_view *view, uint64_t address, uint64_t bytes) { /* all that is there of it can go now */
+  ff_block block;
+  told_settled++;
+  view->block(view, address, &block);
+  for (uint64_t at = address; at < address + bytes; at += FF_PAGE_BYTES) {
+    uint32_t page = at % FF_BLOCK_BYTES / FF_PAGE_BYTES;
+    assert_false(block.moving.word[page / 64] >> page % 64 & 1);
+  }
+}
 static const ff_policy anything = {.version = FF_POLICY_VERSION, .name = "anything", .faulted = anything_faulted, .idle = anything_idle,
-                                   .evict = anything_evict, .clean = anything_clean, .arrived = anything_arrived, .left = anything_left};
+                                   .evict = anything_evict, .clean = anything_clean, .arrived = anything_arrived, .left = anything_left, .settled = anything_settled};
 
 static watermarks marks; /* for the next random_run */
 
@@ -342,7 +352,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   base = RIG_BASE + (whole ? (2 << 20) - 160 * 4096 : 0); /* in two blocks */
   t.p = pager_create(&config);
   random_state = seed;
-  policy_calls = told_arrived = told_left = 0;
+  policy_calls = told_arrived = told_left = told_settled = 0;
   for (int i = 0; i < PAGES; i++) t.pages[i].allocation = -1;
   for (int step = 0; step < 20000; step++) {
     uint32_t dice = random_below(100);
@@ -366,6 +376,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   assert_int_equal(t.cleaned > 0, policy != NULL && !partial.ranges);
   assert_int_equal(t.left, t.p->moved_out + t.p->dropped);
   assert_int_equal(told_arrived > 0, policy != NULL);
+  assert_int_equal(told_settled > 0, policy != NULL);
   assert_int_equal(t.fetched > 0, policy != NULL || partial.ranges);
   if (t.scarce) assert_true(t.evicted > 100 && t.written_back && t.written_back < t.evicted);
   else assert_int_equal(t.evicted, 0);
