@@ -25,12 +25,13 @@
 extern "C" {
 #endif
 
-#define FF_POLICY_VERSION 3u /* a plug-in made for version 2, which has all but `settled`, still works */
+#define FF_POLICY_VERSION 3u /* a plug-in made for version 2, which has all but what says "since version 3", still works */
 
 #define FF_PAGE_BYTES UINT64_C(4096)
 #define FF_GROUP_BYTES UINT64_C(65536)
 #define FF_BLOCK_BYTES UINT64_C(2097152)
 #define FF_BLOCK_PAGES 512u
+#define FF_REACHED_BYTES UINT64_C(1024)
 #define FF_NEVER UINT64_MAX
 
 typedef struct ff_fault { /* a far-fault that is being served */
@@ -77,10 +78,7 @@ struct ff_view {
   /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out; in `clean`: to be copied out) what the range holds. Only noted: it is carried out when
    * the policy has returned, and the view stays as it was until then. Ignored in `arrived` and `left`. */
   void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
-  /* Since version 3. The positions of the thread blocks that run now lie between these two; without needs_future 0. And: as next_use, but
-   * what runs now is told apart: the answer stays right until the first of these positions is beyond it. */
-  uint64_t running_first, running_last;
-  uint64_t (*next_position)(const ff_view *view, uint64_t address, uint64_t bytes);
+  uint64_t queued;        /* since version 3; in `reached`: bytes that the link to the GPU has still to carry; else 0 */
 };
 
 typedef struct ff_policy {
@@ -121,6 +119,15 @@ typedef struct ff_policy {
    * that comes upon a unit of which nothing can go may put it aside until this, or an arrival, names a page of it: so that it
    * does not come upon the same unit again and again, and chooses in a time that does not grow with memory. */
   void (*settled)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
+
+  /* Since version 3, of a prefetcher, optional. Under a manager that knows what launches declare (manager.h: segments) and lets the prefetcher bring it: a launch is about to begin, whose
+   * arguments point into these allocations, in the order of its arguments. Of what is
+   * proposed only that comes which needs no transfer, while there is room: pages that nobody has written to since they were allocated. */
+  void (*launching)(void *state, ff_view *view, const ff_allocation *declared, size_t count);
+  /* Since version 3, of a prefetcher, optional. Under a manager with which the GPU reaches what is not in its memory over the link (manager.h: reaches), as its access counters tell a
+   * driver. Since a page of this group last came the GPU has read and written so many bytes of it so; called with each further
+   * FF_REACHED_BYTES. What is proposed comes as with a far-fault: after its service, even if others must go. */
+  void (*reached)(void *state, ff_view *view, uint64_t group, uint64_t bytes);
 } ff_policy;
 
 /* What a plug-in defines. */

@@ -96,6 +96,8 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   }
   ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
+  if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
+    fault_reached(s, p->k, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }

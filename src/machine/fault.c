@@ -228,15 +228,30 @@ void fault_clean(sim *s) {
   sim_event(s, next, EVENT_CLEAN, 0);
 }
 
+void fault_reached(sim *s, kernel *k, uint64_t address) {
+  const link_direction *link = &s->d->link.h2d;
+  s->served_from = s->now;
+  s->served_kernel = k->counters;
+  s->pager->view.queued = link->bus.free > s->now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->now) / link->per_byte) : 0;
+  pager_reached_tell(s->pager, address);
+  s->pager->view.queued = 0;
+  s->served_from = 0;
+}
+
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
-void fault_idle(sim *s) {
-  segments_idle(s);
-  fault_clean(s);
+static void idle_link(sim *s) {
   if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
   if (s->d->link.h2d.bus.free <= s->now) pager_idle(s->pager);
   if (s->d->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
   s->idle_pending = true;
   sim_event(s, s->d->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
+}
+
+void fault_idle(sim *s) {
+  segments_idle(s);
+  fault_clean(s);
+  idle_link(s);
+  fault_clean(s); /* what came without a transfer is the first that there is */
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {

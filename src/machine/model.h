@@ -550,6 +550,7 @@ ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps 
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */
+void fault_reached(sim *s, kernel *k, uint64_t address); /* the GPU has read or written so much over the link that the prefetcher is told */
 void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 /* link.c */

@@ -84,7 +84,7 @@ static bool next_piece(sim *s, node *n) {
     uint64_t at = n->use_at > a.address ? n->use_at : a.address, end = a.address + a.bytes;
     pager_walk w = pager_walk_begin(s->pager, at, end - at);
     for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
-      if (unit->state != PAGER_ABSENT) continue;
+      if (!pager_may_come(unit)) continue;
       uint64_t block_end = (w.first & ~(FF_BLOCK_BYTES - 1)) + FF_BLOCK_BYTES, piece_end = block_end < end ? block_end : end;
       n->use_at = piece_end;
       if (fetch_range(s, n, w.first, piece_end - w.first)) return true;
@@ -98,7 +98,7 @@ static bool next_piece(sim *s, node *n) {
 static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->now && s->d->link.engines[0].free <= s->now; }
 
 void segments_idle(sim *s) {
-  if (!s->manager->segments || !s->running_count || s->idle_pending) return;
+  if (!s->manager->segments || s->manager->reaches || !s->running_count || s->idle_pending) return;
   for (size_t i = 0; i < s->ahead.count && link_idle(s); i++) {
     node *n = s->nodes.items[s->ahead.items[i]];
     while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
@@ -121,6 +121,11 @@ static void no_longer_ahead(sim *s, const node *n) {
 ps segments_resident(sim *s, node *n, ps time) {
   if (!s->manager->segments) return time;
   no_longer_ahead(s, n);
+  if (s->manager->reaches) { /* it begins, and reaches over the link what is not there yet */
+    if (!n->waited) pager_launching(s->pager, n->uses.items, n->uses.count);
+    n->waited = true;
+    return time;
+  }
   ps lands = time;
   uint64_t moves = 0;
   for (size_t i = 0; i < n->uses.count; i++) {

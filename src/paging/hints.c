@@ -25,12 +25,17 @@ static bool hinted(const pager *p, const pager_unit *unit) {
 
 pager_state pager_away(const pager_unit *unit) {
   bool mapped = unit->hints & PAGER_ACCESSED_BY_GPU && !(unit->hints & (PAGER_READ_MOSTLY | PAGER_PREFERS_GPU));
-  mapped = mapped || unit->hints & PAGER_PINNED;
+  mapped = mapped || unit->hints & (PAGER_PINNED | PAGER_REACHED);
   return mapped ? PAGER_REMOTE : PAGER_ABSENT;
 }
 
 bool pager_stays(const pager_unit *unit) {
   return unit->hints & (PAGER_PREFERS_CPU | PAGER_PINNED) && !(unit->hints & PAGER_READ_MOSTLY);
+}
+
+bool pager_may_come(const pager_unit *unit) {
+  if (unit->state == PAGER_ABSENT) return true;
+  return unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED && !(unit->hints & (PAGER_PINNED | PAGER_PREFERS_CPU | PAGER_ACCESSED_BY_GPU));
 }
 
 pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) {
@@ -45,6 +50,7 @@ pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) 
 /* A page that is the CPU's is mapped by the GPU, or not, as the new hints say. */
 void pager_remap(pager *p, pager_unit *unit, uint64_t address) {
   if (unit->state != PAGER_ABSENT && unit->state != PAGER_REMOTE) return;
+  if (unit->hints & PAGER_REACHED) pager_remark(p, address);
   pager_state wanted = pager_away(unit);
   if (unit->state == PAGER_REMOTE && pager_stays(unit)) return; /* was mapped by a fault */
   if (unit->state == wanted) return;
@@ -165,7 +171,7 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
     if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
     copy_out(p, unit, !keeps, address, moves);
   }
-  if (write && unit->state == PAGER_ABSENT) unit->cpu_version = ++unit->version;
+  if (write && pager_may_come(unit)) unit->cpu_version = ++unit->version;
 }
 
 /* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */

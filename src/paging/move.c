@@ -73,13 +73,11 @@ static bool held_advance(pager_held *h) {
   return false;
 }
 
-int pager_sets_of(const pager *p, const pager_unit *unit) {
-  if (!unit->allocation || (unit->state != PAGER_RESIDENT && unit->state != PAGER_IN_FLIGHT)) return 0;
-  if (unit->state != PAGER_RESIDENT || unit->fresh) return PAGER_HELD + 1;
-  return p->allocations.items[unit->allocation].users ? PAGER_LOOSE + 1 : PAGER_SPARE + 1;
+bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) {
+  if (!unit->allocation || (unit->state != PAGER_RESIDENT && unit->state != PAGER_IN_FLIGHT)) return false;
+  if (set != PAGER_HELD && (unit->state != PAGER_RESIDENT || unit->fresh)) return false;
+  return set != PAGER_SPARE || !p->allocations.items[unit->allocation].users;
 }
-
-bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) { return pager_sets_of(p, unit) > (int)set; }
 
 pager_unit *pager_held_next(pager_held *h) {
   pager *p = h->p;
@@ -104,7 +102,9 @@ static bool is_paged(const pager *p) { return p->config.manager->placement == MA
 
 /* Nothing is in flight when memory is short (the machine waits for that), so there is always something to evict. */
 static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
-  FF_ASSERT(unit->state == PAGER_ABSENT);
+  FF_ASSERT(pager_may_come(unit));
+  if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit); /* it is mapped elsewhere now */
+  unit->state = PAGER_ABSENT;
   bool room = pager_make_room(p, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
@@ -185,7 +185,7 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_REMOTE) continue;
+    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) continue;
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
       pager_unit_leaves(p, unit, w.address);
@@ -202,7 +202,6 @@ void pager_bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *m
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->bytes;
-  *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
   moves->units++;
   moves->bytes += unit->bytes;
   pager_moved(p, unit, true);
@@ -214,11 +213,11 @@ pager_moves pager_gpu_fill(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_REMOTE) continue;
-    if (unit->state == PAGER_ABSENT && w.covered) {
+    if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) continue;
+    if (pager_may_come(unit) && w.covered) {
       unit_enters(p, unit, w.address);
       p->filled += unit->bytes;
-    } else if (unit->state == PAGER_ABSENT) {
+    } else if (pager_may_come(unit)) {
       pager_bring_in(p, unit, w.address, &moves);
     }
     unit->gpu_version = ++unit->version;
@@ -235,7 +234,7 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
-    if (unit->state == PAGER_ABSENT) pager_bring_in(p, unit, w.address, &moves);
+    if (pager_may_come(unit)) pager_bring_in(p, unit, w.address, &moves);
     pager_gpu_read(p, unit, w.address);
   }
   pager_check(p);
@@ -320,7 +319,6 @@ void pager_check(const pager *p) {
   uint64_t held = p->config.whole_blocks ? p->held_blocks * FF_BLOCK_BYTES : p->resident + p->in_flight;
   FF_ASSERT(held + p->free == p->memory && p->resident + p->in_flight <= held);
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
-  FF_ASSERT(p->came_back + p->came_first == p->moved_in);
 }
 
 /* What is kept of sets of units and of uses is what the units say. */

@@ -39,7 +39,8 @@ typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_
 
 /* What the program has said of a unit of managed memory (hints.c). */
 enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8,
-       PAGER_PINNED = 16 /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */ };
+       PAGER_PINNED = 16, /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */
+       PAGER_REACHED = 32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */ };
 /* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes a copy
  * that may only be read writable, without a byte. */
 typedef enum pager_coming { PAGER_COMES_MOVED, PAGER_COMES_COPIED, PAGER_COMES_MAPPED, PAGER_COMES_WRITABLE } pager_coming;
@@ -153,6 +154,7 @@ typedef struct pager_chunk {
   bool listed[PAGER_SETS];      /* its number is in pager.chunks */
   uint64_t group_use[FF_BLOCK_BYTES / FF_GROUP_BYTES]; /* per group: the latest use of what is resident, unless stale (units of a group or less) */
   uint32_t group_stale;         /* a bit per group: what was used last has left, so the latest use of the rest must be looked for */
+  uint32_t reached[FF_BLOCK_BYTES / FF_GROUP_BYTES]; /* by group: bytes that the GPU read and wrote over the link since a page of it last came */
   uint32_t whole_groups;        /* pages that grow: a bit per group that lies in one allocation and is resident */
   bool whole_block;             /* that the block does */
   ff_pages mapped, valid, moving, dirty; /* as policies see them; a page that several units share is valid when all are */
@@ -192,9 +194,9 @@ typedef struct pager {
   uint64_t resident_peak;                              /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
   uint64_t cleaned;                                    /* copied to the CPU ahead; stayed */
-  uint64_t came_back, came_first;                      /* of moved_in: after it had been evicted to make room; the rest */
   struct { uint64_t address, bytes, until; } cleaning; /* what is being copied so; bytes 0: nothing */
   uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
+  bool blank_only;                                     /* of what is proposed now only that comes which has no bytes yet */
   bool ahead;                                          /* what is evicted now goes before its room is wanted */
   uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
   uint64_t held_blocks;                                /* whole_blocks: that hold anything */
@@ -300,6 +302,7 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
+  if (unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED) unit->cpu_version = ++unit->version;
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
@@ -346,6 +349,12 @@ uint64_t pager_all_busy_until(const pager *pager); /* of everything that is in f
 /* The link to the GPU has nothing to do: the prefetcher may propose something. */
 void pager_idle(pager *pager);
 bool pager_wants_idle(const pager *pager);
+/* The GPU has read or written `bytes` of the page at `address` over the link: counted for its group, and the prefetcher is told of each
+ * FF_REACHED_BYTES (policy.h). What it proposes comes even if other pages must go. */
+bool pager_reached(pager *pager, const pager_unit *unit, uint64_t address, uint64_t bytes); /* counts; true: the prefetcher is to be told */
+/* A launch that declares these allocations begins: the prefetcher is told. */
+void pager_launching(pager *pager, const uint32_t *allocations, size_t count);
+void pager_reached_tell(pager *pager, uint64_t address);
 
 /* ---- room: room.c ---- */
 
@@ -414,8 +423,6 @@ typedef struct pager_held {
 pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes); /* PAGER_HELD */
 pager_held pager_set_begin(pager *pager, pager_set set, uint64_t address, uint64_t bytes);
 pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
-/* Each set is a part of the one before: how many of them, from the first on, the unit is in; and whether it is in one. */
-int pager_sets_of(const pager *pager, const pager_unit *unit);
 bool pager_in_set(const pager *pager, const pager_unit *unit, pager_set set);
 /* Of the chunk's windows the first from `at` on that holds something or, if not `held`, that holds nothing; the number of windows: there is none. */
 uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool held);
@@ -458,6 +465,7 @@ pager_moves pager_prefetch_in(pager *pager, uint64_t address, uint64_t bytes);
 void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice advice, int32_t device); /* device -1: the CPU */
 pager_state pager_away(const pager_unit *unit); /* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
 bool pager_stays(const pager_unit *unit);       /* the GPU's far-fault maps it where it is */
+bool pager_may_come(const pager_unit *unit);    /* it is not in GPU memory, nor on its way, and may be brought: ABSENT, or REACHED and not hinted to stay */
 pager_coming pager_comes(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
 
 void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */

@@ -8,6 +8,7 @@
  *
  * A unit that came for a far-fault is not evicted before the access that wanted it was made, unless nothing else is
  * left: otherwise a memory of a few pages could throw out what it has just waited for, for ever. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "paging/pager.h"
@@ -53,27 +54,18 @@ static void list_chunk(pager *p, pager_chunk *chunk) {
   }
 }
 
-/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.)
- * Returns whether the chunk has come to have the first of a set, or has lost the last. */
-static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
+/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.) */
+static void mark_sets(pager *p, pager_chunk *chunk, uint64_t window) {
   uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
-  const pager_unit *unit = &chunk->units[u];
-  int sets = pager_sets_of(p, unit);
-  while (unit->sibling) {
-    unit = p->siblings[unit->sibling];
-    int others = pager_sets_of(p, unit);
-    if (others > sets) sets = others;
-  }
-  bool turned = false;
   for (int s = 0; s < PAGER_SETS; s++) {
-    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64];
-    bool in = s < sets;
-    if (((*word & bit) != 0) == in) continue;
-    *word ^= bit;
-    chunk->counts[s] += in ? 1 : UINT32_MAX;
-    turned |= chunk->counts[s] == in;
+    const pager_unit *unit = &chunk->units[u];
+    while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
+    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64], old = *word;
+    if (pager_in_set(p, unit, s)) *word |= bit;
+    else *word &= ~bit;
+    chunk->counts[s] += (*word & bit) != 0;
+    chunk->counts[s] -= (old & bit) != 0;
   }
-  return turned;
 }
 
 /* What is known of the latest use in the window's group follows what the window's units have become. */
@@ -92,7 +84,7 @@ static void mark_use(pager *p, pager_chunk *chunk, uint64_t window) {
 /* A unit that is a page, and alone in it: one bit in each set. */
 static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
   ff_pages *sets[4] = {&chunk->mapped, &chunk->valid, &chunk->moving, &chunk->dirty};
-  bool mapped = u->allocation && u->state != PAGER_REMOTE, resident = mapped && u->state == PAGER_RESIDENT;
+  bool mapped = u->allocation && (u->state != PAGER_REMOTE || pager_may_come(u)), resident = mapped && u->state == PAGER_RESIDENT;
   bool flies = mapped && u->state == PAGER_IN_FLIGHT;
   bool on[4] = {mapped, resident || flies, flies || (resident && u->fresh), resident && u->cpu_version != u->version};
   for (int i = 0; i < 4; i++) sets[i]->word[page / 64] = (sets[i]->word[page / 64] & ~(UINT64_C(1) << page % 64)) | (uint64_t)on[i] << page % 64;
@@ -101,7 +93,7 @@ static void mark_page(pager_chunk *chunk, uint32_t page, const pager_unit *u) {
 /* Adds what one unit is to the sets, which were cleared before: first all that are not absent, then those that are
  * (an absent unit makes its pages invalid, unless it is a part of a page). */
 static void mark_unit(const pager *p, pager_chunk *chunk, uint64_t window, const pager_unit *u, bool absent) {
-  if (!u->allocation || u->state == PAGER_REMOTE || absent != (u->state == PAGER_ABSENT)) return;
+  if (!u->allocation || (u->state == PAGER_REMOTE && !pager_may_come(u)) || absent != pager_may_come(u)) return;
   uint32_t first, last;
   pages_of(p, chunk, window, u, &first, &last);
   set_pages(&chunk->mapped, first, last, true);
@@ -172,19 +164,13 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
-  bool turned = mark_sets(p, chunk, window);
+  mark_sets(p, chunk, window);
   mark_use(p, chunk, window);
   mark_pages(p, chunk, window);
-  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
+  list_chunk(p, chunk);
 }
 
 /* ---- what policies are told ---- */
-
-static void view_update(pager *p) {
-  p->view.now = p->now;
-  p->view.running_first = p->position;
-  p->view.running_last = p->position_last;
-}
 
 /* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
 void pager_tell(pager *p, uint64_t address, bool arrived) {
@@ -192,10 +178,10 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
   uint64_t bytes = p->config.unit_bytes;
   if (!arrived && p->config.whole_blocks) {
-    if (pager_chunk_at(p, address)->holding) return;
+    if (pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding) return;
     bytes = FF_BLOCK_BYTES;
   }
-  view_update(p);
+  p->view.now = p->now;
   for (int i = 0; i < 2; i++) {
     if (!policies[i] || (i == 1 && p->config.evict_shares)) continue;
     if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
@@ -206,7 +192,7 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
 static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
   const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  view_update(p);
+  p->view.now = p->now;
   for (int i = 0; i < 2; i++)
     if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares)) policies[i]->settled(states[i], &p->view, address, bytes);
 }
@@ -218,8 +204,8 @@ static bool any_page(const ff_pages *pages) {
 }
 
 void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
-  bool listens = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
-  if (!listens || !any_page(before)) return;
+  bool asked_for = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
+  if (!asked_for || !any_page(before)) return;
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   if (p->config.whole_blocks) {
     if (!block_stays(p, chunk) && chunk->holding) tell_settled(p, base, FF_BLOCK_BYTES);
@@ -236,7 +222,7 @@ void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
 }
 
 void pager_remark(pager *p, uint64_t address) {
-  pager_chunk *chunk = pager_chunk_at(p, address);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   ff_pages before = chunk->moving;
   pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   pager_tell_settled(p, chunk, &before);
@@ -244,7 +230,7 @@ void pager_remark(pager *p, uint64_t address) {
 
 /* What arrives is told as that; a block that is handed out whole may also have settled with it, or with what left. */
 void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_chunk *chunk = pager_chunk_at(p, address);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   bool stayed = block_stays(p, chunk);
   pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
@@ -256,7 +242,7 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
-  const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `nowhere` all sets are empty */
+  const pager_chunk *chunk = pager_chunk_find(pager_of(view), address >> PAGER_CHUNK_SHIFT); /* of `nowhere` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
                       .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving, .dirty = chunk->dirty};
 }
@@ -324,11 +310,6 @@ static uint64_t view_next_use(const ff_view *view, uint64_t address, uint64_t by
   return next <= p->position_last ? p->position : next; /* blocks that run together have no order among them */
 }
 
-static uint64_t view_next_position(const ff_view *view, uint64_t address, uint64_t bytes) {
-  const pager *p = pager_of(view);
-  return p->config.future ? trace_future_next_use(p->config.future, address, bytes, p->position) : FF_NEVER;
-}
-
 static uint64_t view_first_touch(const ff_view *view, uint64_t index) {
   const pager *p = pager_of(view);
   return p->config.future ? trace_future_first_touch(p->config.future, index) : FF_NEVER;
@@ -352,29 +333,28 @@ void pager_view_init(pager *p) {
   p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes,
                       .free_bytes = view_free, .block = view_block,
                       .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
-                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose,
-                      .next_position = view_next_position};
+                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose};
 }
 
 /* ---- memory ---- */
 
 uint64_t pager_room_wanted(pager *p, uint64_t address, const pager_unit *unit) {
   if (!p->config.whole_blocks) return unit->bytes;
-  return pager_chunk_at(p, address)->holding ? 0 : FF_BLOCK_BYTES;
+  return pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding ? 0 : FF_BLOCK_BYTES;
 }
 
 void pager_room_take(pager *p, uint64_t address, const pager_unit *unit) {
   uint64_t bytes = pager_room_wanted(p, address, unit);
   FF_ASSERT(p->free >= bytes);
   p->free -= bytes;
-  pager_chunk *chunk = pager_chunk_at(p, address);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   if (p->config.whole_blocks && !chunk->holding) p->held_blocks++;
   chunk->holding++;
   if (p->memory - p->free > p->resident_peak) p->resident_peak = p->memory - p->free;
 }
 
 void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_chunk *chunk = pager_chunk_at(p, address);
+  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   FF_ASSERT(chunk->holding);
   chunk->holding--;
   if (!p->config.whole_blocks) {
@@ -480,7 +460,7 @@ static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
 static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
-  view_update(p);
+  p->view.now = p->now;
   p->to_evict.count = 0;
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
@@ -499,7 +479,7 @@ static void make_room_of(pager *p, uint64_t bytes, bool used_too) {
 bool pager_make_room(pager *p, uint64_t bytes) {
   if (p->free >= bytes) return true;
   if (!p->resident) return false;
-  if (p->used_allocations && !p->no_unused) { /* first what no launch has declared */
+  if (p->used_allocations && !p->no_unused && !p->config.manager->reaches) { /* first what no launch has declared */
     make_room_of(p, bytes, false);
     p->no_unused = p->free < bytes;
   }
@@ -517,7 +497,8 @@ static void mark_declared(pager *p, const pager_allocation *a) {
   pager_held h = pager_held_begin(p, a->address, a->bytes);
   while (pager_held_next(&h)) {
     pager_chunk *chunk = h.chunk;
-    if (mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1))) list_chunk(p, chunk);
+    mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1));
+    list_chunk(p, chunk);
   }
 }
 
@@ -569,6 +550,8 @@ void pager_keep_free(pager *p) {
 
 /* ---- prefetch ---- */
 
+static uint32_t *reached_of(pager_chunk *chunk, uint64_t address) { return &chunk->reached[address % FF_BLOCK_BYTES / FF_GROUP_BYTES]; }
+
 /* A run of neighbouring units that travel together. */
 typedef struct run { uint64_t address, end; pager_unit *first; uint32_t flight; } run;
 
@@ -583,11 +566,13 @@ static void run_start(pager *p, run *r) {
 static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    if (unit->state != PAGER_ABSENT || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
+    if (!pager_may_come(unit) || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
     if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address))) continue;
+    bool blank = p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks;
+    if (p->blank_only && !blank) continue;
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
-    if (p->spare_used && p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks) {
+    if (blank && (p->spare_used || p->config.manager->reaches)) {
       pager_unit_appears(p, unit, w.address);
       continue;
     }
@@ -598,6 +583,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
     r->end = (w.last + p->grain - 1) & ~(p->grain - 1);
+    if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped elsewhere now */
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
@@ -606,6 +592,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     if (p->serving && unit->coming == PAGER_COMES_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
     p->in_flight += unit->bytes;
+    *reached_of(pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address) = 0;
     pager_mark(p, w.address, unit);
   }
 }
@@ -621,7 +608,7 @@ void pager_bring(pager *p, bool may_evict) {
 void pager_ask_prefetcher(pager *p, const ff_fault *faults, size_t count) {
   const ff_policy *policy = p->config.prefetch;
   if (!policy || !policy->faulted) return;
-  view_update(p);
+  p->view.now = p->now;
   p->proposals = &p->to_bring;
   policy->faulted(p->config.prefetch_state, &p->view, faults, count);
   p->proposals = NULL;
@@ -633,15 +620,56 @@ void pager_prefetch(pager *p, const ff_fault *faults, size_t count) {
   pager_bring(p, true);
 }
 
-bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
+/* ---- what the GPU reaches over the link ---- */
 
-void pager_idle(pager *p) {
-  if (!pager_wants_idle(p) || !p->free) return;
-  view_update(p);
+bool pager_reached(pager *p, const pager_unit *unit, uint64_t address, uint64_t bytes) {
+  if (!p->config.prefetch || !p->config.prefetch->reached || !pager_may_come(unit)) return false;
+  uint32_t *reached = reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address), before = *reached;
+  if (*reached < UINT32_MAX / 2) *reached += (uint32_t)bytes;
+  return before / FF_REACHED_BYTES != *reached / FF_REACHED_BYTES;
+}
+
+void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
+  const ff_policy *policy = p->config.prefetch;
+  if (!policy || !policy->launching) return;
+  ff_allocation *declared = ff_alloc((count + 1) * sizeof *declared);
+  for (size_t i = 0; i < count; i++) {
+    const pager_allocation *a = &p->allocations.items[allocations[i]];
+    declared[i] = (ff_allocation){.address = a->address, .bytes = a->bytes, .number = allocations[i]};
+  }
+  p->view.now = p->now;
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
-  p->config.prefetch->idle(p->config.prefetch_state, &p->view);
+  policy->launching(p->config.prefetch_state, &p->view, declared, count);
   p->proposals = NULL;
+  free(declared);
+  p->blank_only = true;
   pager_bring(p, false);
+  p->blank_only = false;
+}
+
+void pager_reached_tell(pager *p, uint64_t address) {
+  p->view.now = p->now;
+  p->to_bring.count = 0;
+  p->proposals = &p->to_bring;
+  p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1), *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
+  p->proposals = NULL;
+  pager_bring(p, true);
   pager_keep_free(p);
+}
+
+bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
+
+/* Again while what is proposed comes without a transfer. */
+void pager_idle(pager *p) {
+  for (uint64_t before = UINT64_MAX, flights = p->flight_count; pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
+    before = p->filled;
+    p->view.now = p->now;
+    p->to_bring.count = 0;
+    p->proposals = &p->to_bring;
+    p->config.prefetch->idle(p->config.prefetch_state, &p->view);
+    p->proposals = NULL;
+    pager_bring(p, false);
+    pager_keep_free(p);
+  }
 }

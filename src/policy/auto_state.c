@@ -7,12 +7,12 @@
 
 typedef struct auto_block { uint64_t address; auto_group *groups; } auto_block; /* groups: NULL: an empty slot */
 
-enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES, GUARD_MARKS = 8, MARKS_PER_MEMORY = 64, ENOUGH_PAGES = 64, LEAST_GROUPS = 16, ENOUGH_AHEAD = 8 };
+enum { GROUPS_PER_BLOCK = FF_BLOCK_PAGES / FF_GROUP_PAGES };
 
 void *auto_create(const char *argument, const char **problem) {
   if (!argument) {
     auto_state *s = ff_alloc(sizeof *s);
-    s->order = AUTO_OLDEST;
+    s->victim = FF_NEVER;
     return s;
   }
   *problem = "auto takes no argument: it finds out by itself";
@@ -25,8 +25,7 @@ void auto_destroy(void *state) {
   free(s->blocks);
   free(s->resident.items);
   free(s->allocations.items);
-  free(s->victims.items);
-  free(s->ahead.items);
+  free(s->declared.items);
   free(s);
 }
 
@@ -56,7 +55,7 @@ auto_group *auto_group_find(const auto_state *s, uint64_t address) {
   return block->groups ? &block->groups[group_index(address)] : NULL;
 }
 
-static auto_group *group_make(auto_state *s, uint64_t address) {
+auto_group *auto_group_make(auto_state *s, uint64_t address) {
   if (s->block_count * 4 >= s->block_capacity * 3) grow(s);
   auto_block *block = slot_of(s->blocks, s->block_capacity, pages_block_of(address));
   if (!block->groups) {
@@ -75,40 +74,15 @@ static uint16_t pages_within(uint64_t group, uint64_t address, uint64_t last) {
 
 /* ---- what happens ---- */
 
-/* It was evicted, and it is wanted again. */
-static void come_back(auto_state *s, const ff_view *view, auto_group *g) {
-  if (g->departure && g->departure + AUTO_DEPARTURES > s->departure_count) s->departures[(g->departure - 1) % AUTO_DEPARTURES].back = view->now;
-  g->departure = 0;
-}
-
-static void mark_time(auto_state *s, const ff_view *view) {
-  uint64_t step = view->capacity / MARKS_PER_MEMORY;
-  if (s->clock < s->next_mark) return;
-  s->marks[s->mark_count++ % AUTO_MARKS] = view->now;
-  s->next_mark = s->clock + (step ? step : 1);
-}
-
-uint64_t auto_turnover(const auto_state *s, const ff_view *view) {
-  if (s->mark_count < AUTO_MARKS) return 0;
-  return (view->now - s->marks[s->mark_count % AUTO_MARKS]) * (MARKS_PER_MEMORY / AUTO_MARKS);
-}
-
-uint64_t auto_guard(const auto_state *s) {
-  return s->mark_count > GUARD_MARKS ? s->marks[(s->mark_count - 1 - GUARD_MARKS) % AUTO_MARKS] : 0;
-}
-
 static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16_t pages) {
-  auto_group *g = group_make(s, address);
-  s->clock += (uint64_t)__builtin_popcount(pages & (uint16_t)~g->pages) * FF_PAGE_BYTES;
+  auto_group *g = auto_group_make(s, address);
   if (!g->pages) {
     FF_PUSH(&s->resident, address);
     g->place = (uint32_t)s->resident.count;
     g->came = view->now;
-    g->used = 0;
-    g->rounds = 0;
-    come_back(s, view, g);
+    g->since = 0;
+    g->swapped = false;
   }
-  g->latest = view->now;
   g->pages |= pages;
 }
 
@@ -116,7 +90,6 @@ void auto_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) 
   uint64_t last = address + (bytes - 1);
   for (uint64_t group = address & ~(FF_GROUP_BYTES - 1); bytes && group <= last; group += FF_GROUP_BYTES)
     group_arrived(state, view, group, pages_within(group, address, last));
-  mark_time(state, view);
 }
 
 static void group_left(auto_state *s, uint64_t address, uint16_t pages) {
@@ -132,6 +105,7 @@ static void group_left(auto_state *s, uint64_t address, uint16_t pages) {
 
 void auto_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   uint64_t last = address + (bytes - 1);
+  ((auto_state *)state)->rests = false;
   for (uint64_t group = address & ~(FF_GROUP_BYTES - 1); bytes && group <= last; group += FF_GROUP_BYTES)
     group_left(state, group, pages_within(group, address, last));
 }
@@ -145,11 +119,4 @@ auto_allocation *auto_allocation_at(auto_state *s, const ff_view *view, uint64_t
   auto_allocation *a = &s->allocations.items[found.number];
   if (a->address != found.address || a->bytes != found.bytes) *a = (auto_allocation){.address = found.address, .bytes = found.bytes};
   return a;
-}
-
-bool auto_is_wasteful(const auto_allocation *a) { return a->ahead >= ENOUGH_AHEAD && a->wasted * 16 > a->ahead; }
-
-bool auto_is_sparse(const ff_view *view, const auto_allocation *a) {
-  if (view->capacity < LEAST_GROUPS * FF_GROUP_BYTES) return true;
-  return a->brought >= ENOUGH_PAGES && a->useful * 4 < a->brought;
 }

@@ -59,6 +59,7 @@ typedef struct manager {
   uint32_t ranges;       /* partial pages of 2 MiB: valid ranges that each may have; 0: no partial pages */
   uint64_t gap_bytes;    /* with several ranges: a smaller gap is moved and closed */
   bool segments;         /* what a launch declares comes before it begins, and while others run (machine/segments.c) */
+  bool reaches;          /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
   bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
   bool batches;          /* decide answers MANAGER_BUFFER always */
   const manager_thrashing *thrashing; /* with batches; NULL: pages go back and forth for ever */

@@ -1,187 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auto, the prefetcher: picks what comes beside a far-fault by what the allocation's faults and evictions have shown.
+/* auto, the prefetcher: what lies in GPU memory is what costs most on the link if it does not.
  *
- *     a fault brings its group of 64 KiB; where less than a quarter of the pages was used: only what is more than half there or
- *     faulting of the group's tree
- *     a fault right behind what a stream has asked for doubles the stream's depth (1 to 32 groups, 8 at first while memory
- *     is not full); what a stream wants comes while the link idles, at most 256 KiB of it beside the fault; once memory is
- *     full and the link has not idled since the last fault, only if hardly any of what streams brought was evicted unused
- *     while all that is allocated fits an idle link fills memory: the allocations that faulted last, from where they did
+ *     a launch begins          if all that it declares fits: what nobody has written yet comes at once, for that needs no transfer
+ *     the link is idle         a group of what the launch declares, of the allocation of which the smallest part has been looked at (kernels go
+ *                              through their arrays side by side); then anything that is absent; while there is room
+ *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
+ *                              count began, and if a group can go that was not used since then; else its count begins again
+ *     a far-fault              under a manager with which the GPU reaches nothing over the link: its group
  *
- * What an idle piece costs a fault that comes meanwhile is hidden in the fault's own service. Once memory is full, no more
- * than a sixteenth of it may be ahead of its use. */
-#include <string.h>
-
+ * The count is the test of both: what is reached is worth more than what was not used at all meanwhile. Data that is swept over again and again
+ * and is larger than memory so keeps its place in part, and the rest is read where it is. */
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { MOST_DEPTH = 32, FAULT_GROUPS = 4, NEAR_GROUPS = 3, FIRST_DEPTH = 8, BETWEEN_LOOKS = 16 };
+enum { MOST_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MOST_SWAPS = 64 };
+#define LEAST_WORTH (FF_GROUP_BYTES * 3 / 4)
+#define MOST_WORTH (FF_GROUP_BYTES * 6)
 
 static uint64_t group_of(uint64_t address) { return address & ~(FF_GROUP_BYTES - 1); }
 
-/* ---- streams ---- */
-
-/* The stream that the fault goes on with: it lies within what the stream was to bring next. */
-static auto_stream *stream_of(auto_state *s, auto_allocation *a, uint64_t group) {
-  auto_stream *oldest = &a->streams[0];
-  for (int i = 0; i < AUTO_STREAMS; i++) {
-    auto_stream *t = &a->streams[i];
-    if (t->next && group + FF_GROUP_BYTES >= t->next && group < t->next + (t->depth + NEAR_GROUPS) * FF_GROUP_BYTES) return t;
-    if (t->stamp < oldest->stamp) oldest = t;
-  }
-  *oldest = (auto_stream){0};
-  return oldest;
-}
-
-static void bring_ahead(auto_state *s, ff_view *view, auto_stream *t) {
-  view->propose(view, t->next, FF_GROUP_BYTES);
-  if (s->full) {
-    auto_group *g = auto_group_find(s, t->next);
-    if (g && !g->pages) g->ahead = true;
-    FF_PUSH(&s->ahead, t->next);
-  }
-  t->next += FF_GROUP_BYTES;
-}
-
-static void stream_fault(auto_state *s, ff_view *view, auto_allocation *a, uint64_t group) {
-  auto_stream *t = stream_of(s, a, group);
-  uint64_t end = pages_allocation_end(&(ff_allocation){.address = a->address, .bytes = a->bytes});
-  t->stamp = ++s->faults;
-  if (!t->next) {
-    *t = (auto_stream){.next = group + FF_GROUP_BYTES, .last_fault = group, .depth = s->full ? 1 : FIRST_DEPTH, .stamp = t->stamp};
-    return;
-  }
-  if (group != t->last_fault && t->depth < MOST_DEPTH) t->depth *= 2;
-  t->last_fault = group;
-  if (t->next < group + FF_GROUP_BYTES) t->next = group + FF_GROUP_BYTES;
-  uint32_t groups = t->depth < FAULT_GROUPS ? t->depth : FAULT_GROUPS;
-  if (s->full && s->busy_faults && auto_is_wasteful(a)) return; /* what waits for the link waits longer, perhaps for nothing */
-  for (uint32_t i = 0; i < groups && t->next < end && t->next <= group + t->depth * FF_GROUP_BYTES; i++) bring_ahead(s, view, t);
-}
-
-/* ---- faults ---- */
-
-/* The largest node around the page, of the group's tree of pages, of which more than half is there or faulting. */
-static void propose_dense(ff_view *view, uint64_t address, const ff_pages *known) {
-  uint32_t page = pages_index(address), first = page, end = page + 1;
-  for (uint32_t size = 2; size <= FF_GROUP_PAGES; size *= 2) {
-    uint32_t node = page / size * size;
-    if (pages_count(known, node, node + size) * 2 > size) {
-      first = node;
-      end = node + size;
-    }
-  }
-  if (end - first > 1) view->propose(view, pages_block_of(address) + first * FF_PAGE_BYTES, (end - first) * FF_PAGE_BYTES);
-}
-
-static void note_latest(auto_state *s, const auto_allocation *a) {
-  uint32_t number = (uint32_t)(a - s->allocations.items), count = sizeof s->latest / sizeof *s->latest, i = 0;
-  while (i < count - 1 && s->latest[i] != number) i++;
-  memmove(&s->latest[1], &s->latest[0], i * sizeof *s->latest);
-  s->latest[0] = number;
-}
-
-/* Is there memory for all that is allocated? Asked now and then: there may be many allocations. */
-static void look_whether_it_fits(auto_state *s, const ff_view *view) {
-  if (s->served++ % BETWEEN_LOOKS) return;
+/* Any launch may use what others left, so all is looked at again; but what nobody had written is asked for once. */
+static void launching(void *state, ff_view *view, const ff_allocation *declared, size_t count) {
+  auto_state *s = state;
   uint64_t bytes = 0;
-  ff_allocation a;
-  for (uint64_t at = 0; view->next_allocation(view, at, &a); at = a.address + 1) bytes += pages_allocation_end(&a) - (a.address & ~(FF_PAGE_BYTES - 1));
-  s->fits = bytes <= view->capacity;
+  s->declared.count = 0;
+  s->rests = false;
+  for (size_t i = 0; i < count; i++) bytes += declared[i].bytes;
+  for (size_t i = 0; i < count && i < MOST_DECLARED; i++) {
+    auto_allocation *a = auto_allocation_at(s, view, declared[i].address);
+    if (!a) continue;
+    FF_PUSH(&s->declared, declared[i].address);
+    a->cursor = a->address;
+    if (a->offered || bytes > view->capacity) continue; /* else what is read and what is written get their parts side by side */
+    view->propose(view, a->address, a->bytes);
+    a->offered = true;
+  }
+}
+
+/* ---- reached over the link ---- */
+
+/* Bytes that a group must have cost over the link before another one goes for it: while the link has time for the swap, little more than
+ * the group takes to come; where others wait for the link, which the swap makes wait longer, several times that. */
+static uint64_t worth(const auto_state *s) {
+  uint64_t more = s->queued * QUEUE_WEIGHT < MOST_WORTH - LEAST_WORTH ? s->queued * QUEUE_WEIGHT : MOST_WORTH - LEAST_WORTH;
+  uint64_t regrets = s->regrets < s->swaps ? s->regrets : s->swaps;
+  return LEAST_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
+}
+
+/* The group is reached for the first time since it left. */
+static void begin_count(auto_state *s, const ff_view *view, auto_group *g) {
+  g->since = view->now;
+  g->from = 0;
+  s->regrets += g->swapped;
+  g->swapped = false;
+}
+
+/* A group is to go for one that is reached. false: all that were looked at have been used since that one's count began. */
+static bool swap(auto_state *s, const ff_view *view, uint64_t since) {
+  s->victim = auto_coldest(s, view, since);
+  if (s->victim == FF_NEVER) return false;
+  auto_group_find(s, s->victim)->swapped = true;
+  if (++s->swaps <= MOST_SWAPS) return true;
+  s->swaps /= 2;
+  s->regrets /= 2;
+  return true;
+}
+
+static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) {
+  auto_state *s = state;
+  auto_group *g = auto_group_make(s, group);
+  s->queued += view->queued / QUEUE_MEMORY;
+  s->queued -= s->queued / QUEUE_MEMORY;
+  if (!g->since) begin_count(s, view, g);
+  if (view->free_bytes(view) < FF_GROUP_BYTES) {
+    if (bytes - g->from < worth(s)) return;
+    uint64_t since = g->since;
+    g->since = view->now;
+    g->from = bytes;
+    if (!swap(s, view, since)) return;
+  }
+  view->propose(view, group, FF_GROUP_BYTES);
 }
 
 static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t count) {
-  auto_state *s = state;
-  look_whether_it_fits(s, view);
   for (size_t i = 0; i < count; i++) {
-    auto_allocation *a = auto_allocation_at(s, view, faults[i].address);
+    const auto_allocation *a = auto_allocation_at(state, view, faults[i].address);
+    uint64_t group = group_of(faults[i].address), end = group + FF_GROUP_BYTES;
     if (!a) continue;
-    note_latest(s, a);
-    uint64_t group = group_of(faults[i].address);
-    if (!auto_is_sparse(view, a)) {
-      uint64_t begin = a->address > group ? a->address : group, end = a->address + a->bytes;
-      view->propose(view, begin, (end < group + FF_GROUP_BYTES ? end : group + FF_GROUP_BYTES) - begin);
-      stream_fault(s, view, a, group);
-    } else {
-      ff_block block;
-      view->block(view, faults[i].address, &block);
-      pages_add_faulted(view, block.address, faults, count, &block.valid);
-      propose_dense(view, faults[i].address, &block.valid);
-    }
-    if (!a->cursor) a->cursor = group;
+    uint64_t from = a->address > group ? a->address : group, to = a->address + a->bytes < end ? a->address + a->bytes : end;
+    view->propose(view, from, to - from);
   }
-  s->busy_faults++;
 }
 
 /* ---- the idle link ---- */
 
-/* Forgets what has been used, or is gone, of what was brought ahead. Returns how many groups are still unused. */
-static size_t still_ahead(auto_state *s, const ff_view *view) {
-  while (s->ahead_first < s->ahead.count) {
-    uint64_t group = s->ahead.items[s->ahead_first];
-    const auto_group *g = auto_group_find(s, group);
-    bool there = g && g->pages, waits = !there || !view->last_use(view, group, FF_GROUP_BYTES);
-    if (waits && there) break;
-    s->ahead_first++;
+/* The next absent part of a group of it; false: all of it has been looked at. */
+static bool fill(ff_view *view, auto_allocation *a) {
+  uint64_t end = a->address + a->bytes, page = pages_next_absent(view, a->cursor);
+  if (page >= end) {
+    a->cursor = end;
+    return false;
   }
-  if (s->ahead_first == s->ahead.count) s->ahead_first = s->ahead.count = 0;
-  return s->ahead.count - s->ahead_first;
+  uint64_t next = group_of(page) + FF_GROUP_BYTES;
+  view->propose(view, page, (next < end ? next : end) - page);
+  a->cursor = next < end ? next : end;
+  return true;
 }
 
-static bool idle_stream(auto_state *s, ff_view *view) {
-  for (size_t l = 0; l < sizeof s->latest / sizeof *s->latest; l++) {
-    if (!s->latest[l]) break;
-    auto_allocation *a = &s->allocations.items[s->latest[l]];
-    uint64_t end = a->address + a->bytes;
-    auto_stream *best = NULL;
-    for (int i = 0; i < AUTO_STREAMS; i++) {
-      auto_stream *t = &a->streams[i];
-      if (!t->next || t->depth < 2 || t->next >= end || t->next > t->last_fault + t->depth * FF_GROUP_BYTES) continue;
-      if (!best || best->stamp < t->stamp) best = t;
-    }
-    if (!best) continue;
-    bring_ahead(s, view, best);
-    return true;
+/* Of what was declared the one of which the smallest part has been looked at; NULL: all of all has been. */
+static auto_allocation *least_filled(auto_state *s, ff_view *view) {
+  uint64_t best = FF_NEVER;
+  double least = 1;
+  for (size_t i = 0; i < s->declared.count; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    double part = a && a->cursor >= a->address ? (double)(a->cursor - a->address) / (double)a->bytes : 1;
+    if (part >= least) continue;
+    least = part;
+    best = a->address;
   }
-  return false;
-}
-
-/* The next absent group of what faulted last, from the first fault on and then from the beginning. */
-static bool idle_fill(auto_state *s, ff_view *view) {
-  for (size_t l = 0; l < sizeof s->latest / sizeof *s->latest; l++) {
-    if (!s->latest[l]) break;
-    auto_allocation *a = &s->allocations.items[s->latest[l]];
-    if (a->cursor == FF_NEVER) continue;
-    uint64_t end = a->address + a->bytes, page = pages_next_absent(view, a->cursor > a->address ? a->cursor : a->address);
-    if (page >= end) page = pages_next_absent(view, a->address);
-    if (page >= end) {
-      a->cursor = FF_NEVER;
-      continue;
-    }
-    view->propose(view, page, group_of(page) + FF_GROUP_BYTES - page);
-    a->cursor = group_of(page) + FF_GROUP_BYTES;
-    return true;
-  }
-  return false;
+  return best == FF_NEVER ? NULL : auto_allocation_at(s, view, best);
 }
 
 static void idle(void *state, ff_view *view) {
   auto_state *s = state;
-  s->busy_faults = 0;
-  if (view->free_bytes(view) < FF_GROUP_BYTES) return;
-  if (s->full && still_ahead(s, view) >= view->capacity / FF_GROUP_BYTES / 16 + 1) return;
-  if (idle_stream(s, view) || s->full || !s->fits) return;
-  idle_fill(s, view);
+  if (s->rests || view->free_bytes(view) < FF_GROUP_BYTES) return;
+  for (auto_allocation *a; (a = least_filled(s, view));)
+    if (fill(view, a)) return;
+  uint64_t page = pages_next_absent(view, s->next);
+  if (page == FF_NEVER && s->next) page = pages_next_absent(view, 0);
+  s->rests = page == FF_NEVER;
+  s->next = page == FF_NEVER ? 0 : group_of(page) + FF_GROUP_BYTES;
+  if (page != FF_NEVER) view->propose(view, page, s->next - page);
 }
 
 const ff_policy policy_prefetch_auto = {
     .version = FF_POLICY_VERSION,
     .name = "auto",
-    .summary = "by each allocation's faults: streams ahead, groups where pages are used, single pages where few are",
+    .summary = "while memory has room, what launches declare; then what has cost more over the link than what was not used meanwhile",
     .create = auto_create,
     .destroy = auto_destroy,
     .faulted = faulted,
     .idle = idle,
+    .launching = launching,
+    .reached = reached,
     .arrived = auto_arrived,
     .left = auto_left,
     .shares_state = true,

@@ -244,10 +244,11 @@ static void test_memory_too_small(void **state) {
       assert_string_equal(result->error, "");
     }
     assert_int_equal(c->launches, copies ? 1 : 3);
-    if (paged) {
+    if (paged && (*m)->reaches) { /* what does not fit is reached where it is */
+      assert_true(c->faults == 0 && c->remote_bytes > 0 && c->resident_peak_bytes <= 4 << 20);
+    } else if (paged) {
       assert_true(c->evicted_bytes >= 376 * 4096 && c->refaults > 0 && c->resident_peak_bytes <= 4 << 20);
-      bool ahead = !strcmp((*m)->name, "auto"); /* it may have copied all of that before, and then drops it */
-      assert_true((c->written_back_bytes > 0 || ahead) && c->written_back_bytes <= c->evicted_bytes);
+      assert_true(c->written_back_bytes > 0 && c->written_back_bytes <= c->evicted_bytes);
       assert_true(c->d2h_bytes >= 700 * ((*m)->unit_bytes && (*m)->unit_bytes < 4096 ? (*m)->unit_bytes : 4096)); /* all of the second array, evicted or asked for */
     } else {
       assert_int_equal(c->evicted_bytes + c->refaults + c->prefetched_bytes, 0);

@@ -94,8 +94,8 @@ static void store_and_linger(trace_writer *w, uint64_t b, uint32_t i, const void
 static void test_cleaning(void **state) {
   static const bool yes = true;
   for (int again = 0; again < 3; again++) { /* 0: not, 1: a page is written to again, 2: an evictor that does not clean */
-    rig r = begin("auto", 1 << 20);
-    if (again == 2) r.evict = "lru:64K";
+    rig r = begin("replay", 1 << 20);
+    r.evict = again == 2 ? "lru:64K" : "auto";
     rig_start(&r);
     rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_DEVICE);
     rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .context = again == 1 ? &yes : NULL});
@@ -105,6 +105,36 @@ static void test_cleaning(void **state) {
     assert_int_equal(c->d2h_bytes, (again == 1 ? 17 : 16) * 4096);
     assert_int_equal(c->evicted_bytes, 0);
     assert_int_equal(c->host_faults, again == 2 ? 16 : again);
+    rig_close(&r);
+  }
+}
+
+/* Under auto nothing faults. Of 16 pages that the host has written and 16 that nobody has, one warp loads the first and stores to the others,
+ * while the link is held up by nothing else: no byte of the others comes, and the host gets all of them. In half the memory what does not fit is
+ * read and written where it is, as long as it costs less than a group. */
+static void copy_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  for (uint32_t page = 0; page < 16; page++) {
+    rig_load_wait(w, PAGE(page));
+    rig_store(w, PAGE(16 + page));
+  }
+}
+
+static void test_reached_over_the_link(void **state) {
+  for (int scarce = 0; scarce < 2; scarce++) {
+    rig r = begin("auto", scarce ? 64 << 10 : 1 << 20);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, PAGE(16), 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_h2d(&r, RIG_BASE, 16 * 4096);
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = copy_pages, .use_count = 2, .uses = {{RIG_BASE, 16 * 4096}, {PAGE(16), 16 * 4096}}});
+    rig_sync(&r);
+    rig_d2h(&r, PAGE(16), 16 * 4096);
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->faults, 0);
+    assert_int_equal(c->h2d_bytes, 16 * 4096);
+    if (scarce) assert_int_equal(c->remote_bytes, 16 * 128); /* the stores */
+    assert_int_equal(c->d2h_bytes, scarce ? 0 : 16 * 4096);
+    assert_int_equal(c->evicted_bytes, 0);
     rig_close(&r);
   }
 }
@@ -505,7 +535,7 @@ static void test_bad_choices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_all_of_it_fits_at_100_percent), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};

@@ -1,14 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prefetcher and the evictor `auto`: what they bring and let go for each kind of access, against lru where it matters. */
+/* The prefetcher and the evictor `auto` on accesses of known shape: what comes, and what stays where it is. A group that is in GPU memory is
+ * used for nothing; of any other each KiB costs the link, which is what the tests count. */
 #include "policy_view.h"
 
 #include "policy/auto_state.h"
+
+enum { GROUP_PAGES = 16, GROUPS = 256 };
+
+typedef struct reached_memory {
+  mini m;
+  uint64_t count[GROUPS]; /* bytes of the group that were read over the link since it last came */
+  uint64_t over_link;     /* of all */
+} reached_memory;
 
 static void open_auto(mini *m, uint64_t blocks, uint64_t capacity_pages) {
   mini_open(m, blocks, capacity_pages);
   mini_prefetcher(m, "auto");
   mini_evictor(m, "auto");
   policy_share(&m->prefetch, &m->evict);
+  m->view.now = 1;
+}
+
+/* One allocation of so many groups, of which the first `capacity` are there. */
+static void open_full(reached_memory *r, uint64_t groups, uint64_t capacity) {
+  memset(r, 0, sizeof *r);
+  open_auto(&r->m, (groups + 31) / 32, capacity * GROUP_PAGES);
+  assert_non_null(r->m.prefetch.policy->reached);
+  mini_allocate(&r->m, MINI_BASE, groups * FF_GROUP_BYTES);
+  for (uint64_t page = 0; page < capacity * GROUP_PAGES; page++) {
+    mini_arrive(&r->m, page);
+    mini_use(&r->m, page);
+  }
+  r->m.evicted = 0;
+}
+
+/* The GPU reads `kib` of the group: it uses it, or reads it over the link until it comes. */
+static void gpu_reads(reached_memory *r, uint64_t group, uint64_t kib) {
+  for (uint64_t i = 0; i < kib; i++) {
+    r->m.view.now++;
+    if (r->m.pages[group * GROUP_PAGES].valid) {
+      mini_use(&r->m, group * GROUP_PAGES + i % GROUP_PAGES);
+      continue;
+    }
+    r->over_link += KB;
+    r->count[group] += FF_REACHED_BYTES;
+    r->m.proposals.count = 0;
+    r->m.prefetch.policy->reached(r->m.prefetch.state, &r->m.view, MINI_BASE + group * FF_GROUP_BYTES, r->count[group]);
+    if (mini_bring(&r->m, true)) r->count[group] = 0;
+  }
+}
+
+static uint64_t there(const reached_memory *r, uint64_t from, uint64_t to) {
+  uint64_t count = 0;
+  for (uint64_t group = from; group < to; group++) count += r->m.pages[group * GROUP_PAGES].valid;
+  return count;
 }
 
 static void test_one_state(void **state) {
@@ -16,8 +61,9 @@ static void test_one_state(void **state) {
   open_auto(&m, 1, MINI_ALL);
   assert_ptr_equal(m.prefetch.state, m.evict.state);
   mini_allocate(&m, MINI_BASE, 256 * KB);
-  mini_touch(&m, 0);
-  assert_int_equal(((auto_state *)m.evict.state)->clock, 64 * KB); /* told once */
+  mini_touch(&m, 0); /* where pages fault, a group comes */
+  assert_int_equal(m.valid, GROUP_PAGES);
+  assert_int_equal(((auto_state *)m.evict.state)->resident.count, 1); /* told once */
   mini_close(&m);
   mini_open(&m, 1, MINI_ALL);
   mini_prefetcher(&m, "auto");
@@ -27,102 +73,163 @@ static void test_one_state(void **state) {
   mini_close(&m);
 }
 
-/* Each fault right behind what has come doubles the depth; at most four groups come beside the fault itself. */
-static void test_streams(void **state) {
-  mini m;
-  open_auto(&m, 2, MINI_ALL);
-  mini_allocate(&m, MINI_BASE, 4 << 20);
-  uint64_t moved[5];
-  for (uint32_t page = 0, i = 0; i < 5; page++)
-    if (mini_touch(&m, page)) moved[i++] = m.moved;
-  uint64_t expected[5] = {64 * KB, 5 * 64 * KB, 5 * 64 * KB, 5 * 64 * KB, 5 * 64 * KB};
-  for (int i = 0; i < 5; i++) assert_int_equal(moved[i], expected[i]);
-  mini_close(&m);
-}
-
-/* An idle link fills memory with what is left of the allocation: every group once, and nothing of others. */
+/* What a launch declares comes side by side, each array as far as the others, and then the rest; nothing twice. */
 static void test_idle_fills(void **state) {
   mini m;
   open_auto(&m, 2, MINI_ALL);
-  mini_allocate(&m, MINI_BASE, 1 << 20);
-  mini_allocate(&m, mini_address(600), 1 << 20);
-  mini_touch(&m, 100);
+  mini_allocate(&m, MINI_BASE, 1 << 20);               /* 16 groups */
+  mini_allocate(&m, mini_address(256), 256 * KB);      /* 4 groups */
+  mini_allocate(&m, mini_address(512), 128 * KB);      /* 2 groups, not declared */
+  assert_non_null(m.prefetch.policy->launching);
+  m.prefetch.policy->launching(m.prefetch.state, &m.view, m.allocations.items, 2);
   uint64_t groups = 0;
   for (;; groups++) {
     m.proposals.count = 0;
     m.prefetch.policy->idle(m.prefetch.state, &m.view);
     if (!m.proposals.count) break;
     assert_int_equal(mini_bring(&m, false), 64 * KB);
+    if (groups == 9) assert_true(m.pages[7 * 16].valid && !m.pages[8 * 16].valid && m.pages[256 + 16].valid && !m.pages[256 + 32].valid);
+    if (groups < 20) assert_false(m.pages[512].valid);
   }
-  assert_int_equal(groups, 15);
-  assert_int_equal(m.valid, 256);
+  assert_int_equal(groups, 22);
   mini_close(&m);
 }
 
-/* Sweeps over more than fits: pages that come, in sweeps after the first. */
-static uint64_t sweep(const char *prefetch, const char *evict, uint64_t pages, uint64_t capacity, int times) {
-  mini m;
-  mini_open(&m, 8, capacity);
-  mini_prefetcher(&m, prefetch);
-  mini_evictor(&m, evict);
-  policy_share(&m.prefetch, &m.evict);
-  mini_allocate(&m, MINI_BASE, pages * FF_PAGE_BYTES);
-  uint64_t came = 0;
-  for (int t = 0; t < times; t++)
-    for (uint64_t page = 0; page < pages; page++)
-      if (mini_touch(&m, page) && t) came += m.moved / FF_PAGE_BYTES;
-  mini_close(&m);
-  return came;
-}
-
-static void test_cyclic_sweeps(void **state) {
-  uint64_t lru = sweep("sl", "lru:64K", 4096, 3072, 6), own = sweep("auto", "auto", 4096, 3072, 6);
-  assert_int_equal(lru, 5 * 4096); /* everything, each time */
-  assert_true(own < lru * 2 / 3);
-  assert_true(own >= 5 * 1024);    /* a quarter does not fit */
-}
-
-/* What fits stays. */
-static void test_what_fits_is_not_evicted(void **state) { assert_int_equal(sweep("auto", "auto", 4096, 4096, 3), 0); }
-
-/* A chain: each array is written, read once more, and never again. The youngest is the wrong one; auto finds out. */
-static void test_chain(void **state) {
-  uint64_t came[2];
-  for (int own = 0; own < 2; own++) {
+/* A launch asks once for what needs no transfer; if what it declares does not fit, not at all. */
+static void test_launch_asks_for_blank_pages(void **state) {
+  for (int fits = 0; fits < 2; fits++) {
     mini m;
-    mini_open(&m, 64, 5 * 512);
-    mini_prefetcher(&m, own ? "auto" : "sl");
-    mini_evictor(&m, own ? "auto" : "lru:64K");
-    policy_share(&m.prefetch, &m.evict);
-    mini_allocate(&m, MINI_BASE, 64 << 21);
-    for (uint64_t stage = 0; stage + 1 < 32; stage++)
-      for (uint64_t page = 0; page < 1024; page++) {
-        mini_touch(&m, stage * 1024 + page);
-        mini_touch(&m, (stage + 1) * 1024 + page);
-      }
-    came[own] = m.evicted;
+    open_auto(&m, 2, fits ? MINI_ALL : 64);
+    mini_allocate(&m, MINI_BASE, 1 << 20);
+    for (int launch = 0; launch < 2; launch++) {
+      m.proposals.count = 0;
+      m.prefetch.policy->launching(m.prefetch.state, &m.view, m.allocations.items, 1);
+      assert_int_equal(m.proposals.count, fits && launch == 0);
+    }
     mini_close(&m);
   }
-  assert_true(came[1] < came[0] * 5 / 4);
 }
 
-/* Single pages here and there in far more than fits: groups are given up. */
-static void test_sparse(void **state) {
-  mini m;
-  open_auto(&m, 32, 1024);
-  mini_allocate(&m, MINI_BASE, 32 << 21);
-  uint64_t random = 1, late = 0, faults = 0;
-  for (int i = 0; i < 6000; i++) {
-    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    bool fault = mini_touch(&m, random >> 33 & 16383);
-    for (uint64_t page = 0; page < m.count; page++)
-      if (!m.pages[page].valid) m.pages[page].used = 0; /* as the pager has it */
-    if (!fault || i < 3000) continue;
-    late += m.moved;
-    faults++;
+/* Everything is read once, beside a set that is read all the time: the set stays, the stream is read where it is. */
+static void test_stream_beside_hot_set(void **state) {
+  reached_memory r;
+  open_full(&r, 128, 16);
+  for (uint64_t group = 16; group < 128; group++) {
+    for (uint64_t kib = 0; kib < 64; kib += 4) {
+      gpu_reads(&r, group, 4);
+      for (uint64_t hot = 0; hot < 16; hot++) gpu_reads(&r, hot, 1);
+    }
   }
-  assert_true(faults > 1000 && late / faults < 2 * FF_PAGE_BYTES);
-  mini_close(&m);
+  assert_int_equal(r.m.evicted, 0);
+  assert_int_equal(r.over_link, 112 * 64 * KB);
+  mini_close(&r.m);
+}
+
+/* Sweeps over a quarter more than fits: what does not fit is read over the link, and nothing moves (lru would bring everything each time). */
+static void test_loop_larger_than_memory(void **state) {
+  reached_memory r;
+  open_full(&r, 80, 64);
+  r.m.view.queued = UINT64_C(1) << 20; /* others wait for the link */
+  for (int sweep = 0; sweep < 10; sweep++)
+    for (uint64_t group = 0; group < 80; group++) gpu_reads(&r, group, 64);
+  assert_int_equal(r.m.evicted, 0);
+  assert_int_equal(r.over_link, 10 * 16 * 64 * KB);
+  mini_close(&r.m);
+}
+
+/* Few bytes here and there: no group is worth its place. */
+static void test_random_probes(void **state) {
+  reached_memory r;
+  open_full(&r, 256, 128);
+  uint64_t random = 1;
+  for (int i = 0; i < 20000; i++) {
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    gpu_reads(&r, random >> 33 & 255, 1);
+  }
+  assert_true(r.m.evicted < 5 * GROUP_PAGES);
+  mini_close(&r.m);
+}
+
+/* The program goes over to other data: that comes, for about what it takes to find out and to move it. */
+static void test_other_phase(void **state) {
+  reached_memory r;
+  open_full(&r, 64, 32);
+  for (int sweep = 0; sweep < 10; sweep++)
+    for (uint64_t group = 32; group < 64; group++) gpu_reads(&r, group, 64);
+  assert_int_equal(there(&r, 32, 64), 32);
+  assert_true(r.over_link <= 2 * 32 * 64 * KB);
+  mini_close(&r.m);
+}
+
+/* A graph: a few groups are read all the time (what has been visited), the others now and then. Those few come, and stay. */
+static void test_frontier(void **state) {
+  reached_memory r;
+  open_full(&r, 128, 64);
+  uint64_t random = 1, late = 0;
+  for (int i = 0; i < 8000; i++) {
+    random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    gpu_reads(&r, random >> 33 & 127, 1);
+    uint64_t before = r.over_link;
+    for (uint64_t hot = 120; hot < 128; hot++) gpu_reads(&r, hot, 1);
+    if (i >= 1000) late += r.over_link - before;
+  }
+  assert_int_equal(there(&r, 120, 128), 8);
+  assert_int_equal(late, 0);
+  mini_close(&r.m);
+}
+
+/* KiB that a group costs before it comes in place of one that is not used. */
+static uint64_t price(reached_memory *r, uint64_t group) {
+  uint64_t kib = 0;
+  for (; !r->m.pages[group * GROUP_PAGES].valid; kib++) gpu_reads(r, group, 1);
+  return kib;
+}
+
+/* Where others wait for the link, a group must have cost several times as much; less, when what went for others did not come back; and as much
+ * again when it did. */
+static void test_price(void **state) {
+  reached_memory r;
+  open_full(&r, 256, 64);
+  assert_int_equal(price(&r, 64), 48);
+  r.m.view.queued = UINT64_C(1) << 20;
+  for (int i = 0; i < 100; i++) gpu_reads(&r, 156 + (uint64_t)i, 1); /* the mean of what waits follows */
+  uint64_t busy = price(&r, 65), later = 0;
+  assert_true(busy > 4 * 48);
+  for (uint64_t group = 66; group < 100; group++) later = price(&r, group);
+  assert_true(later < busy / 2);
+  for (int round = 0; round < 4; round++)
+    for (uint64_t group = 0; group < 100; group++) price(&r, group);
+  for (uint64_t group = 0; r.m.pages[group * GROUP_PAGES].valid || (later = price(&r, group)) == 0; group++) continue;
+  assert_true(later > 4 * 48);
+  mini_close(&r.m);
+}
+
+/* ---- what a decision costs ---- */
+
+static uint64_t looks;
+static uint64_t (*last_use)(const ff_view *view, uint64_t address, uint64_t bytes);
+static uint64_t counted_last_use(const ff_view *view, uint64_t address, uint64_t bytes) {
+  looks++;
+  return last_use(view, address, bytes);
+}
+
+static void test_cost_of_a_decision(void **state) {
+  uint64_t most[2];
+  for (int large = 0; large < 2; large++) {
+    reached_memory r;
+    open_full(&r, large ? 256 : 66, large ? 240 : 64);
+    last_use = r.m.view.last_use;
+    r.m.view.last_use = counted_last_use;
+    most[large] = 0;
+    for (int i = 0; i < 200; i++) {
+      looks = 0;
+      gpu_reads(&r, large ? 250 : 65, 1);
+      if (looks > most[large]) most[large] = looks;
+    }
+    mini_close(&r.m);
+  }
+  assert_int_equal(most[0], most[1]);
+  assert_true(most[0] > 0 && most[0] <= 64);
 }
 
 /* Allocations that share groups, end within pages, come and go: everything that is asked for is found. */
@@ -180,35 +287,11 @@ static void test_cleaning(void **state) {
   mini_close(&m);
 }
 
-/* Sweeps over four times what fits. Streams bring groups beside a fault, unless those that they brought were evicted unused: then
- * only if the link has idled since the last fault. */
-static void test_wasteful_streams(void **state) {
-  for (int apart = 1; apart <= 4; apart += 3) { /* every group is used; one in four */
-    mini m;
-    open_auto(&m, 8, 1024);
-    mini_allocate(&m, MINI_BASE, 16 << 20);
-    uint64_t alone[2] = {0}, streams[2] = {0}; /* faults that bring no more than their group, and those that do; by whether the link idled before */
-    bool idled = false;
-    for (uint64_t group = 0; group < 6 * 256; group += (uint64_t)apart)
-      for (uint64_t page = group % 256 * 16, i = 0; i < 16; i++) {
-        if (group / 16 % 2) {
-          m.prefetch.policy->idle(m.prefetch.state, &m.view);
-          idled = true;
-        }
-        if (!mini_touch(&m, page + i)) continue;
-        if (group >= 3 * 256) (m.moved > 64 * KB ? streams : alone)[idled]++;
-        idled = false;
-      }
-    assert_true(streams[1] > 0);
-    if (apart == 1) assert_true(streams[0] > 0);
-    else assert_true(streams[0] == 0 && alone[0] > 0);
-    mini_close(&m);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_state), cmocka_unit_test(test_streams), cmocka_unit_test(test_idle_fills), cmocka_unit_test(test_cyclic_sweeps),
-      cmocka_unit_test(test_what_fits_is_not_evicted), cmocka_unit_test(test_chain), cmocka_unit_test(test_sparse), cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_wasteful_streams)};
+      cmocka_unit_test(test_one_state), cmocka_unit_test(test_idle_fills), cmocka_unit_test(test_launch_asks_for_blank_pages),
+      cmocka_unit_test(test_stream_beside_hot_set), cmocka_unit_test(test_loop_larger_than_memory), cmocka_unit_test(test_random_probes),
+      cmocka_unit_test(test_other_phase), cmocka_unit_test(test_frontier), cmocka_unit_test(test_price), cmocka_unit_test(test_cost_of_a_decision),
+      cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
