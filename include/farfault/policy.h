@@ -120,13 +120,13 @@ typedef struct ff_policy {
    * does not come upon the same unit again and again, and chooses in a time that does not grow with memory. */
   void (*settled)(void *state, ff_view *view, uint64_t address, uint64_t bytes);
 
-  /* Since version 3, of a prefetcher, optional. Under a manager that knows what launches declare (manager.h: segments) and lets the prefetcher bring it: a launch is about to begin, whose
-   * arguments point into these allocations, in the order of its arguments. Of what is
-   * proposed only that comes which needs no transfer, while there is room: pages that nobody has written to since they were allocated. */
+  /* Since version 3, of a prefetcher, optional. Under a manager that knows what launches declare (manager.h: segments) and lets the prefetcher bring it:
+   * a launch is about to begin, whose arguments point into these allocations, in the order of its arguments. Of what is proposed only
+   * that comes which needs no transfer, while there is room: pages that nobody has written to since they were allocated. */
   void (*launching)(void *state, ff_view *view, const ff_allocation *declared, size_t count);
-  /* Since version 3, of a prefetcher, optional. Under a manager with which the GPU reaches what is not in its memory over the link (manager.h: reaches), as its access counters tell a
-   * driver. Since a page of this group last came the GPU has read and written so many bytes of it so; called with each further
-   * FF_REACHED_BYTES. What is proposed comes as with a far-fault: after its service, even if others must go. */
+  /* Since version 3, of a prefetcher, optional. Under a manager with which the GPU reaches what is not in its memory over the link (manager.h: reaches), as
+   * its access counters tell a driver: since a page of this group last came the GPU has read and written so many bytes of it so. Called
+   * with each further FF_REACHED_BYTES. What is proposed comes as with a far-fault: after its service, even if others must go. */
   void (*reached)(void *state, ff_view *view, uint64_t group, uint64_t bytes);
 } ff_policy;
 
