@@ -29,9 +29,11 @@ one() {
   local found=$build/found/fuzz_$name corpus=$here/tests/fuzz/corpus/$name
   mkdir -p "$found"
   before=$(failing "$name")
+  local quiet=0
+  [[ $name != driver ]] || quiet=3 # each faulting kernel is told of at length; a failing input tells again when it is run alone
   TIMEFORMAT='%U %S'
   # The turn's own time limit may fail: a process that hangs is ended from outside.
-  { time timeout -k 10 $((seconds + 120)) "$build/fuzz/fuzz_$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=20 -print_final_stats=1 \
+  { time timeout -k 600 $((2 * seconds + 600)) "$build/fuzz/fuzz_$name" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=300 -print_final_stats=1 -close_fd_mask=$quiet \
     -artifact_prefix="$build/$name-" "$found" $([[ -d $corpus ]] && echo "$corpus") >"$log" 2>&1 </dev/null; } 2>"$times"
   after=$(failing "$name")
   row=$(awk -v date="$(date -u +%F)" -v name="$name" -v finds=$((after - before)) '

@@ -104,7 +104,14 @@ static uint32_t managed_at(sim *s, uint64_t address) {
   return s->pager->allocations.items[index].kind == TRACE_MEMORY_MANAGED ? index : 0;
 }
 
-static bool on_gpu(sim *s, uint32_t index) { return s->pager->allocations.items[index].on_gpu; }
+static bool on_gpu(sim *s, uint32_t index) { return pager_managed_on_gpu(&s->pager->allocations.items[index]); }
+
+/* Before the GPU itself writes at `address`: what is managed there is the GPU's. */
+static ps managed_ready(sim *s, uint64_t address, ps time) {
+  uint32_t managed = managed_at(s, address);
+  if (!managed) return time;
+  return s->manager->cpu_fault_bytes ? pages_in(s, time) : managed_in(s, managed, time);
+}
 
 /* ---- copies ---- */
 
@@ -207,6 +214,7 @@ static ps peer_copy(sim *s, const trace_op *op, ps time) {
   uint64_t near = in ? op->copy.to : op->copy.from, pitch = in ? op->copy.to_pitch : op->copy.from_pitch;
   if (op->copy.direction != TRACE_D2D || is_far(s, near)) near = 0; /* between the host and the other device, or two others */
   if (s->manager->placement == MANAGER_EVERYWHERE || s->manager->placement == MANAGER_REMOTE) return time;
+  if (near && s->manager->placement == MANAGER_PROGRAM) time = managed_ready(s, near, time);
   if (near && is_paged(s)) time = carry_moves(s, true, over_rows(s, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
   else if (near && in) over_rows(s, copy_write, near, width, height, pitch);
   if (near) count_copied(s, near, in, bytes);
@@ -230,8 +238,7 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
   if (is_paged(s)) {
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
   } else if (s->manager->placement == MANAGER_PROGRAM) {
-    uint32_t managed = managed_at(s, op->set.to);
-    if (managed) time = s->manager->cpu_fault_bytes ? pages_in(s, time) : managed_in(s, managed, time);
+    time = managed_ready(s, op->set.to, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
   if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);

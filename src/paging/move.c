@@ -280,9 +280,11 @@ static void managed_copy(pager *p, uint32_t index, bool to_gpu) {
   }
 }
 
+bool pager_managed_on_gpu(const pager_allocation *a) { return a->on_gpu && !(a->host_wrote && a->on_cpu); }
+
 uint64_t pager_managed_in(pager *p, uint32_t index) {
   pager_allocation *a = &p->allocations.items[index];
-  if (!a->live || a->kind != TRACE_MEMORY_MANAGED || (a->on_gpu && !a->host_wrote)) return 0;
+  if (!a->live || a->kind != TRACE_MEMORY_MANAGED || pager_managed_on_gpu(a)) return 0;
   managed_copy(p, index, true);
   a->on_gpu = true;
   a->host_wrote = false;

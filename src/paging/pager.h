@@ -485,6 +485,9 @@ void pager_unpin(pager *pager, uint64_t now); /* what is due by now; to be calle
 
 /* MANAGER_PROGRAM: the program's copy wrote device memory, or a managed allocation moves whole. */
 void pager_copy_write(pager *pager, uint64_t address, uint64_t bytes);
+/* A copy from the host changes the GPU's copy; else the host's, which goes in before the next launch. What the host may have written (host_wrote) it
+ * has not written where the GPU wrote since. */
+bool pager_managed_on_gpu(const pager_allocation *allocation);
 uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the link; 0: the GPU's copy is the newest */
 uint64_t pager_managed_out(pager *pager, uint32_t allocation); /* bytes over the link; 0: the host's copy is the newest */
 void pager_managed_host_write(pager *pager, uint64_t address, uint64_t bytes);

@@ -257,7 +257,7 @@ ff_status trace_file_open(const char *path, trace_file **out, ff_error *error) {
   f->info.bytes = (uint64_t)info.st_size;
   f->decompressor = ZSTD_createDCtx();
   f->coder = pack_coder_create();
-  ff_status status = check_start(f, error);
+  ff_status status = f->decompressor ? check_start(f, error) : ff_fail(error, FF_LIMIT, "%s: cannot be read: the host is out of memory", path);
   if (status) {
     trace_file_close(f);
     return status;

@@ -71,10 +71,18 @@ static void write_version(trace_file_writer *w) {
   ff_output_change(w->output, VERSION_AT, &version, 1);
 }
 
-static void begin(ff_output *output, const trace_file_about *about, trace_file_writer **out) {
+static ff_status create(const char *path, ff_output_kind kind, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
+  ZSTD_CCtx *compressor = ZSTD_createCCtx(); /* first: a part that was opened stays */
+  if (!compressor) return ff_fail(error, FF_LIMIT, "%s: cannot be written: the host is out of memory", path);
+  ff_output *output;
+  ff_status status = ff_output_open(path, kind, &output, error);
+  if (status) {
+    ZSTD_freeCCtx(compressor);
+    return status;
+  }
   trace_file_writer *w = ff_alloc(sizeof *w);
   w->output = output;
-  w->compressor = ZSTD_createCCtx();
+  w->compressor = compressor;
   w->coder = pack_coder_create();
   uint8_t start[FILE_HEADER_BYTES] = FILE_MAGIC;
   w->marked = about->marks || !ff_output_is_file(output); /* what has gone into a pipe cannot be changed when a mark comes */
@@ -83,20 +91,15 @@ static void begin(ff_output *output, const trace_file_about *about, trace_file_w
   write_about(w, about);
   w->frame = (frame_header){.kind = FRAME_DATA};
   *out = w;
+  return FF_OK;
 }
 
 ff_status trace_file_create(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
-  ff_output *output;
-  ff_status status = ff_output_open(path, FF_OUTPUT_KEPT, &output, error);
-  if (!status) begin(output, about, out);
-  return status;
+  return create(path, FF_OUTPUT_KEPT, about, out, error);
 }
 
 ff_status trace_file_create_part(const char *path, const trace_file_about *about, trace_file_writer **out, ff_error *error) {
-  ff_output *output;
-  ff_status status = ff_output_open(path, FF_OUTPUT_PART, &output, error);
-  if (!status) begin(output, about, out);
-  return status;
+  return create(path, FF_OUTPUT_PART, about, out, error);
 }
 
 /* ---- frames ---- */

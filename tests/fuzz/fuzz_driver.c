@@ -160,11 +160,10 @@ static void begin(input *in) {
 /* Contexts that an input left on the thread's stack go first. */
 static void end(void) {
   uint64_t context = 0;
-  int status = 0;
   for (int n = 0; n < CALLS_OF_AN_INPUT + 4 && !cuCtxPopCurrent_v2(&context); n++) {}
   for (int device = 1; device >= 0; device--) {
-    status = cudaSetDevice(device);
-    if (!status) cudaDeviceReset();
+    cudaSetDevice(device);
+    cudaDeviceReset();
   }
 }
 

@@ -15,7 +15,7 @@ done
 if [[ ! -e $torture/torture_fail.so ]]; then finish; fi # a build with a sanitizer
 
 echo old >old
-for ((n = 100; n < 12000; n += n / 11)); do
+for ((n = 100; n < 12000; n += n / 8)); do
   cp old report.ffr
   run env LD_PRELOAD="$torture/torture_fail.so" TORTURE_FAIL=alloc:$n TORTURE_FAIL_IN=farfault TORTURE_FAIL_LOG="$work/log" timeout 60 "$farfault" sim --machine v100 --memory copy -o report.ffr app.fft
   shown="sim without memory for allocation $n"
@@ -25,4 +25,11 @@ for ((n = 100; n < 12000; n += n / 11)); do
   expect test -z "$(ls -A "$TMPDIR")"
 done
 expect test "$(wc -l <log)" -gt 20 # they did fail
+
+# JSON is whole or is not there.
+"$farfault" list counters --json >whole.json
+for ((n = 2; n < 1500; n += 31)); do
+  run env LD_PRELOAD="$torture/torture_fail.so" TORTURE_FAIL=alloc:$n "$farfault" list counters --json
+  if [[ $status -eq 0 ]]; then expect cmp -s out whole.json; else expect_status 70; fi
+done
 finish

@@ -43,7 +43,7 @@ typedef struct world {
 
 static unsigned long long seed;
 static int devices;
-static bool alone; /* one host thread: nothing of another's is being captured, which a device cannot be waited for */
+static bool alone; /* one host thread: no other thread captures, while which a device must not be waited for */
 static void *contexts[DEVICES];
 
 #define PICK(n) kernel_pick(&w->state, n)
@@ -421,7 +421,7 @@ static void *run_world(void *argument) {
   for (int n = 0; n < STREAMS; n++) {
     w->streams_device[n] = n % devices;
     on(w, n % devices);
-    DO(cuStreamCreate, &w->streams[n], PICK(2));
+    DO(cuStreamCreate, &w->streams[n], alone ? PICK(2) : 1); /* a blocking one must not be captured while others use the default stream */
   }
   for (int n = 0; n < BUFFERS; n += 1 + (int)PICK(2)) make(w, &w->buffers[n]);
   for (int n = 0; n < KERNELS; n++) new_code(w, w->codes[n]);

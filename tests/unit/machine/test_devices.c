@@ -212,11 +212,48 @@ static void test_every_manager_takes_them(void **state) {
   }
 }
 
+/* Managed memory under managers that follow the program's own copies: what a copy brings from another device is the GPU's, and so is all that was the
+ * host's until then. (That no newer bytes are lost is checked by the pager.) */
+static void test_a_peer_copy_into_managed_memory(void **state) {
+  static const char *const managers[] = {"copy", "cuda6", "gp100"};
+  for (int m = 0; m < 3; m++) {
+    devices d;
+    const uint64_t managed = MEMORY(4);
+    begin(&d, managers[m], 2, true);
+    rig_op(&d.r, (trace_op){.kind = TRACE_OP_ALLOC, .stream = on(0, 0), .alloc = {.address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
+    rig_op(&d.r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .stream = on(0, 0), .touch = {.address = managed, .bytes = 4 << 20, .write = true}});
+    rig_copy(&d.r, TRACE_D2D, managed, MEMORY(1), COPY_BYTES, false, on(0, 1));
+    sync_device(&d, 0);
+    work(&d, 0, 1);
+    sync_device(&d, 0);
+    finish(&d);
+    assert_true(d.results[0].counters.h2d_bytes >= COPY_BYTES + (4 << 20));
+    end(&d);
+  }
+}
+
+/* Without a record of the host's touches it may have written anything since the last wait: a copy from the host changes its bytes, which go in. */
+static void test_a_copy_into_what_the_host_may_have_written(void **state) {
+  devices d;
+  const uint64_t managed = MEMORY(4);
+  begin(&d, "copy", 1, false);
+  rig_op(&d.r, (trace_op){.kind = TRACE_OP_ALLOC, .stream = on(0, 0), .alloc = {.address = managed, .bytes = 8 << 20, .memory = TRACE_MEMORY_MANAGED, .id = 9, .name = "managed"}});
+  work(&d, 0, 1); /* all of it goes in */
+  sync_device(&d, 0);
+  rig_copy(&d.r, TRACE_H2D, managed, 0x1000, COPY_BYTES, true, on(0, 1));
+  work(&d, 0, 1); /* and again */
+  sync_device(&d, 0);
+  finish(&d);
+  assert_int_equal(d.results[0].counters.h2d_bytes, 2 * (8 << 20));
+  end(&d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_devices_work_side_by_side), cmocka_unit_test(test_the_host_waits_for_any), cmocka_unit_test(test_a_blocking_copy_is_waited_for),
       cmocka_unit_test(test_freeing_waits_for_its_device), cmocka_unit_test(test_a_stream_waits_for_another_devices_event),
       cmocka_unit_test(test_an_event_that_was_never_recorded), cmocka_unit_test(test_a_peer_copy_takes_both_links),
-      cmocka_unit_test(test_two_peer_copies_share_a_link), cmocka_unit_test(test_every_manager_takes_them)};
+      cmocka_unit_test(test_two_peer_copies_share_a_link), cmocka_unit_test(test_every_manager_takes_them),
+      cmocka_unit_test(test_a_peer_copy_into_managed_memory), cmocka_unit_test(test_a_copy_into_what_the_host_may_have_written)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
