@@ -123,7 +123,8 @@ static void print_notes(const run_results *results) {
 static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
-  run_clear_folder(folder);
+  bool traces_inside = record && !strncmp(record, folder, strlen(folder)); /* those of a device or a pipe wait there until they are settled */
+  if (!traces_inside) run_clear_folder(folder);
   fflush(stdout);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", job->argv[0], end->signal, strsignal(end->signal));
   int status = end->status;
