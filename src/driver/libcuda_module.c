@@ -8,6 +8,7 @@
  *                -> cuModuleLoadData(the cubin)      -> engine_module_link */
 #include "driver/libcuda.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,27 @@ LIBCUDA_CALL(cuKernelGetFunction, (CUfunction *function, CUkernel kernel)) {
 
 enum { LINK_CUBIN, LINK_PTX, LINK_FATBINARY, LINK_OBJECT, LINK_LIBRARY }; /* CUjitInputType */
 
+/* All that are live: a program may hand in anything. */
+static FF_VEC(CUlinkState) links;
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void link_remember(CUlinkState state) {
+  pthread_mutex_lock(&links_lock);
+  FF_PUSH(&links, state);
+  pthread_mutex_unlock(&links_lock);
+}
+
+/* Is it live? `forget`: from now on it is not. */
+static bool link_known(CUlinkState state, bool forget) {
+  pthread_mutex_lock(&links_lock);
+  size_t at = 0;
+  while (at < links.count && links.items[at] != state) at++;
+  bool known = at < links.count;
+  if (known && forget) links.items[at] = links.items[--links.count];
+  pthread_mutex_unlock(&links_lock);
+  return known;
+}
+
 LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values, CUlinkState *state)) {
   LIBCUDA_TRY(libcuda_enter());
   if (!state || (count && (!options || !values))) return CUDA_ERROR_INVALID_VALUE;
@@ -276,12 +298,14 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
   made->option_count = count;
   made->options = options;
   made->values = values;
+  link_remember(made);
   *state = made;
   return CUDA_SUCCESS;
 }
 
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
-  if (!state || !data || !size || state->cubin.chars || state->parts.count == MOST_PARTS) return CUDA_ERROR_INVALID_VALUE;
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!data || !size || state->cubin.chars || state->parts.count == MOST_PARTS) return CUDA_ERROR_INVALID_VALUE;
   bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
     engine_say_once("cuLinkAddData", "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
@@ -304,7 +328,8 @@ LIBCUDA_CALL(cuLinkAddFile_v2, (CUlinkState state, int type, const char *path, u
   LIBCUDA_TRY(libcuda_enter());
   char *data;
   size_t size;
-  if (!state || !path) return CUDA_ERROR_INVALID_VALUE;
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!path) return CUDA_ERROR_INVALID_VALUE;
   if (ff_file_read(path, 0, &data, &size, NULL) != FF_OK) return CUDA_ERROR_FILE_NOT_FOUND;
   CUresult result = link_add(state, type, data, size, path);
   free(data);
@@ -313,7 +338,8 @@ LIBCUDA_CALL(cuLinkAddFile_v2, (CUlinkState state, int type, const char *path, u
 
 LIBCUDA_CALL(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size)) {
   LIBCUDA_TRY(libcuda_enter());
-  if (!state || !cubin || !state->parts.count) return CUDA_ERROR_INVALID_VALUE;
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!cubin || !state->parts.count) return CUDA_ERROR_INVALID_VALUE;
   engine_module *module;
   ff_error error = {.message = ""};
   cudaError_t failed = link_parts(state->parts.items, state->parts.count, &module, &error);
@@ -328,7 +354,7 @@ LIBCUDA_CALL(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size)) {
 
 LIBCUDA_CALL(cuLinkDestroy, (CUlinkState state)) {
   LIBCUDA_TRY(libcuda_ready());
-  if (!state) return CUDA_ERROR_INVALID_HANDLE;
+  if (!link_known(state, true)) return CUDA_ERROR_INVALID_HANDLE;
   for (size_t i = 0; i < state->parts.count; i++) {
     free(state->parts.items[i].bytes);
     free(state->parts.items[i].name);

@@ -83,6 +83,7 @@ static uint64_t argument(input *in, char kind, int position) {
   static const char *const names[] = {"k", "loop", "v", "no such name", ""};
   uint64_t *room = in->rooms[position], b;
   switch (kind) {
+  case 'z': return 0;
   case 'o': case 'H': return byte(in) < 12 ? 0 : (uintptr_t)room;
   case 'n': return size_of(in, ROOM);
   case 's': return size_of(in, UINT64_MAX);
@@ -90,6 +91,7 @@ static uint64_t argument(input *in, char kind, int position) {
   case 'b': return byte(in) < 240 ? 1 + byte(in) % 40 : (uint32_t)number(in);
   case 'd': return byte(in) < 200 ? byte(in) % 2 : (uint32_t)number(in);
   case 'P': return any_known(in, true);
+  case 'A': b = any_known(in, true); return b >> 44 == 2 ? b : 0;
   case 'h': return handle(in);
   case 'l':
     for (int n = 0; n < 8; n++) room[n] = any_known(in, false);

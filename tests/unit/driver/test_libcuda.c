@@ -400,6 +400,8 @@ static void test_link(void **state) {
   void *values[] = {log, (void *)sizeof log};
   succeed(cuLinkCreate_v2(0, NULL, NULL, &link));
   check(cuLinkComplete(link, &cubin, &size), CUDA_ERROR_INVALID_VALUE); /* nothing was added */
+  check(cuLinkComplete((CUlinkState)log, &cubin, &size), CUDA_ERROR_INVALID_HANDLE); /* it never was one */
+  check(cuLinkDestroy((CUlinkState)log), CUDA_ERROR_INVALID_HANDLE);
   succeed(cuLinkAddData_v2(link, 1, (void *)caller_text, sizeof caller_text, "caller", 0, NULL, NULL));
   succeed(cuLinkAddData_v2(link, 1, (void *)callee_text, sizeof callee_text, NULL, 0, NULL, NULL));
   check(cuLinkAddData_v2(link, 0, (void *)"\177ELF", 4, "cubin", 0, NULL, NULL), CUDA_ERROR_NO_BINARY_FOR_GPU);
@@ -418,6 +420,7 @@ static void test_link(void **state) {
   free(kept);
   succeed(cuModuleLoadData(&module, cubin));
   succeed(cuLinkDestroy(link));
+  check(cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE); /* it is one no longer */
   succeed(cuModuleGetFunction(&function, module, "linked"));
   succeed(cuMemAlloc_v2(&data, 4));
   succeed(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&data}, NULL));
