@@ -190,7 +190,7 @@ expect('trouble', page.trouble, []);
 
 // ---- as farfault writes it ----
 if (existsSync(join(workloads, 'vectoradd'))) {
-  run('run', '--machine', 'gtx480', '--memory', 'copy,uvm+gpu-memory=50%', '-o', 'own.ffr', join(workloads, 'vectoradd'), '200000');
+  run('run', '--machine', 'gtx480', '--memory', 'copy,uvm+gpu-memory=50%', '-o', 'own.ffr', join(workloads, 'vectoradd'), '1000000');
   run('report', 'own.ffr', '--html', 'own.html');
   const own = await open('own.html');
   expect(

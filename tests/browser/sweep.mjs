@@ -153,12 +153,12 @@ expect(
 
 // ---- as farfault writes it ----
 if (existsSync(join(workloads, 'vectoradd'))) {
-  writeFileSync(join(work, 'own.yaml'), 'trace: own.fft\nmachine: gtx480\nmemory: [copy, uvm]\ngpu-memory: [50%, 100%]\n');
-  run('record', '-o', 'own.fft', '--', join(workloads, 'vectoradd'), '2000');
+  writeFileSync(join(work, 'own.yaml'), 'trace: own.fft\nmachine: gtx480\nmemory: [replay, tbn]\ngpu-memory: [50%, 100%]\n');
+  run('record', '-o', 'own.fft', '--', join(workloads, 'vectoradd'), '200000');
   run('sweep', 'own.yaml', '-o', 'own.db');
   run('report', 'own.db', '--html', 'own.html');
   const own = await open('own.html');
-  expect('points of a real sweep', (await column(own, '#sweep-table', 'memory')).sort(), ['copy', 'copy', 'uvm', 'uvm']);
+  expect('points of a real sweep', (await column(own, '#sweep-table', 'memory')).sort(), ['replay', 'replay', 'tbn', 'tbn']);
   expect(
     'its chart',
     [await own.getAttribute('#sweep-chart', 'data-values'), await hasColour(own, '#sweep-chart', 's2')],
