@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,12 +120,17 @@ static void print_notes(const run_results *results) {
     for (uint32_t n = 0; n < results->runs[i].note_count; n++) cli_fail(0, "note: %s", results->runs[i].notes[n]);
 }
 
-/* Everything after the program's end. Returns the exit status. */
+/* Whether the traces are in the temporary folder (run_record_pattern). */
+static bool records_inside(const char *folder, const char *record) {
+  size_t length = strlen(folder);
+  return record && !strncmp(record, folder, length) && record[length] == '/';
+}
+
+/* Everything after the program's end. Returns the exit status. The folder is empty once all that is in it has been read. */
 static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
-  bool traces_inside = record && !strncmp(record, folder, strlen(folder)); /* those of a device or a pipe wait there until they are settled */
-  if (!traces_inside) run_clear_folder(folder);
+  if (!records_inside(folder, record)) run_clear_folder(folder);
   fflush(stdout);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", job->argv[0], end->signal, strsignal(end->signal));
   int status = end->status;
@@ -142,13 +148,29 @@ static int report(const run_job *job, const char *folder, const char *record, co
   return status;
 }
 
+/* The same where a trace is on its way through the folder to a pipe or a device: signals that end us wait until the folder is gone, and what
+ * waits for a reader of the pipe looks for them (output.h). */
+static int report_through(const run_job *job, const char *folder, const char *record, const run_end *end) {
+  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  sigset_t held, old;
+  sigemptyset(&held);
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) sigaddset(&held, ending[i]);
+  sigprocmask(SIG_BLOCK, &held, &old);
+  int status = report(job, folder, record, end);
+  run_clear_folder(folder);
+  sigprocmask(SIG_SETMASK, &old, NULL);
+  return status;
+}
+
 static int run_in(const run_job *job, const run_program *program, const char *libraries, const char *folder) {
   char *record = job->outputs->record ? run_record_pattern(job->outputs->record, folder) : NULL;
   run_child child = {.argv = job->argv, .program = program, .libraries = libraries, .folder = folder, .setup = job->setup,
                      .executed = job->executed, .record = record, .history = job->outputs->output != NULL};
   run_end end;
   ff_error error;
-  int status = run_child_wait(&child, &end, &error) ? cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message) : report(job, folder, record, &end);
+  int status;
+  if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message);
+  else status = (records_inside(folder, record) ? report_through : report)(job, folder, record, &end);
   free(record);
   return status;
 }

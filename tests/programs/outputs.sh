@@ -57,6 +57,11 @@ expect grep -q "ERROR SUMMARY" log
 run "$farfault" trace check through.fft
 expect_status 0
 
+# A pipe that no process reads: a signal ends the wait, and leaves nothing in the temporary folder.
+run timeout -s INT -k 30 3 "$farfault" record -o pipe ./ends exit
+expect test $status -ne 137
+expect test -z "$(ls -A "$TMPDIR")"
+
 # Links are followed, dangling ones make their target; a file's mode stays; nothing is left beside it.
 mkdir far
 for command in "${outputs[@]}"; do
