@@ -76,8 +76,8 @@ static void watched_signals(sigset_t *set) {
   for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++) sigaddset(set, forwarded[i]);
 }
 
-/* Where the program's own memory lies is in what is simulated where kernels reach for it: at the same place on every run, as a debugger
- * does it. Where the system does not allow that, addresses stay random. */
+/* A program may compute from its pointers: its memory lies at the same place on every run, as a debugger does it. Where the system does not
+ * allow that, addresses stay random. */
 static void fix_addresses(void) {
   int now = personality(UINT32_MAX);
   if (now != -1) personality((unsigned long)now | ADDR_NO_RANDOMIZE);
