@@ -314,9 +314,9 @@ static ff_status set_up(session *session, ff_error *error) {
   if (!status) status = add_recorders(session, error);
   if (!status) status = add_recording(session, error);
   if (status) return status;
-  choose_threads(session);
   if (session->options.results[0]) session->results = session_own_path(session, session->options.results);
   session->own_notes = session->notes.note_count;
+  choose_threads(session); /* its note goes into a recording, too */
   session_write_results(session, false);
   return start_threads(session, error);
 }

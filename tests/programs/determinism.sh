@@ -43,6 +43,8 @@ expect_err "note: 2 threads executed kernels: if blocks race, numbers may differ
 expect grep -q '"2 threads executed kernels' two.json
 run "$farfault" record -o two.fft --threads 2 "$workloads/vectoradd" 1000
 expect_err "note: 2 threads executed kernels"
+run "$farfault" sim two.fft --memory copy
+expect_out "note: 2 threads executed kernels"
 FARFAULT_THREADS=3 run "$farfault" run --memory copy --json three.json "$workloads/vectoradd" 1000
 expect_err "note: 3 threads executed kernels"
 run "$farfault" run --memory none --threads 2 "$workloads/vectoradd" 1000
