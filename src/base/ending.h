@@ -27,7 +27,7 @@ typedef struct ff_ending {
   pid_t process;         /* a forked child's ending is not ours */
 } ff_ending;
 
-void ff_ending_create(ff_ending *ending);
+void ff_ending_create(ff_ending *ending);  /* not watched yet */
 void ff_ending_free(ff_ending *ending);   /* after ff_ending_forget */
 /* From now on, until ff_ending_forget. At most 4 at once; further ones are not told. */
 void ff_ending_watch(ff_ending *ending);

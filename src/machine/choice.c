@@ -80,7 +80,7 @@ ff_status sim_memory_read(const char *text, const machine_spec *machine, uint64_
     *share = (double)parts / (double)whole;
     return FF_OK;
   }
-  ff_status status = ff_parse_bytes(text, 0, bytes, error);
+  ff_status status = ff_parse_bytes(text, whole, bytes, error);
   if (status) return status;
   if (*bytes < machine->fault_page_bytes)
     return ff_fail(error, FF_INVALID, "'%s' is less than one page of %s", text, ff_format_bytes(machine->fault_page_bytes, page, sizeof page));
@@ -129,7 +129,7 @@ static ff_status read_watermark(const char *text, size_t length, uint64_t *bytes
   char *one = strndup(text, length);
   uint64_t whole = UINT64_C(1000000000), parts = 0;
   *share = 0;
-  ff_status status = ff_parse_bytes(one, strchr(one, '%') ? whole : 0, strchr(one, '%') ? &parts : bytes, error);
+  ff_status status = ff_parse_bytes(one, whole, strchr(one, '%') ? &parts : bytes, error);
   if (!status && strchr(one, '%') && parts > whole / 2) status = ff_fail(error, FF_INVALID, "'%.60s': at most half of GPU memory can be kept free", one);
   if (!status && parts) {
     *share = (double)parts / (double)whole;

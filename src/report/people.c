@@ -34,13 +34,11 @@ static void clean_write(const char *text, ff_text *out) {
   }
 }
 
-/* "copy: could not run it: ...", without the name twice where the reason begins with it. */
+/* "copy: could not run it: ..." */
 static void error_write(const sim_result *result, ff_text *out) {
-  size_t length = strlen(result->memory);
-  bool named = !strncmp(result->error, result->memory, length) && result->error[length] == ':';
   clean_write(result->memory, out);
   ff_text_add(out, ": could not run it: ");
-  clean_write(result->error + (named ? length + 1 + (result->error[length + 1] == ' ') : 0), out);
+  clean_write(report_reason(result), out);
   ff_text_add(out, "\n");
 }
 

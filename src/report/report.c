@@ -35,6 +35,12 @@ static bool is_copy(const sim_result *result) {
   return length == 4 && !strncmp(result->memory, "copy", 4) && (!result->memory[4] || result->device);
 }
 
+const char *report_reason(const sim_result *result) {
+  size_t length = strlen(result->memory);
+  bool named = !strncmp(result->error, result->memory, length) && !strncmp(result->error + length, ": ", 2);
+  return result->error + (named ? length + 2 : 0);
+}
+
 const sim_result *report_baseline(const report_run *run, uint32_t device) {
   const sim_result *first = NULL;
   for (uint32_t i = 0; i < run->result_count; i++) {

@@ -46,6 +46,8 @@ void report_note(report_run *run, const char *text); /* copies the text; a text 
 /* What the ratios are relative to: the run `copy`, else the first one without an error; NULL: none has a time. */
 /* Of several devices, those of the device. */
 const sim_result *report_baseline(const report_run *run, uint32_t device);
+/* Why the manager could not run the program: its error, without its own name in front. Belongs to the result. */
+const char *report_reason(const sim_result *result);
 double report_ratio(const report_run *run, const sim_result *result); /* 0: there is none (an error, no time, a snapshot) */
 /* How much faster kernels are than those of the first simulation with memory stacks: its kernel_ps over this one's; 0: there is none, as above. */
 double report_stacks_speed(const report_run *run, const sim_result *result);

@@ -380,7 +380,7 @@ static void conclude_summary(const advise_study *study, advise_advice *advice) {
       *copy = advise_find(study, "copy");
   ff_text text = {0};
   char a[32], b[32];
-  if (base && !base->known) ff_text_add(&text, "%s cannot run here%s%.300s. ", base->memory, base->result.error[0] ? ": " : "", base->result.error);
+  if (base && !base->known) ff_text_add(&text, "%s cannot run here%s%.300s. ", base->memory, base->result.error[0] ? ": " : "", report_reason(&base->result));
   if (!now || !now->known) ff_text_add(&text, "Neither could %s: there is nothing to compare with.", study->paged);
   else {
     ff_text_add(&text, "Now, with %s: %s", now->memory, time(time_of(now), a));

@@ -58,7 +58,7 @@ function sample() {
       manager('copy', 2),
       manager('demand', 16, { faults: 2930 }),
       manager(`replay+<i>x</i>`, 4, { faults: 2929 }),
-      { ...manager('big', 1), error: 'it does not fit' },
+      { ...manager('big', 1), error: 'big: it does not fit' },
     ],
     host: { wall_s: 0.4, cpu_s: 0.7, peak_rss_bytes: 84000000, thread_instructions: 1000 },
   };
@@ -115,7 +115,7 @@ expect("the headings' manager", await page.textContent('#kernels h2'), 'Kernels 
 await page.click('#manager-table tbody tr:nth-child(1)');
 expect('a row chooses its manager', await page.inputValue('#manager'), '0');
 await page.selectOption('#manager', '3');
-expect('a manager that could not run', (await page.textContent('#manager-facts')).includes('it does not fit'));
+expect('a manager that could not run', await page.textContent('#manager-facts'), 'could not run the program: it does not fit');
 
 // ---- the tables ----
 await page.selectOption('#manager', '1');

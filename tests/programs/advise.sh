@@ -122,7 +122,7 @@ expect_out "A parameter of \`vectoradd\` points to it, and none of its launches 
 record large.fft vectoradd 500000
 run "$farfault" advise large.fft --quick --gpu-memory 4M
 expect_status 0
-expect_out "copy cannot run here: copy: with cuMemAlloc #3 the program has"
+expect_out "copy cannot run here: with cuMemAlloc #3 the program has"
 expect_out "copy cannot run with this memory, so the program would have to use managed memory"
 expect grep -Eq '^    copy +cannot run ' out
 

@@ -32,7 +32,7 @@ usage "--memory is longer than" run --memory "$(printf 'copy,%.0s' {1..600})" ./
 usage "--memory is empty" run --memory= ./program
 usage "--memory names no manager" run --memory , ./program
 usage "no machine 'h20': did you mean 'h200'?" run --machine h20 ./program
-usage "is not a size" run --gpu-memory lots ./program
+usage "or a percentage" run --gpu-memory lots ./program
 usage "'100' is less than one page of 64.00 KiB" run --gpu-memory 100 ./program
 usage "--gpu-memory is empty" run --gpu-memory "" ./program
 usage "is not a size" run --gpu-memory -1 ./program

@@ -2,7 +2,7 @@
 // Time per manager: one bar each, split into what the GPU and the link did. The parts never overlap and add up to the run's time:
 // kernels alone, both at once, the link alone, neither.
 import { axisLook, cutMiddle, legend, makeChart, nameRoom, tooltip } from './charts.js';
-import { axisOf, baseline, ratio, share, time } from './format.js';
+import { axisOf, baseline, ratio, reason, share, time } from './format.js';
 import { tip } from './page.js';
 import { colour } from './theme.js';
 
@@ -23,7 +23,7 @@ function partsOf(run) {
 }
 
 function barTip(runs, run, parts) {
-  if (run.error) return tip(run.memory, [], `could not run the program: ${run.error}`);
+  if (run.error) return tip(run.memory, [], `could not run the program: ${reason(run)}`);
   const rows = PARTS.filter(({ key }) => parts[key] !== undefined).map((part) => [
     part.name,
     `${time(parts[part.key])} (${share(parts[part.key] / run.time_ps)})`,

@@ -59,6 +59,9 @@ export function baseline(runs, run) {
   return timed.find(({ memory }) => /^copy(@\d+)?$/.test(memory)) ?? timed[0];
 }
 
+// Why the manager could not run the program, as report_reason in src/report/report.c has it: without its own name in front.
+export const reason = ({ memory, error }) => (error.startsWith(`${memory}: `) ? error.slice(memory.length + 2) : error);
+
 export const ratio = (value) => (isNumber(value) && value > 0 ? `${digits(value)}x` : '-');
 
 function digitsOfCount(value) {

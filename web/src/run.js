@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run: fills page.html's sections from the run's JSON (docs/json.md). Sections of one manager follow the selector.
 import { drawBars, SCALES } from './bars.js';
-import { baseline, bytes, byUnit, count, isNumber, ratio, share, time } from './format.js';
+import { baseline, bytes, byUnit, count, isNumber, ratio, reason, share, time } from './format.js';
 import { makeHistory } from './history.js';
 import { byId, element } from './page.js';
 import { makeStacks } from './stacks.js';
@@ -77,7 +77,7 @@ function verdict(runs) {
         '.',
       ),
     );
-  for (const run of runs.filter(({ error }) => error)) lines.push(listItem(code(run.memory), ' could not run the program: ', run.error));
+  for (const run of runs.filter(({ error }) => error)) lines.push(listItem(code(run.memory), ' could not run the program: ', reason(run)));
   return lines;
 }
 
@@ -373,7 +373,7 @@ function showManagers(runs, counters) {
     select.value = String(chosen);
     for (const place of document.querySelectorAll('.of')) place.replaceChildren('under ', code(run.memory));
     byId('manager-facts').textContent = run.error
-      ? `could not run the program: ${run.error}`
+      ? `could not run the program: ${reason(run)}`
       : `${time(run.time_ps)}, ${run.ratio > 0 ? `${ratio(run.ratio)} ${baseline(runs, run).memory}, ` : ''}${count(run.faults)} far-faults, ${bytes(run.h2d_bytes)} to the GPU, ${bytes(run.d2h_bytes)} back`;
     stacks.show(run);
     history.show(run);
