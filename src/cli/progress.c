@@ -27,11 +27,31 @@ static size_t columns(void) {
   return 80;
 }
 
-static void copy_name(const session_progress *area, char *name, size_t size) {
+static void copy_text(const char *from, size_t length, char *name, size_t size) {
   size_t i = 0;
-  for (; i + 1 < size && i < sizeof area->kernel && area->kernel[i]; i++)
-    name[i] = area->kernel[i] >= 32 && area->kernel[i] < 127 ? area->kernel[i] : '?';
+  for (; i + 1 < size && i < length && from[i]; i++) name[i] = from[i] >= 32 && from[i] < 127 ? from[i] : '?';
   name[i] = '\0';
+}
+static void copy_name(const session_progress *area, char *name, size_t size) { copy_text(area->kernel, sizeof area->kernel, name, size); }
+
+/* Adds ", piece" if the line is then still shorter than the terminal is wide. */
+static void add_piece(char *line, size_t width, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add_piece(char *line, size_t width, const char *format, ...) {
+  char piece[128];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(piece, sizeof piece, format, args);
+  va_end(args);
+  size_t length = strlen(line);
+  if (length + 2 + strlen(piece) < width) sprintf(line + length, "%s%s", length ? ", " : "", piece);
+}
+
+/* "tbn is thrashing: each page came 14 times" */
+static void add_thrashing(const run_progress *p, char *line, size_t width) {
+  char name[33], text[32];
+  uint64_t times = p->area->thrashing_times;
+  copy_text(p->area->thrashing, sizeof p->area->thrashing, name, sizeof name);
+  if (p->simulates && times) add_piece(line, width, "%s is thrashing: each page came %s times", name, report_format_count(times, text, sizeof text));
 }
 
 /* The count is written now and then, so the pace is that between two moments at which it changed. */
@@ -62,18 +82,6 @@ static double seconds_left(run_progress *p, double time, bool executed) {
   return elapsed * (double)(total - done) / (double)done;
 }
 
-/* Adds ", piece" if the line is then still shorter than the terminal is wide. */
-static void add_piece(char *line, size_t width, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void add_piece(char *line, size_t width, const char *format, ...) {
-  char piece[128];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(piece, sizeof piece, format, args);
-  va_end(args);
-  size_t length = strlen(line);
-  if (length + 2 + strlen(piece) < width) sprintf(line + length, "%s%s", length ? ", " : "", piece);
-}
-
 /* "farfault: first pass, launch 3 saxpy: 16 % of 1936 blocks, 31.2 M instr./s": the trace is looked at before it is simulated. */
 static void describe_first_pass(run_progress *p, char *line, size_t width) {
   char name[33], text[32];
@@ -98,6 +106,7 @@ static void describe(run_progress *p, double time, char *line, size_t width) {
   if (p->area->done) add_piece(line, width, "finishing");
   else if (lag) add_piece(line, width, "%.0f %% simulated", 100 * (double)p->area->simulated_instructions / (double)p->area->warp_instructions);
   if (left >= 0.5) add_piece(line, width, "%.0f s left", left);
+  add_thrashing(p, line, width);
   if (pace->per_second >= 1) add_piece(line, width, "%s instr./s", report_format_count((uint64_t)pace->per_second, text, sizeof text));
   if (p->simulates) add_piece(line, width, "at %s", report_format_time(p->area->simulated_ps, text, sizeof text));
 }

@@ -413,6 +413,8 @@ void sim_snapshot(sim *s, sim_result *result) {
     return;
   }
   counters_total(s, &result->counters);
+  if (s->pager) result->came_back = s->pager->came_back;
+  if (s->pager) result->came_first = s->pager->came_first;
   stacks_result(s, &result->stacks);
   result->kernels = ff_alloc(s->kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->kernels.count;

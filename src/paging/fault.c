@@ -256,6 +256,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
   p->in_flight -= unit->bytes;
   p->resident += unit->bytes;
   p->moved_in += unit->bytes;
+  *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
   p->config.hooks.moved(p->config.hooks.context, p->allocations.items[unit->allocation].owner, true, unit->bytes);
   pager_mark(p, address, unit);
   pager_end_tracked(p, unit);

@@ -202,6 +202,7 @@ void pager_bring_in(pager *p, pager_unit *unit, uint64_t address, pager_moves *m
   unit_enters(p, unit, address);
   unit->gpu_version = unit->cpu_version;
   p->moved_in += unit->bytes;
+  *(unit->evicted ? &p->came_back : &p->came_first) += unit->bytes;
   moves->units++;
   moves->bytes += unit->bytes;
   pager_moved(p, unit, true);
@@ -321,6 +322,7 @@ void pager_check(const pager *p) {
   uint64_t held = p->config.whole_blocks ? p->held_blocks * FF_BLOCK_BYTES : p->resident + p->in_flight;
   FF_ASSERT(held + p->free == p->memory && p->resident + p->in_flight <= held);
   FF_ASSERT(p->moved_in + p->filled - p->moved_out - p->dropped == p->resident);
+  FF_ASSERT(p->came_back + p->came_first == p->moved_in);
 }
 
 /* What is kept of sets of units and of uses is what the units say. */

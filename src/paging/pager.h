@@ -194,6 +194,7 @@ typedef struct pager {
   uint64_t resident_peak;                              /* those in flight included */
   uint64_t moved_in, moved_out, filled, dropped;
   uint64_t cleaned;                                    /* copied to the CPU ahead; stayed */
+  uint64_t came_back, came_first;                      /* of moved_in: after it had been evicted to make room; the rest */
   struct { uint64_t address, bytes, until; } cleaning; /* what is being copied so; bytes 0: nothing */
   uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
   bool blank_only;                                     /* of what is proposed now only that comes which has no bytes yet */

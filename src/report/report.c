@@ -97,3 +97,17 @@ const char *report_format_count(uint64_t count, char *buffer, size_t size) {
   else format_scaled((double)count, 1000, 999.5, units, 6, buffer, size);
   return buffer;
 }
+
+void report_note_thrashing(report_run *run, const sim_result *result) {
+  char count[32], times[32];
+  double came = result->error[0] ? 0 : sim_thrashes(result);
+  if (came <= 0) return;
+  ff_text note = {0};
+  ff_text_add(&note, "%s", result->memory);
+  if (result->device) ff_text_add(&note, " on device %u", result->device - 1);
+  ff_text_add(&note, " is thrashing: %s far-faults, each page came %s times on average, the link was used %.0f %% of the time",
+              report_format_count(result->counters.faults, count, sizeof count), report_format_count((uint64_t)came, times, sizeof times),
+              100 * sim_link_utilisation(&result->counters));
+  report_note(run, note.chars);
+  free(note.chars);
+}

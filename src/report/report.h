@@ -43,6 +43,9 @@ typedef struct report_run { /* all pointers are owned: report_free */
 void report_free(report_run *run);
 void report_note(report_run *run, const char *text); /* copies the text; a text that is there already is not repeated */
 
+/* A note that the manager thrashes, with what was seen of it; none if it does not. */
+void report_note_thrashing(report_run *run, const sim_result *result);
+
 /* What the ratios are relative to: the run `copy`, else the first one without an error; NULL: none has a time. */
 /* Of several devices, those of the device. */
 const sim_result *report_baseline(const report_run *run, uint32_t device);

@@ -106,6 +106,7 @@ void session_collect(session *session, bool complete, bool history, report_run *
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }
   collect_notes(session, run);
+  for (uint32_t i = 0; i < run->result_count; i++) report_note_thrashing(run, &run->results[i]);
   collect_host(session, &run->host);
 }
 
@@ -155,6 +156,16 @@ static void write_file(session *session, const report_run *run) {
   free(text.chars);
 }
 
+/* The one that thrashes most. The name is written once, before the number that says that it is there. */
+static void show_thrashing(session *session, const report_run *run) {
+  const sim_result *worst = NULL;
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (!worst || sim_thrashes(&run->results[i]) > sim_thrashes(worst)) worst = &run->results[i];
+  if (!worst || !sim_thrashes(worst)) return;
+  snprintf(session->progress->thrashing, sizeof session->progress->thrashing, "%.63s", worst->memory);
+  session->progress->thrashing_times = (uint64_t)sim_thrashes(worst);
+}
+
 /* The progress display asks how far the slowest simulation is. */
 static void show_progress(session *session, const report_run *run) {
   uint64_t least = UINT64_MAX;
@@ -164,6 +175,7 @@ static void show_progress(session *session, const report_run *run) {
       session->progress->simulated_ps = run->results[i].counters.time_ps;
     }
   if (least != UINT64_MAX) session->progress->simulated_instructions = least;
+  show_thrashing(session, run);
 }
 
 static void write_results(session *session, bool complete, bool history) {

@@ -43,6 +43,8 @@ typedef struct session_progress { /* shared memory, written by the program's pro
   volatile uint64_t launches, blocks_done, blocks_total, warp_instructions, simulated_ps, done;
   char kernel[128];
   volatile uint64_t simulated_instructions; /* warp instructions; like simulated_ps of the slowest simulation */
+  volatile uint64_t thrashing_times;        /* how often each page came, under the manager that thrashes most; 0: none does */
+  char thrashing[64];                       /* its name */
   volatile uint64_t first_pass;             /* a recorded program is being looked at before it is simulated */
 } session_progress;
 

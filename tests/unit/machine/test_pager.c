@@ -25,6 +25,8 @@ typedef struct testbed {
   int shift;               /* pages per unit, as a shift */
   uint64_t fetched, evicted, written_back, cleaned;
   bool scarce;             /* not everything fits */
+  uint64_t hand;           /* the pager's, before what it does now */
+  uint64_t swept;          /* victims that were checked */
 } testbed;
 
 static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* the unit of a page: window cut to the allocation */
@@ -63,8 +65,32 @@ static uint64_t on_fetch(void *context, uint64_t address, uint64_t bytes, uint32
   t->fetched += bytes;
   return 1;
 }
+/* How far behind the hand an address is, round all addresses: that of its window, then its own within the window. */
+static uint64_t distance(const testbed *t, uint64_t address) {
+  uint64_t window = address & ~(t->p->config.unit_bytes - 1);
+  return (window - t->hand) % (UINT64_C(1) << 48) * 2 + (address != window);
+}
+
+/* Without an evictor the victim is the first one from the hand on that can go: found here by looking at every page. */
+static void check_sweep(testbed *t, uint64_t address, const pager_unit *victim) {
+  if (t->p->config.evict || t->p->config.whole_blocks) return;
+  if (address / t->p->config.unit_bytes + 1 == t->hand / t->p->config.unit_bytes) return; /* one more of the last victim's window */
+  for (uint32_t i = 0; i < PAGES; i++) {
+    uint64_t at = base + i * 4096ull;
+    const pager_unit *unit = pager_find(t->p, at);
+    if (t->pages[i].allocation < 0 || unit == victim || unit->state != PAGER_RESIDENT || (unit->fresh && !victim->fresh)) continue;
+    uint32_t first;
+    pages_of(t, i, &first);
+    at = base + first * 4096ull;
+    assert_true(distance(t, at) > distance(t, address) || (distance(t, at) == distance(t, address) && at > address));
+  }
+  t->swept++;
+  t->hand = (address & ~(t->p->config.unit_bytes - 1)) + t->p->config.unit_bytes;
+}
+
 static void on_evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
   testbed *t = context;
+  check_sweep(t, address, unit);
   uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
   for (uint32_t i = first; i < first + n; i++) {
     assert_true(t->pages[i].gpu && !t->pages[i].flying);
@@ -331,6 +357,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   for (int step = 0; step < 20000; step++) {
     uint32_t dice = random_below(100);
     t.p->now = (uint64_t)step;
+    t.hand = t.p->hand_address;
     if (dice < 60) do_fault(&t);
     else if (dice < 82) do_landing(&t);
     else if (dice < 91) do_write_by_gpu(&t);
@@ -353,6 +380,7 @@ static void random_run(int shift, uint32_t allotment, uint64_t seed, uint64_t me
   assert_int_equal(t.fetched > 0, policy != NULL || partial.ranges);
   if (t.scarce) assert_true(t.evicted > 100 && t.written_back && t.written_back < t.evicted);
   else assert_int_equal(t.evicted, 0);
+  assert_int_equal(t.swept > 100, t.scarce && !policy && !whole);
   pager_free(t.p);
   base = RIG_BASE;
 }

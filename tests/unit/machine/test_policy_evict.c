@@ -231,6 +231,42 @@ static void test_random_reaches_every_page(void **state) {
   mini_close(&m);
 }
 
+/* ---- what is in the way ---- */
+
+static uint64_t looks;
+static void counting_block(const ff_view *view, uint64_t address, ff_block *block) {
+  looks++;
+  mini_block(view, address, block);
+}
+
+/* A thousand pages that cannot go are older than one that can. They are looked at once at most, and again only when they have settled. */
+static void test_what_is_in_the_way_is_not_walked_again(void **state) {
+  static const char *const policies[] = {"lru", "fifo", "lrm:4K", "random", "belady", "tree"};
+  static const uint32_t one[] = {BLOCKS * FF_BLOCK_PAGES - 1};
+  for (int i = 0; i < 6; i++) {
+    mini m;
+    mini_open(&m, BLOCKS, MINI_ALL);
+    m.view.block = counting_block;
+    m.future = one;
+    m.future_count = 1;
+    mini_evictor(&m, policies[i]);
+    mini_allocate(&m, MINI_BASE, BLOCKS * FF_BLOCK_BYTES);
+    for (uint32_t page = 0; page < 1024; page++, m.view.now++) {
+      mini_arrive(&m, page);
+      mini_set_moving(&m, page, true);
+    }
+    mini_arrive(&m, 1024);
+    looks = 0;
+    for (int asked = 0; asked < 100; asked++) assert_int_equal(victim(&m), 1024);
+    assert_in_range(looks, 100, 1024 + 100 * 2);
+    mini_set_moving(&m, 7, false);
+    if (strcmp(policies[i], "random")) assert_int_equal(victim(&m), 7);
+    mini_set_moving(&m, 1024, true);
+    assert_int_equal(victim(&m), 7);
+    mini_close(&m);
+  }
+}
+
 /* ---- size ---- */
 
 static uint64_t last_victim, victims;
@@ -283,7 +319,7 @@ int main(void) {
       cmocka_unit_test(test_lru), cmocka_unit_test(test_fifo), cmocka_unit_test(test_lrm), cmocka_unit_test(test_belady),
       cmocka_unit_test(test_proposals_are_sound), cmocka_unit_test(test_orders_differ_where_they_must),
       cmocka_unit_test(test_a_page_that_has_just_come_is_not_the_victim_of_lru), cmocka_unit_test(test_textbook_string),
-      cmocka_unit_test(test_random_reaches_every_page), cmocka_unit_test(test_many_pages),
+      cmocka_unit_test(test_random_reaches_every_page), cmocka_unit_test(test_what_is_in_the_way_is_not_walked_again), cmocka_unit_test(test_many_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,21 @@ static void test_several_instances(void **state) {
   policy_close(&b); /* nothing is left to close */
 }
 
+static void test_a_plugin_of_an_earlier_version(void **state) {
+  mini m;
+  mini_open(&m, 1, MINI_ALL);
+  mini_evictor(&m, PLUGINS "plugin_older.so");
+  assert_string_equal(m.evict.policy->name, "older");
+  assert_null(m.evict.policy->settled);
+  mini_allocate(&m, MINI_BASE, FF_BLOCK_BYTES);
+  mini_arrive(&m, 3);
+  mini_set_moving(&m, 3, true);
+  mini_set_moving(&m, 3, false);
+  mini_ask_evictor(&m, 1);
+  assert_int_equal(m.proposals.count, 1);
+  mini_close(&m);
+}
+
 static void test_plugins_that_do_not_fit(void **state) {
   refused(POLICY_PREFETCH, PLUGINS "plugin_version.so", FF_INVALID, "version 4", "this is version 3");
   refused(POLICY_PREFETCH, PLUGINS "plugin_no_symbol.so", FF_INVALID, "plugin_no_symbol.so", "no symbol ff_policy_plugin");
@@ -173,7 +188,7 @@ static void test_nonsense(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists), cmocka_unit_test(test_names_and_arguments), cmocka_unit_test(test_a_good_plugin),
-      cmocka_unit_test(test_several_instances), cmocka_unit_test(test_plugins_that_do_not_fit),
+      cmocka_unit_test(test_a_plugin_of_an_earlier_version), cmocka_unit_test(test_several_instances), cmocka_unit_test(test_plugins_that_do_not_fit),
       cmocka_unit_test(test_files_that_are_no_plugins), cmocka_unit_test(test_the_manual_shows_what_is_tested),
       cmocka_unit_test(test_nonsense),
   };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a manager is said to thrash: both sides of each edge, and in a simulation that sweeps over more than its memory. */
+#include "rig.h"
+
+static void test_edges(void **state) {
+  const uint64_t mib = 1 << 20;
+  static const struct { uint64_t back, first; int times; } cases[] = {{4, 2, 3}, {3, 2, 0}, {4, 3, 0}, {14, 2, 8}, {0, 5, 0}, {5, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = cases[i].back * mib, .came_first = cases[i].first * mib}), cases[i].times);
+  assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = mib, .came_first = 4096}), 257);
+  assert_int_equal((int)sim_thrashes(&(sim_result){.came_back = mib - 4096, .came_first = 4096}), 0);
+}
+
+static void sweep(trace_writer *w, uint64_t block, uint32_t warp, const void *context) {
+  for (uint64_t page = 0; page < 64; page++) rig_load_wait(w, RIG_BASE + page * 4096);
+}
+
+/* A kernel after another reads 64 pages; with 32 pages of memory each comes for each. */
+static void test_sweeps(void **state) {
+  for (uint64_t pages = 32; pages <= 64; pages += 32) {
+    rig r;
+    rig_open(&r, "replay");
+    r.gpu_memory = pages * 4096;
+    r.prefetch = "none";
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 64 * 4096, TRACE_MEMORY_MANAGED);
+    for (int i = 0; i < 6; i++) rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = sweep});
+    const sim_result *result = rig_finish(&r);
+    assert_int_equal(result->came_first, 64 * 4096);
+    assert_int_equal(result->came_back, pages == 32 ? 5 * 64 * 4096 : 0);
+    assert_int_equal((int)sim_thrashes(result), pages == 32 ? 6 : 0);
+    rig_close(&r);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_sweeps)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
