@@ -78,6 +78,10 @@ struct ff_view {
   /* Proposes to move (in `faulted`, `idle`: in; in `evict`: out; in `clean`: to be copied out) what the range holds. Only noted: it is carried out when
    * the policy has returned, and the view stays as it was until then. Ignored in `arrived` and `left`. */
   void (*propose)(ff_view *view, uint64_t address, uint64_t bytes);
+  /* Since version 3. The positions of the thread blocks that run now lie between these two; without needs_future 0. And: as next_use, but
+   * what runs now is told apart: the answer stays right until the first of these positions is beyond it. */
+  uint64_t running_first, running_last;
+  uint64_t (*next_position)(const ff_view *view, uint64_t address, uint64_t bytes);
   uint64_t queued;        /* since version 3; in `reached`: bytes that the link to the GPU has still to carry; else 0 */
 };
 

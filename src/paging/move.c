@@ -73,11 +73,13 @@ static bool held_advance(pager_held *h) {
   return false;
 }
 
-bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) {
-  if (!unit->allocation || (unit->state != PAGER_RESIDENT && unit->state != PAGER_IN_FLIGHT)) return false;
-  if (set != PAGER_HELD && (unit->state != PAGER_RESIDENT || unit->fresh)) return false;
-  return set != PAGER_SPARE || !p->allocations.items[unit->allocation].users;
+int pager_sets_of(const pager *p, const pager_unit *unit) {
+  if (!unit->allocation || (unit->state != PAGER_RESIDENT && unit->state != PAGER_IN_FLIGHT)) return 0;
+  if (unit->state != PAGER_RESIDENT || unit->fresh) return PAGER_HELD + 1;
+  return p->allocations.items[unit->allocation].users ? PAGER_LOOSE + 1 : PAGER_SPARE + 1;
 }
+
+bool pager_in_set(const pager *p, const pager_unit *unit, pager_set set) { return pager_sets_of(p, unit) > (int)set; }
 
 pager_unit *pager_held_next(pager_held *h) {
   pager *p = h->p;

@@ -424,6 +424,8 @@ typedef struct pager_held {
 pager_held pager_held_begin(pager *pager, uint64_t address, uint64_t bytes); /* PAGER_HELD */
 pager_held pager_set_begin(pager *pager, pager_set set, uint64_t address, uint64_t bytes);
 pager_unit *pager_held_next(pager_held *held); /* NULL: the end */
+/* Each set is a part of the one before: how many of them, from the first on, the unit is in; and whether it is in one. */
+int pager_sets_of(const pager *pager, const pager_unit *unit);
 bool pager_in_set(const pager *pager, const pager_unit *unit, pager_set set);
 /* Of the chunk's windows the first from `at` on that holds something or, if not `held`, that holds nothing; the number of windows: there is none. */
 uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t at, bool held);

@@ -54,18 +54,27 @@ static void list_chunk(pager *p, pager_chunk *chunk) {
   }
 }
 
-/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.) */
-static void mark_sets(pager *p, pager_chunk *chunk, uint64_t window) {
+/* The window's bits in the chunk's sets. (Of partial pages, a page counts as valid for policies as soon as any of it is held.)
+ * Returns whether the chunk has come to have the first of a set, or has lost the last. */
+static bool mark_sets(const pager *p, pager_chunk *chunk, uint64_t window) {
   uint32_t u = (uint32_t)((window - (chunk->number << PAGER_CHUNK_SHIFT)) >> p->unit_shift);
-  for (int s = 0; s < PAGER_SETS; s++) {
-    const pager_unit *unit = &chunk->units[u];
-    while (!pager_in_set(p, unit, s) && unit->sibling) unit = p->siblings[unit->sibling];
-    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64], old = *word;
-    if (pager_in_set(p, unit, s)) *word |= bit;
-    else *word &= ~bit;
-    chunk->counts[s] += (*word & bit) != 0;
-    chunk->counts[s] -= (old & bit) != 0;
+  const pager_unit *unit = &chunk->units[u];
+  int sets = pager_sets_of(p, unit);
+  while (unit->sibling) {
+    unit = p->siblings[unit->sibling];
+    int others = pager_sets_of(p, unit);
+    if (others > sets) sets = others;
   }
+  bool turned = false;
+  for (int s = 0; s < PAGER_SETS; s++) {
+    uint64_t bit = UINT64_C(1) << (u % 64), *word = &chunk->windows[s][u / 64];
+    bool in = s < sets;
+    if (((*word & bit) != 0) == in) continue;
+    *word ^= bit;
+    chunk->counts[s] += in ? 1 : UINT32_MAX;
+    turned |= chunk->counts[s] == in;
+  }
+  return turned;
 }
 
 /* What is known of the latest use in the window's group follows what the window's units have become. */
@@ -164,13 +173,19 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
   if (chunk == p->nowhere) return;
-  mark_sets(p, chunk, window);
+  bool turned = mark_sets(p, chunk, window);
   mark_use(p, chunk, window);
   mark_pages(p, chunk, window);
-  list_chunk(p, chunk);
+  if (turned || p->config.whole_blocks) list_chunk(p, chunk);
 }
 
 /* ---- what policies are told ---- */
+
+static void view_update(pager *p) {
+  p->view.now = p->now;
+  p->view.running_first = p->position;
+  p->view.running_last = p->position_last;
+}
 
 /* Where memory is handed out in whole blocks, a block leaves as one: when its last unit does. */
 void pager_tell(pager *p, uint64_t address, bool arrived) {
@@ -178,10 +193,10 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
   uint64_t bytes = p->config.unit_bytes;
   if (!arrived && p->config.whole_blocks) {
-    if (pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding) return;
+    if (pager_chunk_at(p, address)->holding) return;
     bytes = FF_BLOCK_BYTES;
   }
-  p->view.now = p->now;
+  view_update(p);
   for (int i = 0; i < 2; i++) {
     if (!policies[i] || (i == 1 && p->config.evict_shares)) continue;
     if (arrived && policies[i]->arrived) policies[i]->arrived(states[i], &p->view, address & ~(bytes - 1), bytes);
@@ -192,7 +207,7 @@ void pager_tell(pager *p, uint64_t address, bool arrived) {
 static void tell_settled(pager *p, uint64_t address, uint64_t bytes) {
   const ff_policy *policies[] = {p->config.prefetch, p->config.evict};
   void *states[] = {p->config.prefetch_state, p->config.evict_state};
-  p->view.now = p->now;
+  view_update(p);
   for (int i = 0; i < 2; i++)
     if (policies[i] && policies[i]->settled && !(i == 1 && p->config.evict_shares)) policies[i]->settled(states[i], &p->view, address, bytes);
 }
@@ -204,8 +219,8 @@ static bool any_page(const ff_pages *pages) {
 }
 
 void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
-  bool asked_for = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
-  if (!asked_for || !any_page(before)) return;
+  bool listens = (p->config.prefetch && p->config.prefetch->settled) || (p->config.evict && p->config.evict->settled);
+  if (!listens || !any_page(before)) return;
   uint64_t base = chunk->number << PAGER_CHUNK_SHIFT;
   if (p->config.whole_blocks) {
     if (!block_stays(p, chunk) && chunk->holding) tell_settled(p, base, FF_BLOCK_BYTES);
@@ -222,7 +237,7 @@ void pager_tell_settled(pager *p, pager_chunk *chunk, const ff_pages *before) {
 }
 
 void pager_remark(pager *p, uint64_t address) {
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   ff_pages before = chunk->moving;
   pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   pager_tell_settled(p, chunk, &before);
@@ -230,7 +245,7 @@ void pager_remark(pager *p, uint64_t address) {
 
 /* What arrives is told as that; a block that is handed out whole may also have settled with it, or with what left. */
 void pager_mark(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   bool stayed = block_stays(p, chunk);
   pager_mark_window(p, chunk, address & ~(p->config.unit_bytes - 1));
   if (unit->state != PAGER_IN_FLIGHT) pager_tell(p, address, unit->state == PAGER_RESIDENT);
@@ -242,7 +257,7 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
-  const pager_chunk *chunk = pager_chunk_find(pager_of(view), address >> PAGER_CHUNK_SHIFT); /* of `nowhere` all sets are empty */
+  const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `nowhere` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
                       .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving, .dirty = chunk->dirty};
 }
@@ -310,6 +325,11 @@ static uint64_t view_next_use(const ff_view *view, uint64_t address, uint64_t by
   return next <= p->position_last ? p->position : next; /* blocks that run together have no order among them */
 }
 
+static uint64_t view_next_position(const ff_view *view, uint64_t address, uint64_t bytes) {
+  const pager *p = pager_of(view);
+  return p->config.future ? trace_future_next_use(p->config.future, address, bytes, p->position) : FF_NEVER;
+}
+
 static uint64_t view_first_touch(const ff_view *view, uint64_t index) {
   const pager *p = pager_of(view);
   return p->config.future ? trace_future_first_touch(p->config.future, index) : FF_NEVER;
@@ -333,28 +353,29 @@ void pager_view_init(pager *p) {
   p->view = (ff_view){.unit_bytes = p->config.unit_bytes, .capacity = p->config.memory_bytes,
                       .free_bytes = view_free, .block = view_block,
                       .allocation = view_allocation, .next_allocation = view_next_allocation, .last_use = view_last_use,
-                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose};
+                      .next_use = view_next_use, .first_touch = view_first_touch, .random = view_random, .propose = view_propose,
+                      .next_position = view_next_position};
 }
 
 /* ---- memory ---- */
 
 uint64_t pager_room_wanted(pager *p, uint64_t address, const pager_unit *unit) {
   if (!p->config.whole_blocks) return unit->bytes;
-  return pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT)->holding ? 0 : FF_BLOCK_BYTES;
+  return pager_chunk_at(p, address)->holding ? 0 : FF_BLOCK_BYTES;
 }
 
 void pager_room_take(pager *p, uint64_t address, const pager_unit *unit) {
   uint64_t bytes = pager_room_wanted(p, address, unit);
   FF_ASSERT(p->free >= bytes);
   p->free -= bytes;
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   if (p->config.whole_blocks && !chunk->holding) p->held_blocks++;
   chunk->holding++;
   if (p->memory - p->free > p->resident_peak) p->resident_peak = p->memory - p->free;
 }
 
 void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
-  pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
+  pager_chunk *chunk = pager_chunk_at(p, address);
   FF_ASSERT(chunk->holding);
   chunk->holding--;
   if (!p->config.whole_blocks) {
@@ -460,7 +481,7 @@ static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
 static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
-  p->view.now = p->now;
+  view_update(p);
   p->to_evict.count = 0;
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
@@ -497,8 +518,7 @@ static void mark_declared(pager *p, const pager_allocation *a) {
   pager_held h = pager_held_begin(p, a->address, a->bytes);
   while (pager_held_next(&h)) {
     pager_chunk *chunk = h.chunk;
-    mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1));
-    list_chunk(p, chunk);
+    if (mark_sets(p, chunk, h.address & ~(p->config.unit_bytes - 1))) list_chunk(p, chunk);
   }
 }
 
@@ -608,7 +628,7 @@ void pager_bring(pager *p, bool may_evict) {
 void pager_ask_prefetcher(pager *p, const ff_fault *faults, size_t count) {
   const ff_policy *policy = p->config.prefetch;
   if (!policy || !policy->faulted) return;
-  p->view.now = p->now;
+  view_update(p);
   p->proposals = &p->to_bring;
   policy->faulted(p->config.prefetch_state, &p->view, faults, count);
   p->proposals = NULL;
@@ -637,7 +657,7 @@ void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
     const pager_allocation *a = &p->allocations.items[allocations[i]];
     declared[i] = (ff_allocation){.address = a->address, .bytes = a->bytes, .number = allocations[i]};
   }
-  p->view.now = p->now;
+  view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   policy->launching(p->config.prefetch_state, &p->view, declared, count);
@@ -649,7 +669,7 @@ void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
 }
 
 void pager_reached_tell(pager *p, uint64_t address) {
-  p->view.now = p->now;
+  view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1), *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
@@ -664,7 +684,7 @@ bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.p
 void pager_idle(pager *p) {
   for (uint64_t before = UINT64_MAX, flights = p->flight_count; pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
     before = p->filled;
-    p->view.now = p->now;
+    view_update(p);
     p->to_bring.count = 0;
     p->proposals = &p->to_bring;
     p->config.prefetch->idle(p->config.prefetch_state, &p->view);

@@ -3,17 +3,21 @@
  * program's future, so its simulation begins when the program has ended. Positions are thread blocks in the program's
  * order; what runs at once uses its pages now.
  *
- * An answer of view->next_use stays right until the program has come to that position. So two orders are kept: `soonest`
- * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim.
- * Where every unit that can go is used by what runs now, the future has nothing more to say, and the least recently used one goes.
+ * An answer of view->next_position stays right until the program has passed that position. So two orders are kept: `soonest`
+ * finds the units whose answer may be out of date (they have the smallest positions), `farthest` finds the victim. What was
+ * used by what ran when it was asked for, or has come to be, is used *now*: all such units are equal.
+ * Where every unit that can go is used now, the future has nothing more to say, and the least recently used one goes.
  *
- *     soonest, farthest and oldest hold the same units, aside or not;  key in farthest == ~(key in soonest) == ~next use
+ *     soonest, farthest and oldest hold the same units, aside or not
+ *     key in soonest == 2 x position of the next use, + 1 if that is now;  key in farthest == ~position, NOW if that is now
  *     key in oldest <= the unit's latest arrival or use */
 #include <stdlib.h>
 
 #include "policy/pages.h"
 #include "policy/policies.h"
 #include "policy/units.h"
+
+#define NOW UINT64_MAX
 
 typedef struct belady { units soonest, farthest, oldest; } belady;
 
@@ -35,17 +39,22 @@ static void destroy(void *state) {
   free(b);
 }
 
-static void put(belady *b, uint64_t address, uint64_t next_use) {
-  units_put(&b->soonest, address, next_use);
-  units_put(&b->farthest, address, ~next_use);
+static uint64_t soon_key(uint64_t position, bool now) { return position > UINT64_MAX / 2 - 1 ? UINT64_MAX - 1 : 2 * position + now; }
+
+static void put(belady *b, const ff_view *view, uint64_t address) {
+  uint64_t position = view->next_position(view, address, b->soonest.unit_bytes);
+  bool now = position <= view->running_last;
+  units_put(&b->soonest, address, soon_key(position, now));
+  units_put(&b->farthest, address, now ? NOW : ~position);
 }
 
-/* Asks again for every unit whose use has passed. Each is asked once per use of it, and one more that is up to date. */
+/* Asks again for every unit whose use has passed, or is now and was not: twice per use of it at most. */
 static void refresh(belady *b, const ff_view *view) {
-  for (const unit *first; (first = units_first(&b->soonest));) {
-    uint64_t address = first->address, next_use = view->next_use(view, address, b->soonest.unit_bytes);
-    if (next_use <= first->key) return;
-    put(b, address, next_use);
+  uint64_t passed = soon_key(view->running_first, true);
+  for (const unit *first; (first = units_first(&b->soonest)) && first->key < passed;) {
+    uint64_t before = first->key, address = first->address;
+    put(b, view, address);
+    if (units_key(&b->soonest, address) == before) return; /* nothing runs that is as far as that */
   }
 }
 
@@ -54,14 +63,15 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
   refresh(b, view);
   const unit *victim = units_first(&b->farthest), *soonest = units_first(&b->soonest);
   if (!victim) return;
-  if (victim->key == ~soonest->key) units_evict(&b->oldest, view, bytes, units_last_used);
+  bool all_equal = victim->key == NOW || soonest->key == soon_key(~victim->key, false);
+  if (all_equal) units_evict(&b->oldest, view, bytes, units_last_used);
   else units_evict(&b->farthest, view, bytes, NULL);
 }
 
 typedef struct arrival { belady *order; const ff_view *view; } arrival;
 static void unit_arrived(void *context, uint64_t address) {
   const arrival *a = context;
-  put(a->order, address, a->view->next_use(a->view, address, a->order->soonest.unit_bytes));
+  put(a->order, a->view, address);
   units_put(&a->order->oldest, address, a->view->now);
 }
 static void arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) {

@@ -84,7 +84,7 @@ static uint32_t oldest_group(const tree_order *o, ff_view *view, uint64_t block,
   for (uint32_t page = 0; page < FF_BLOCK_PAGES; page += FF_GROUP_PAGES) {
     if (!pages_count(evictable, page, page + FF_GROUP_PAGES)) continue;
     uint64_t address = block + page * FF_PAGE_BYTES;
-    uint64_t use = recency(view, &o->groups, &(unit){units_key(&o->groups, address), address});
+    uint64_t use = recency(view, &o->groups, &(unit){.key = units_key(&o->groups, address), .address = address});
     if (oldest < FF_BLOCK_PAGES && use >= oldest_use) continue;
     oldest = page;
     oldest_use = use;
@@ -131,6 +131,7 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
       units_put_aside(&o->blocks, first.address);
       continue;
     }
+    if (!gone && proposed >= bytes) break; /* it may stay where it is */
     units_drop(&o->blocks, first.address);
     if (!gone) FF_PUSH(&taken, first);
   }

@@ -2,7 +2,7 @@
 /* An ordered set of units: see units.h.
  *
  *     place of a unit: 1 + its index in the heap, or ASIDE + 1 + its index among those put aside; 0: it is not in the set
- *     heap[(i - 1) / 2] comes before heap[i] */
+ *     heap[(i - 1) / 4] comes before heap[i]; *heap[i].place is its place */
 #include "policy/units.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "policy/pages.h"
 
 #define ASIDE (UINT32_C(1) << 31)
-enum { CHECK_EVERY = 64 };
+enum { CHECK_EVERY = 64, BRANCHES = 4 };
 
 typedef struct units_block {
   uint64_t address;  /* of the block; UINT64_MAX: an empty slot */
@@ -67,20 +67,21 @@ static uint32_t *place_make(units *set, uint64_t address) {
 
 /* ---- the heap ---- */
 
-static bool before(unit a, unit b) { return a.key < b.key || (a.key == b.key && a.address < b.address); }
+static bool before(const unit *a, const unit *b) { return a->key < b->key || (a->key == b->key && a->address < b->address); }
 
 static void settle(units *set, size_t index, unit u) {
   set->heap.items[index] = u;
-  *place_find(set, u.address) = (uint32_t)index + 1;
+  *u.place = (uint32_t)index + 1;
 }
 
 /* Puts `u` at `index` or, if it does not belong there, above or below. */
 static void sift(units *set, size_t index, unit u) {
   const unit *heap = set->heap.items;
-  for (size_t parent; index && before(u, heap[parent = (index - 1) / 2]); index = parent) settle(set, index, heap[parent]);
-  for (size_t child; (child = index * 2 + 1) < set->heap.count; index = child) {
-    if (child + 1 < set->heap.count && before(heap[child + 1], heap[child])) child++;
-    if (!before(heap[child], u)) break;
+  for (size_t parent; index && before(&u, &heap[parent = (index - 1) / BRANCHES]); index = parent) settle(set, index, heap[parent]);
+  for (size_t first, child; (child = first = index * BRANCHES + 1) < set->heap.count; index = child) {
+    for (size_t other = first + 1; other < first + BRANCHES && other < set->heap.count; other++)
+      if (before(&heap[other], &heap[child])) child = other;
+    if (!before(&heap[child], &u)) break;
     settle(set, index, heap[child]);
   }
   settle(set, index, u);
@@ -104,12 +105,12 @@ static void aside_drop(units *set, uint32_t *place) {
   unit last = set->aside.items[--set->aside.count];
   if (index == set->aside.count) return;
   set->aside.items[index] = last;
-  *place_find(set, last.address) = ASIDE | (index + 1);
+  *last.place = ASIDE | (index + 1);
 }
 
 void units_put(units *set, uint64_t address, uint64_t key) {
-  unit u = {.key = key, .address = address & ~(set->unit_bytes - 1)};
   uint32_t *place = place_make(set, address);
+  unit u = {.key = key, .address = address & ~(set->unit_bytes - 1), .place = place};
   if (*place & ASIDE) aside_drop(set, place);
   if (!*place) {
     FF_PUSH(&set->heap, u);
@@ -132,11 +133,11 @@ void units_drop(units *set, uint64_t address) {
 }
 
 void units_put_aside(units *set, uint64_t address) {
-  unit u = {.key = units_key(set, address), .address = address & ~(set->unit_bytes - 1)};
   FF_ASSERT(units_has(set, address));
+  unit u = {.key = units_key(set, address), .address = address & ~(set->unit_bytes - 1), .place = place_find(set, address)};
   units_drop(set, address);
   FF_PUSH(&set->aside, u);
-  *place_find(set, address) = ASIDE | (uint32_t)set->aside.count;
+  *u.place = ASIDE | (uint32_t)set->aside.count;
 }
 
 void units_put_back(units *set, uint64_t address) {
@@ -146,8 +147,8 @@ void units_put_back(units *set, uint64_t address) {
 
 void units_check(const units *set) {
   for (size_t i = 0; i < set->heap.count; i++) {
-    FF_ASSERT(*place_find(set, set->heap.items[i].address) == i + 1);
-    FF_ASSERT(i == 0 || before(set->heap.items[(i - 1) / 2], set->heap.items[i]));
+    FF_ASSERT(place_find(set, set->heap.items[i].address) == set->heap.items[i].place && *set->heap.items[i].place == i + 1);
+    FF_ASSERT(i == 0 || before(&set->heap.items[(i - 1) / BRANCHES], &set->heap.items[i]));
   }
   for (size_t i = 0; i < set->aside.count; i++) FF_ASSERT(*place_find(set, set->aside.items[i].address) == (ASIDE | (i + 1)));
   size_t places = 0;
@@ -194,6 +195,7 @@ void units_evict(units *set, ff_view *view, uint64_t bytes, uint64_t (*refresh)(
       units_put_aside(set, first.address);
       continue;
     }
+    if (!gone && proposed >= bytes) break; /* it may stay where it is */
     units_drop(set, first.address);
     if (!gone) FF_PUSH(&taken, first);
   }

@@ -2,8 +2,8 @@
 /* A set of units (aligned pieces of 4 KiB, 64 KiB or 2 MiB) in an order: the one with the smallest key comes first, of
  * equal keys the lowest address. What most evictors keep.
  *
- * A binary heap, and for every unit its place in it, so that a unit can leave from the middle: every operation is
- * O(log n). About 20 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it.
+ * A heap of four branches, and for every unit its place in it, so that a unit can leave from the middle: every operation is
+ * O(log n). About 28 bytes for each unit that is in the set; 2 KiB for each block that ever had a page in it.
  *
  * Units of which nothing can go are put aside when an evictor comes upon them, with their keys, and are back in the order when
  * one of their pages settles or arrives. So a choice costs O(log n) for each unit that goes, that was used since it was last
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "farfault/policy.h"
 
-typedef struct unit { uint64_t key, address; } unit;
+typedef struct unit { uint64_t key, address; uint32_t *place; } unit; /* place: the set's, of this unit */
 
 typedef struct units {
   uint64_t unit_bytes;

@@ -153,7 +153,7 @@ static inline void mini_open(mini *m, uint64_t blocks, uint64_t capacity_pages) 
   m->view = (ff_view){.unit_bytes = FF_PAGE_BYTES, .capacity = m->capacity * FF_PAGE_BYTES, .free_bytes = mini_free_bytes,
                       .block = mini_block, .allocation = mini_allocation, .next_allocation = mini_next_allocation,
                       .last_use = mini_last_use, .next_use = mini_next_use, .first_touch = mini_first_touch,
-                      .random = mini_random, .propose = mini_propose};
+                      .random = mini_random, .propose = mini_propose, .next_position = mini_next_use};
 }
 
 static inline void mini_close(mini *m) {
@@ -223,6 +223,7 @@ static inline void mini_use(mini *m, uint64_t page) {
 /* What the evictor proposes for so many pages, left in m->proposals. */
 static inline void mini_ask_evictor(mini *m, uint64_t pages) {
   m->proposals.count = 0;
+  m->view.running_first = m->view.running_last = m->position;
   m->evict.policy->evict(m->evict.state, &m->view, pages * FF_PAGE_BYTES);
 }
 
