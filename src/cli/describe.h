@@ -34,7 +34,8 @@ extern const cli_command *const cli_commands[]; /* NULL-ended */
 /* NULL: there is none. */
 const cli_command *cli_command_find(const char *name);
 
-/* Fills it in from the command's tables, those of its action where it is not NULL ("profile" of `farfault offload profile`); false if it does not parse its arguments by cli_parse. Names and help texts belong to the command,
+/* Fills it in from the command's tables, those of its action where it is not NULL ("profile" of `farfault offload profile`);
+ * false if it does not parse its arguments by cli_parse. Names and help texts belong to the command,
  * the rest is freed with cli_description_free. */
 bool cli_describe(const cli_command *command, const char *action, cli_description *description);
 void cli_description_free(cli_description *description);

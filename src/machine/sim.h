@@ -119,7 +119,8 @@ uint64_t sim_host_time(sim *sim, uint64_t sequence);
 bool sim_physical(sim *sim, uint64_t sequence, uint64_t address, uint64_t *physical);
 /* Whether it has come to the program's end; adds to *at a number that grows while it gets further. Any thread, any time; cheap. */
 bool sim_is_over(sim *sim, uint64_t *at);
-/* A consistent copy of the numbers so far (none, but the error, of a manager that was given less memory than it needs); any thread, any time. The caller frees it with sim_result_free. */
+/* A consistent copy of the numbers so far (none, but the error, of a manager that was given less memory than it needs); any thread, any time. The
+ * caller frees it with sim_result_free. */
 void sim_snapshot(sim *sim, sim_result *result);
 /* A copy of the history so far, for sim_result.history; NULL: none is kept. Its kernels are numbered as those of a snapshot. */
 sim_history *sim_history_take(sim *sim);

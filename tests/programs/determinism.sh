@@ -26,9 +26,9 @@ check() { # check "THREADS..." PROGRAM ARGUMENTS...: THREADS 0 stands for the de
 check "1 1 2 3" "$workloads/vectoradd" 20000
 check "1 1 2 3" "$workloads/matmul" 64
 check "0 0 0 0 0 0 1" "$workloads/bfs" 10000 8
-check "0 0 0" "$fixtures/registered" # reads memory of malloc's, whose address counts
+check "0 0 0" "$fixtures/registered" # reads registered memory of malloc's
 
-# Recordings are the same bytes, whoever executes the kernels.
+# Recordings are the same bytes, whatever executes the kernels.
 for i in 1 2 3 4; do
   execute=auto
   [[ $i -ge 3 ]] && execute=interpret
