@@ -86,7 +86,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   else pager_gpu_read(s->pager, p->unit, r.address);
   r.address = physical_address(s, r.address);
   r.sm = p->m->index;
-  bool remote = p->unit->state == PAGER_REMOTE;
+  bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
   if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
   if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {

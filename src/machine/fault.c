@@ -109,6 +109,25 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
   return lands;
 }
 
+/* A flight that nothing waits for begins to move at the latest moment at which it still lands in time: until then it waits for its
+ * service, or for others on the link, and is mapped where it was. */
+static bool departs(void *context, uint64_t bytes, uint32_t flight, uint64_t lands) {
+  sim *s = context;
+  ps moves = link_transfer(s, bytes);
+  if (!s->manager->reaches || s->segment_kernel || !moves || lands <= s->now + moves) return false;
+  sim_event(s, lands - moves, EVENT_DEPART, flight);
+  return true;
+}
+
+/* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to come, so only a link with
+ * nothing to do is used for that; later it pays if it takes less than half as long as to wait for the page. */
+bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
+  const link_direction *link = &s->d->link.h2d;
+  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = s->pager->flights.items[unit->flight].lands;
+  if (s->pager->free >= FF_GROUP_BYTES && queue) return false;
+  return at + 2 * (queue + s->t.link_latency) < lands;
+}
+
 static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
   sim *s = context;
   sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
@@ -255,6 +274,6 @@ void fault_idle(sim *s) {
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
+  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .departs = departs, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
 }
 

@@ -40,6 +40,8 @@ static ps direction_take(sim *s, const load *what, ps ask, ps at) {
   return served;
 }
 
+ps link_transfer(const sim *s, uint64_t bytes) { return duration(s->d->link.h2d.per_byte, bytes); }
+
 ps link_carry(sim *s, history_cause cause, bool in, uint64_t bytes, ps from) {
   load what = {cause, in, bytes, duration(in ? s->d->link.h2d.per_byte : s->d->link.d2h.per_byte, bytes)};
   return direction_take(s, &what, from, from) + what.service;

@@ -30,7 +30,7 @@ typedef uint64_t ps;
 
 /* ---- events: events.c ---- */
 
-typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN, EVENT_SLICE } event_kind;
+typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_DEPART, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN, EVENT_SLICE } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index that is a simulation's own (not a
  * warp's) has the tenant's number in its upper bits: sim_event. */
 enum { EVENT_TENANT_SHIFT = 24 };
@@ -550,12 +550,14 @@ ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps 
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */
+bool fault_reaches(const sim *s, const pager_unit *unit, ps at); /* the GPU reaches the unit, which departs later, over the link rather than wait for it */
 void fault_reached(sim *s, kernel *k, uint64_t address); /* the GPU has read or written so much over the link that the prefetcher is told */
 void fault_idle(sim *s); /* lets the prefetcher use a link that has nothing to do while kernels run */
 
 /* link.c */
 void link_init(sim *s);
 void link_account(sim *s, ps now);    /* brings the busy time up to `now` */
+ps link_transfer(const sim *s, uint64_t bytes); /* how long so much takes to the GPU, once it moves */
 ps link_carry(sim *s, history_cause cause, bool in, uint64_t bytes, ps from); /* one page or sector: returns when the last byte is through */
 ps link_remote(sim *s, bool write, uint64_t bytes, ps ask, ps at);
 ps link_copy(sim *s, history_cause cause, bool in, uint64_t bytes, bool pageable, ps from); /* an explicit or bulk transfer on a copy engine */

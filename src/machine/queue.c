@@ -276,6 +276,7 @@ void queue_run_event(sim *s, event e) {
   case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
   case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
   case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
+  case EVENT_DEPART: pager_depart(s->pager, index); break;
   case EVENT_FLIGHT:
     pager_complete(s->pager, index);
     s->served_from = 0;

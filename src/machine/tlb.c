@@ -132,7 +132,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   *ready = server_take(&m->tlb_port, ask, at, s->t.tlb_port);
   COUNT(tally, tlb_lookups, 1);
   lru_entry *entry = lru_find(&m->tlb, key);
-  bool absent = unit->state == PAGER_ABSENT || unit->state == PAGER_IN_FLIGHT, blocks;
+  bool absent = unit->state == PAGER_ABSENT || (unit->state == PAGER_IN_FLIGHT && !(unit->departs && fault_reaches(s, unit, ask))), blocks;
   absent = absent || (unit->duplicate && s->pager->config.hooks.writes(s, w->index)); /* may only be read */
   if (entry && !absent) {
     if (entry->ready <= *ready) return TRANSLATION_DONE;

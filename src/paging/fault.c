@@ -246,6 +246,7 @@ static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
     unit_permitted(p, unit, address);
     return;
   }
+  FF_ASSERT(!unit->departs);
   unit->state = PAGER_RESIDENT;
   unit->gpu_version = unit->cpu_version;
   unit->duplicate = unit->coming == PAGER_COMES_COPIED;
@@ -281,6 +282,16 @@ static void feed_starved(pager *p) {
     if (!p->starved_first) p->starved_last = 0;
     unit->starved = false;
     if (unit->state == PAGER_RESIDENT || unit->state == PAGER_REMOTE) pager_end_tracked(p, unit);
+  }
+}
+
+void pager_depart(pager *p, uint32_t flight) {
+  pager_flight f = p->flights.items[flight];
+  pager_walk w = pager_walk_begin(p, f.address, f.bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (unit->flight != flight || !unit->departs) continue;
+    unit->departs = false;
+    p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped nowhere until it has landed */
   }
 }
 

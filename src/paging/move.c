@@ -365,7 +365,7 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   if (unit->state == PAGER_IN_FLIGHT && unit->coming != PAGER_COMES_MAPPED) *in_flight += unit->bytes;
   FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version);
   FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
-  FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0));
+  FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));
 }
 
 void pager_check_all(pager *p) {

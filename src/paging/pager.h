@@ -11,6 +11,8 @@
  *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |            memory becomes it by a far-fault or a hint (hints.c)
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
+ * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its bytes begin to move).
+ *
  * What always holds (pager_check; in bytes, and only MANAGER_PAGED counts them):
  *     resident + in_flight + free == memory; if memory is handed out in whole blocks (the real driver's root chunks):
  *     blocks that hold anything x 2 MiB + free == memory, and resident + in_flight <= what they make
@@ -61,6 +63,7 @@ typedef struct pager_unit {
   bool prefetched;      /* came beside a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
   bool starved;         /* a far-fault on it waits for room */
+  bool departs;         /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h: reaches) */
   bool duplicate;       /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
   uint8_t hints;        /* what the program has said of it */
   uint8_t coming;       /* IN_FLIGHT: pager_coming */
@@ -100,6 +103,9 @@ typedef struct pager_hooks {
   uint64_t (*start)(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit);
   /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
   uint64_t (*fetch)(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
+  /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then, before it lands (only
+   * if the manager reaches what is absent). false: they move now. NULL: all do. */
+  bool (*departs)(void *context, uint64_t bytes, uint32_t flight, uint64_t lands);
   /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
   void (*evicted)(void *context, uint64_t address, const pager_unit *unit, bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
@@ -291,6 +297,9 @@ static inline void pager_note_use(pager *pager, pager_unit *unit, uint64_t addre
   unit->last_use = pager->now;
 }
 
+/* The GPU can read and write the CPU's copy over the link. */
+static inline bool pager_over_link(const pager_unit *unit) { return unit->state == PAGER_REMOTE || unit->departs; }
+
 static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t address) {
   if (unit->allocation == 0 || pager->config.manager->placement == MANAGER_EVERYWHERE) return;
   pager_note_use(pager, unit, address);
@@ -298,12 +307,12 @@ static inline void pager_gpu_read(pager *pager, pager_unit *unit, uint64_t addre
     unit->fresh = false;
     pager_remark(pager, address);
   }
-  FF_CHECK(unit->state == PAGER_REMOTE || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
+  FF_CHECK(pager_over_link(unit) || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
 }
 
 static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t address) {
   pager_gpu_read(pager, unit, address); /* most stores leave part of the page: it must be the newest */
-  if (unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED) unit->cpu_version = ++unit->version;
+  if (pager_over_link(unit) && unit->hints & PAGER_REACHED) unit->cpu_version = ++unit->version;
   if (unit->state != PAGER_RESIDENT) return;
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
@@ -328,6 +337,8 @@ typedef enum pager_outcome {
 pager_outcome pager_fault(pager *pager, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks);
 /* Is the SM waiting for this unit already? Then the TLB merges the request without asking the GMMU. */
 bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
+/* The flight's bytes begin to move: what is accessed from now on waits until it has landed. */
+void pager_depart(pager *pager, uint32_t flight);
 /* The flight has landed: the unit is resident, all who wait for it are woken, throttled requests are replayed. */
 void pager_complete(pager *pager, uint32_t flight);
 /* ---- batches: batch.c (MANAGER_BUFFER) ---- */

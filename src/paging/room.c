@@ -579,6 +579,9 @@ static void run_start(pager *p, run *r) {
   if (!r->flight) return;
   uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, r->address, r->end - r->address, r->flight, r->first);
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
+  const pager_hooks *hooks = &p->config.hooks;
+  bool later = hooks->departs && hooks->departs(hooks->context, r->end - r->address, r->flight, lands);
+  if (p->config.manager->reaches && !later) pager_depart(p, r->flight);
   if (p->serving && !p->spare_used) FF_PUSH(&p->batch_flights, r->flight);
   *r = (run){0};
 }
@@ -603,7 +606,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
     r->end = (w.last + p->grain - 1) & ~(p->grain - 1);
-    if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, w.address, unit); /* it is mapped elsewhere now */
+    unit->departs = unit->state == PAGER_REMOTE;
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;

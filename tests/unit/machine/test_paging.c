@@ -139,6 +139,42 @@ static void test_reached_over_the_link(void **state) {
   }
 }
 
+/* Two warps read a group over the link, the last eighth of it when it is to come already; then one stores, at once or while the group moves, and goes on. */
+typedef struct late_store { uint32_t after, linger; } late_store; /* instructions, 4 ns each */
+
+static void read_and_store(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
+  const late_store *store = context;
+  for (uint32_t line = i; line < 512; line += 2) rig_load_wait(w, PAGE(16) + line * 128);
+  if (i) return;
+  rig_issue(w, store->after);
+  rig_store(w, PAGE(20));
+  rig_issue(w, store->linger);
+  rig_load_wait(w, PAGE(20));
+}
+
+/* A group that is to come is mapped to the host until its bytes move: 20 us of service, the last 4.1 us of them the transfer. All that one warp reads
+ * meanwhile it reads over the link. What it stores before, the group brings along; what it stores later waits until it has landed, and is dirty then. */
+static void test_reached_until_it_moves(void **state) {
+  static const late_store stores[] = {{1, 10000}, {3300, 1}};
+  for (int late = 0; late < 2; late++) {
+    rig r = begin("auto", 64 << 10);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, PAGE(16), 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_h2d(&r, RIG_BASE, 32 * 4096);
+    launch(&r, (pages){.count = 16});
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 2, .warp = read_and_store, .context = &stores[late]});
+    rig_sync(&r);
+    rig_d2h(&r, PAGE(16), 16 * 4096);
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->evicted_bytes, 16 * 4096);
+    assert_int_equal(c->h2d_bytes, 32 * 4096);
+    assert_int_equal(c->remote_bytes, 512 * 128 + (late ? 0 : 128));
+    assert_int_equal(c->d2h_bytes, late ? 4096 : 0);
+    rig_close(&r);
+  }
+}
+
 /* Writes the first page only. */
 static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   touch_pages(w, b, i, &(pages){.count = 1, .write = true});
@@ -535,7 +571,7 @@ static void test_bad_choices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_reached_until_it_moves), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_all_of_it_fits_at_100_percent), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
