@@ -196,7 +196,7 @@ typedef struct ff_trace_allocation {
 } ff_trace_allocation;
 
 typedef struct ff_trace_copy { /* rows of `width` bytes, `height` of them a pitch apart; height 1 for an ordinary copy */
-  uint64_t to, from;    /* of the host's pageable memory: not kept (the reader gives 0) */
+  uint64_t to, from;    /* of the host's pageable memory: 0 (where it lies is chance) */
   uint64_t width, height, to_pitch, from_pitch;
   ff_trace_direction direction;
   bool pinned;          /* the host's side is pinned */

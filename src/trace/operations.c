@@ -49,12 +49,11 @@ static void put_text(pack_bytes *to, const char *text, size_t length) {
   to->count += length;
 }
 
+/* Pageable memory has the address 0 already; managed memory has one on the host's side, too. */
 static void put_copy(pack_bytes *to, const trace_op *op) {
-  bool from_host = !op->copy.pinned && (op->copy.direction == TRACE_H2D || op->copy.direction == TRACE_H2H);
-  bool to_host = !op->copy.pinned && (op->copy.direction == TRACE_D2H || op->copy.direction == TRACE_H2H);
   pack_byte(to, (uint8_t)(op->copy.direction | op->copy.pinned << 2));
-  pack_number(to, to_host ? 0 : op->copy.to);
-  pack_number(to, from_host ? 0 : op->copy.from);
+  pack_number(to, op->copy.to);
+  pack_number(to, op->copy.from);
   pack_number(to, op->copy.width);
   pack_number(to, op->copy.height);
   pack_number(to, op->copy.to_pitch);

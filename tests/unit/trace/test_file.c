@@ -831,9 +831,37 @@ static void parts_have_what_was_selected(void **state) {
   free(part);
 }
 
+/* On the host's side of a copy there may be managed memory, which is simulated: its address is kept, whatever the direction. */
+static void both_addresses_of_a_copy_come_back(void **state) {
+  (void)state;
+  char *path = path_of("copies.fft");
+  trace_file_about about = {.farfault = "1.2.3", .complete = true};
+  trace_file_writer *w;
+  trace_file *file;
+  trace_item item;
+  assert_int_equal(trace_file_create(path, &about, &w, NULL), FF_OK);
+  for (int i = 0; i < 8; i++) {
+    trace_op op = {.kind = TRACE_OP_COPY, .copy = {.to = 0x200000001254, .from = 0x200000042000, .width = 44, .height = 1, .direction = (trace_direction)(i % 4), .pinned = i >= 4}};
+    trace_file_put_operation(w, &op);
+  }
+  assert_int_equal(trace_file_finish(w, &about, NULL), FF_OK);
+  assert_int_equal(trace_file_open(path, &file, NULL), FF_OK);
+  for (int i = 0; i < 8; i++) {
+    assert_int_equal(trace_file_next(file, &item, NULL), FF_OK);
+    assert_int_equal(item.kind, TRACE_ITEM_OPERATION);
+    assert_int_equal(item.op->copy.direction, i % 4);
+    assert_int_equal(item.op->copy.to, 0x200000001254);
+    assert_int_equal(item.op->copy.from, 0x200000042000);
+  }
+  trace_file_close(file);
+  unlink(path);
+  free(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_written_comes_back),
+      cmocka_unit_test(both_addresses_of_a_copy_come_back),
       cmocka_unit_test(the_same_program_gives_the_same_bytes),
       cmocka_unit_test(regular_streams_take_few_bytes),
       cmocka_unit_test(a_file_that_is_cut_gives_its_beginning),
