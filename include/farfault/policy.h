@@ -126,7 +126,7 @@ typedef struct ff_policy {
 
   /* Since version 3, of a prefetcher, optional. Under a manager that knows what launches declare (manager.h: segments) and lets the prefetcher bring it:
    * a launch is about to begin, whose arguments point into these allocations, in the order of its arguments. Of what is proposed only
-   * that comes which needs no transfer, while there is room: pages that nobody has written to since they were allocated. */
+   * that comes which needs no transfer, while there is room: pages that were not written to since they were allocated. */
   void (*launching)(void *state, ff_view *view, const ff_allocation *declared, size_t count);
   /* Since version 3, of a prefetcher, optional. Under a manager with which the GPU reaches what is not in its memory over the link (manager.h: reaches), as
    * its access counters tell a driver: since a page of this group last came the GPU has read and written so many bytes of it so. Called

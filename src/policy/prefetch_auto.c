@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auto, the prefetcher: what lies in GPU memory is what costs most on the link if it does not.
  *
- *     a launch begins          if all that it declares fits: what nobody has written yet comes at once, for that needs no transfer
+ *     a launch begins          if all that it declares fits: what was not written yet comes at once, for that needs no transfer
  *     the link is idle         a group of what the launch declares, of the allocation of which the smallest part has been looked at (kernels go
  *                              through their arrays side by side); then anything that is absent; while there is room
  *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
@@ -19,7 +19,7 @@ enum { MOST_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MOST
 
 static uint64_t group_of(uint64_t address) { return address & ~(FF_GROUP_BYTES - 1); }
 
-/* Any launch may use what others left, so all is looked at again; but what nobody had written is asked for once. */
+/* Any launch may use what others left, so all is looked at again; but what had not been written is asked for once. */
 static void launching(void *state, ff_view *view, const ff_allocation *declared, size_t count) {
   auto_state *s = state;
   uint64_t bytes = 0;

@@ -109,7 +109,7 @@ static void test_cleaning(void **state) {
   }
 }
 
-/* Under auto nothing faults. Of 16 pages that the host has written and 16 that nobody has, one warp loads the first and stores to the others,
+/* Under auto nothing faults. Of 16 pages that the host has written and 16 that were never written, one warp loads the first and stores to the others,
  * while the link is held up by nothing else: no byte of the others comes, and the host gets all of them. In half the memory what does not fit is
  * read and written where it is, as long as it costs less than a group. */
 static void copy_pages(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
