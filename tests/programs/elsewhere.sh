@@ -17,7 +17,9 @@ expect_status 0
 expect_out good
 run "$farfault" record --threads 1 -o again.fft "$program"
 expect cmp plain.fft again.fft
-for taken in "$first" "20fffffff000" "$first 280000000000" "${places[*]}"; do
+several=("$first" "20fffffff000" "$first 280000000000")
+[[ $5 == 1 ]] || several+=("${places[*]}") # in some of these places lies a sanitizer's own memory
+for taken in "${several[@]}"; do
   # shellcheck disable=SC2086 # the addresses are words
   run "$farfault" record --threads 1 -o moved.fft "$program" $taken
   expect_status 0

@@ -8,10 +8,12 @@ ln -s "$3/ends" ends
 printf '.version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n' >k.ptx
 printf 'trace: app.fft\nmachine: gtx480\nmemory: copy\n' >study.yaml
 
-# Every command that writes a file, with FILE as its name.
+# Every command that writes a file, with FILE as its name. $4: the page of `report --html` was built.
+page=()
+[[ $4 == 1 ]] && page=("report --html FILE run.ffr")
 outputs=("record -o FILE ./ends exit" "run --memory copy --record FILE ./ends exit" "run --memory copy -o FILE ./ends exit" "run --memory copy --json FILE ./ends exit"
          "run --memory copy --csv FILE ./ends exit" "sim --memory copy -o FILE app.fft" "trace cut -o FILE app.fft" "timeline -o FILE run.ffr"
-         "report --html FILE run.ffr" "report --csv FILE run.ffr" "rewrite --sm-affinity k.ptx -o FILE" "offload analyze --json FILE k.ptx" "memcheck --json FILE ./ends exit"
+         "${page[@]}" "report --csv FILE run.ffr" "rewrite --sm-affinity k.ptx -o FILE" "offload analyze --json FILE k.ptx" "memcheck --json FILE ./ends exit"
          "memcheck --log-file FILE ./ends exit" "import accelsim -o FILE $here/accelsim")
 written() { # written NAME COMMAND: runs it with NAME for FILE
   # shellcheck disable=SC2086 # the command is words
@@ -39,7 +41,7 @@ fi
 
 # A pipe gets what a file gets, but for the byte that says that a trace may have marks.
 mkfifo pipe
-for command in "trace cut -o FILE app.fft" "report --html FILE run.ffr" "report --csv FILE run.ffr" "timeline -o FILE run.ffr" "record -o FILE ./ends exit"; do
+for command in "trace cut -o FILE app.fft" "${page[@]}" "report --csv FILE run.ffr" "timeline -o FILE run.ffr" "record -o FILE ./ends exit"; do
   timeout 30 cat pipe >got &
   written pipe "$command"
   expect_status 0
