@@ -82,13 +82,8 @@ int main(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "good";
   unsigned grid = argc > 2 ? (unsigned)atoi(argv[2]) : 1, block = argc > 3 ? (unsigned)atoi(argv[3]) : 32;
   uint32_t words[100] = {1, 2, 3};
-  void *context, *module;
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  void *module;
+  module = driver_open(code);
   uint64_t a = allocate(sizeof words), b = allocate(sizeof words);
   CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), a, words, sizeof words);
   if (!strcmp(name, "copied")) { /* values come by a copy from one array to the other, and by a set */

@@ -20,4 +20,16 @@ static void *library;
     }                                                                            \
   } while (0)
 
+/* Loads the driver's library, makes device 0 current and loads `code`; the module. Without a library: exit status 3. */
+static inline void *driver_open(const char *code) {
+  void *context, *module;
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!library) exit(3);
+  CALL(cuInit, (unsigned), 0);
+  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
+  CALL(cuCtxSetCurrent, (void *), context);
+  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  return module;
+}
+
 #endif

@@ -77,17 +77,12 @@ static int check(uint64_t array, uint32_t factor) { /* words of value factor * t
 
 int main(int argc, char **argv) {
   static uint32_t words[WORDS];
-  void *context, *pinned;
+  void *pinned;
   uint64_t device, managed, array, cell, seen;
   size_t size;
   for (int i = 1; i < argc; i++) take(argv[i]);
   for (uint32_t i = 0; i < WORDS; i++) words[i] = i;
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  module = driver_open(code);
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &device, BYTES);
   CALL(cuMemAllocManaged, (uint64_t *, size_t, unsigned), &managed, BYTES, 1);
   CALL(cuMemHostAlloc, (void **, size_t, unsigned), &pinned, BYTES, 2);

@@ -30,14 +30,9 @@ static void copy_out(void *to, uint64_t from, size_t bytes) { CALL(cuMemcpyDtoH_
 int main(void) {
   static uint32_t words[WORDS], back[WORDS];
   const int properties[8] = {1, 0, 1, 0};
-  void *context, *module, *kernel;
+  void *module, *kernel;
   uint64_t at, memory[FRAMES];
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  module = driver_open(code);
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "twice");
   CALL(cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, unsigned long long), &at, PIECES * PIECE, 0, 0, 0);
   for (int i = 0; i < FRAMES; i++) CALL(cuMemCreate, (uint64_t *, size_t, const void *, unsigned long long), &memory[i], PIECE, properties, 0);

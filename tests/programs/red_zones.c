@@ -94,13 +94,7 @@ int main(int argc, char **argv) {
   bool last = argc > 3 && !strcmp(argv[3], "last");
   int64_t offset = argc > 3 ? strtoll(argv[3], NULL, 10) : 0;
   uint64_t address[NEIGHBOURS] = {0}, bits = 0;
-  void *context;
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  module = driver_open(code);
   if (!strcmp(kind, "heap")) {
     launch("heap", 1, bytes, (uint64_t)(offset < 0 ? offset : offset + (int64_t)bytes));
   } else {

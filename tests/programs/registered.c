@@ -18,15 +18,10 @@ static const char code[] =
     "mul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\nld.global.u32 %r5, [%rd4];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd5], %r5;\nret;\n}\n";
 
 int main(void) {
-  void *context, *module, *kernel;
+  void *module, *kernel;
   uint64_t seen, made;
   char *memory, *data;
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  module = driver_open(code);
   CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, "add");
   CALL(cuMemAlloc_v2, (uint64_t *, size_t), &made, BYTES); /* from here on simulations run, which allocate, too */
   memory = malloc(BYTES + 4096);

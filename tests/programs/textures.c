@@ -70,14 +70,9 @@ static bool reads_blocks(void *module, uint64_t table_texture, const int *table,
 int main(void) {
   static float image[N * N], back[N * N];
   int table[TABLE];
-  void *context, *module;
+  void *module;
   uint64_t out, memory, surface;
-  library = dlopen("libcuda.so.1", RTLD_NOW);
-  if (!library) return 3;
-  CALL(cuInit, (unsigned), 0);
-  CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, 0);
-  CALL(cuCtxSetCurrent, (void *), context);
-  CALL(cuModuleLoadData, (void **, const void *), &module, code);
+  module = driver_open(code);
   for (int i = 0; i < N * N; i++) image[i] = (float)((unsigned)i * 2654435761u >> 20);
   for (int i = 0; i < TABLE; i++) table[i] = i * i - 100;
   void *source = make_array(0x20, 2), *target = make_array(0x20, 2); /* float, with surfaces */
