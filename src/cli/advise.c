@@ -269,7 +269,11 @@ static int advise_in(work *w, trace_file *file) {
   ff_status status = advise_start(&w->study, &facts, a->baseline, a->quick, &error);
   int result = CLI_FAILED; /* the folder is made no sooner, as until then a signal just ends the process */
   if (status) result = cli_fail(CLI_USAGE, "advise: %s", error.message);
-  else if ((w->folder = run_make_folder())) result = conclude(w, info->about.command ? info->about.command : "?", simulate(w));
+  else if ((w->folder = run_make_folder())) {
+    int signal = simulate(w);
+    run_clear_folder(w->folder);
+    result = conclude(w, info->about.command ? info->about.command : "?", signal);
+  }
   if (w->folder) run_remove_folder(w->folder);
   advise_free(&w->study);
   return result;

@@ -186,6 +186,7 @@ static int report(const checker_arguments *a, const char *folder, const run_end 
   read_found(folder, &f);
   f.cut |= end->signal != 0;
   run_results_read(folder, &results);
+  run_clear_folder(folder);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", a->program[0], end->signal, strsignal(end->signal));
   if (!json_array_size(f.processes) && !results.count) cli_fail(0, "%s did not use the virtual GPU: there was nothing to check", a->program[0]);
   add_summary(a, &f, &text);
@@ -256,18 +257,19 @@ static int do_check(checker_arguments *a) {
   run_outputs outputs = {.json = a->json, .csv = a->log};
   if (run_outputs_check(&outputs, a->program[0], "the program", a->setup.machine, &error))
     return cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  int held = hold_pipe(a->log); /* it may wait for the pipe's reader: before signals wait for the folder */
   char *folder = run_make_folder();
-  if (!folder) return CLI_FAILED;
+  if (!folder) {
+    if (held >= 0) close(held);
+    return CLI_FAILED;
+  }
   char *libraries = run_libraries(folder, &error);
   run_program program = {0};
   int status = CLI_FAILED;
   if (!libraries) cli_fail(CLI_FAILED, "%s", error.message);
   else if (run_program_find(a->program[0], libraries, &program, &error)) status = cli_fail(program.status, "%s", error.message);
-  else {
-    int held = hold_pipe(a->log);
-    if (begin_log(a)) status = run_in(a, &program, libraries, folder);
-    if (held >= 0) close(held);
-  }
+  else if (begin_log(a)) status = run_in(a, &program, libraries, folder);
+  if (held >= 0) close(held);
   run_program_free(&program);
   free(libraries);
   run_remove_folder(folder);

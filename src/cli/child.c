@@ -4,8 +4,8 @@
  *
  * What always holds: the signals we handle are blocked here and taken one by one (no handlers); the child gets back the
  * signal mask we were started with. A signal that another process sent to us goes on to the child; one from the terminal
- * went to the whole foreground group already. We end only after the child did; what comes to us after that ends us as it would any
- * program. */
+ * went to the whole foreground group already. A signal that comes before the child has begun leaves it unbegun. We end only after the child
+ * did; what comes to us after that ends us as it would any program, once the temporary folder is gone. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "cli/run.h"
 #include "study/session.h"
@@ -70,11 +71,46 @@ static void set_environment(const run_child *child) {
   set_path("FARFAULT_PROGRESS", child->folder, "progress");
 }
 
-static void watched_signals(sigset_t *set) {
+/* ---- signals that wait ---- */
+
+static sigset_t before_holding;
+static bool holding;
+
+static void forwarded_signals(sigset_t *set) {
   sigemptyset(set);
-  sigaddset(set, SIGCHLD);
   for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++) sigaddset(set, forwarded[i]);
 }
+
+void run_hold_signals(void) {
+  sigset_t held;
+  FF_ASSERT(!holding);
+  forwarded_signals(&held);
+  sigaddset(&held, SIGPIPE);
+  sigprocmask(SIG_BLOCK, &held, &before_holding);
+  holding = true;
+}
+
+void run_release_signals(void) {
+  if (!holding) return;
+  holding = false;
+  sigprocmask(SIG_SETMASK, &before_holding, NULL);
+}
+
+void run_children_mask(sigset_t *mask) {
+  if (holding) *mask = before_holding;
+  else sigprocmask(SIG_SETMASK, NULL, mask);
+}
+
+/* One of them has come and waits: its number, or 0. */
+static int waiting_signal(void) {
+  sigset_t pending;
+  sigpending(&pending);
+  for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+    if (sigismember(&pending, forwarded[i])) return forwarded[i];
+  return 0;
+}
+
+/* ---- the child ---- */
 
 /* A program may compute from its pointers: its memory lies at the same place on every run, as a debugger does it. Where the system does not
  * allow that, addresses stay random. */
@@ -160,17 +196,20 @@ static session_progress *map_progress(const run_child *child) {
 }
 
 ff_status run_child_wait(const run_child *child, run_end *end, ff_error *error) {
-  sigset_t watched, old;
-  watched_signals(&watched);
+  sigset_t watched, old, mask;
+  run_children_mask(&mask);
+  forwarded_signals(&watched);
+  sigaddset(&watched, SIGCHLD);
   sigprocmask(SIG_BLOCK, &watched, &old);
   session_progress *area = map_progress(child);
   run_progress progress = {.area = area, .simulates = child->setup->managers[0] != '\0'};
   pid_t process = -1;
-  ff_status status = start(child, &old, &process, error);
+  int early = waiting_signal();
+  ff_status status = early ? ff_fail(error, FF_IO, "stopped by signal %d (%s) before anything ran", early, strsignal(early)) : start(child, &mask, &process, error);
   if (!status) wait_for(process, &watched, &progress, end);
   if (area) munmap(area, sizeof *area);
   const struct timespec now = {0};
-  while (sigtimedwait(&watched, NULL, &now) > 0) {} /* what ended the child came to us as well */
+  while (!early && sigtimedwait(&watched, NULL, &now) > 0) {} /* what ended the child came to us as well */
   sigprocmask(SIG_SETMASK, &old, NULL);
   return status;
 }

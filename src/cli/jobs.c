@@ -18,11 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/run.h"
+
 extern char **environ;
 
 typedef struct pool {
   jobs *jobs;
-  sigset_t watched, old;
+  sigset_t watched, old, mask; /* mask: the children's */
   size_t next;      /* the first job that was not started */
   uint32_t running;
   int stopped;      /* the signal that did */
@@ -44,7 +46,7 @@ static void start(pool *p, job *j) {
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, j->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawnattr_setsigmask(&attributes, &p->old);
+  posix_spawnattr_setsigmask(&attributes, &p->mask);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   j->started = true;
   int failed = posix_spawn(&j->process, j->argv[0], &files, &attributes, j->argv, environ);
@@ -117,6 +119,7 @@ int jobs_run(jobs *jobs) {
   const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10};
   sigemptyset(&p.watched);
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) sigaddset(&p.watched, ends[i]);
+  run_children_mask(&p.mask);
   sigprocmask(SIG_BLOCK, &p.watched, &p.old);
   setenv("FARFAULT_RANK", "none", 1); /* the jobs' files are ours, whichever of mpirun's ranks we are */
   while (p.running || (p.next < jobs->list.count && !p.stopped)) {

@@ -64,12 +64,12 @@ static void parts_free(parts *p) {
 
 static void say_lost(const char *message) { cli_fail(0, "%s", message); }
 
-static void say_recorded(const char *name, const trace_file_info *info) {
+static void add_recorded(const char *name, const trace_file_info *info, ff_text *said) {
   char size[32];
   double each = info->accesses ? (double)info->bytes / (double)info->accesses : 0;
-  fprintf(stderr, "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses in %s (%.2f bytes each)%s\n", name, info->operations,
-          info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size), each,
-          info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
+  ff_text_add(said, "farfault: %s: %" PRIu64 " operations, %" PRIu64 " launches, %" PRIu64 " warp accesses in %s (%.2f bytes each)%s\n", name, info->operations,
+              info->launches, info->accesses, ff_format_bytes(info->bytes, size, sizeof size), each,
+              info->about.complete ? "" : "; the program did not end by itself: this is what it had done");
 }
 
 /* A recording that was cut off: what is whole of it, in its place. */
@@ -79,30 +79,32 @@ static bool mend(const char *part, trace_file *file, ff_error *error) {
   return !trace_file_copy(file, part, &all, say_lost, &copied, error);
 }
 
+typedef enum settling { WHOLE_ONLY, ALL } settling; /* WHOLE_ONLY: what was cut off stays for later */
+
 /* Gives the part its name. `stays`: if it cannot have it; else it goes with the temporary folder. */
-static bool settle(const char *part, const char *name, bool stays) {
+static bool settle(const char *part, const char *name, bool stays, settling which, ff_text *said) {
   ff_error error;
   trace_file *file;
-  if (trace_file_open(part, &file, &error)) return cli_fail(false, "%s", error.message);
-  bool good = trace_file_information(file)->whole;
-  if (!good) {
-    good = mend(part, file, &error);
+  ff_status status = trace_file_open(part, &file, &error);
+  if (!status && !trace_file_information(file)->whole) {
+    bool good = which == ALL && mend(part, file, &error);
     trace_file_close(file);
-    if (good && trace_file_open(part, &file, &error)) return cli_fail(false, "%s", error.message);
-    if (!good) file = NULL;
+    if (which == WHOLE_ONLY) return true;
+    status = good ? trace_file_open(part, &file, &error) : FF_IO;
   }
-  good = good && !ff_output_move(part, name, &error);
-  if (good) say_recorded(name, trace_file_information(file));
-  else cli_fail(0, stays ? "%s (what was recorded is in %s)" : "%s", error.message, part);
-  trace_file_close(file);
-  return good;
+  bool open = !status;
+  if (open) status = ff_output_move(part, name, &error);
+  if (!status) add_recorded(name, trace_file_information(file), said);
+  else ff_text_add(said, stays ? "farfault: %s (what was recorded is in %s)\n" : "farfault: %s\n", error.message, part);
+  if (open) trace_file_close(file);
+  return !status;
 }
 
-static bool settle_all(const run_outputs *outputs, const parts *p) {
+static bool settle_all(const run_outputs *outputs, const parts *p, settling which, ff_text *said) {
   bool good = true;
   for (int i = 0; i < p->count; i++) {
     char *part = part_path(p, i), *name = run_output_name(outputs, outputs->record, (uint32_t)i);
-    good = settle(part, name, true) && good;
+    if (!access(part, F_OK)) good = settle(part, name, true, which, said) && good;
     free(name);
     free(part);
   }
@@ -110,20 +112,33 @@ static bool settle_all(const run_outputs *outputs, const parts *p) {
 }
 
 /* A trace each, behind one another, is no trace. */
-static bool pass_first(const char *file, const parts *p) {
+static bool pass_first(const char *file, const parts *p, ff_text *said) {
   char *part = part_path(p, 0);
-  bool good = settle(part, file, false);
+  bool good = settle(part, file, false, ALL, said);
   free(part);
-  return p->count == 1 ? good : cli_fail(false, "%s: has the trace of the first of %d processes: those of all need a regular file", file, p->count);
+  if (p->count == 1) return good;
+  ff_text_add(said, "farfault: %s: has the trace of the first of %d processes: those of all need a regular file\n", file, p->count);
+  return false;
 }
 
-bool run_record_settle(const run_outputs *outputs, const char *pattern, const run_end *end) {
+static void say(ff_text *said) {
+  if (said->length) fputs(said->chars, stderr);
+  free(said->chars);
+  *said = (ff_text){0};
+}
+
+bool run_record_settle(const run_outputs *outputs, const char *pattern, const char *folder, const run_end *end) {
   parts p;
   parts_find(pattern, &p);
   char *target = ff_output_target(outputs->record);
+  ff_text said = {0};
   bool good = true;
+  if (p.count > 0) good = target ? settle_all(outputs, &p, WHOLE_ONLY, &said) : pass_first(outputs->record, &p, &said);
+  run_clear_folder(folder);
+  say(&said);
   if (p.count < 1 && !end->status) good = cli_fail(false, "%s: nothing was recorded: the program did not use the virtual GPU", outputs->record);
-  else if (p.count > 0) good = target ? settle_all(outputs, &p) : pass_first(outputs->record, &p);
+  else if (target && good) good = settle_all(outputs, &p, ALL, &said);
+  say(&said);
   free(target);
   parts_free(&p);
   return good;

@@ -491,6 +491,7 @@ static int reproduce_in(work *w) {
     plan(w, own);
     signal = run_planned(w);
   }
+  run_clear_folder(w->folder);
   return conclude(w, signal);
 }
 

@@ -3,12 +3,11 @@
  *
  *   check the options -> check the program -> run it as a child (child.c) -> read what it left (results.c) -> table
  *
- * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens, the
- * temporary folder is removed, and everything that can be refused is refused before the program starts. */
+ * What always holds: stdout is the program's; the exit status is the program's once it ran; whatever happens but SIGKILL, the
+ * temporary folder is removed (signals wait for it), and everything that can be refused is refused before the program starts. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,17 +52,20 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   }
 }
 
-/* The folder that this process has to remove, however it ends by itself (exit for want of memory, too). */
+/* The folder that this process has to remove, however it ends by itself (exit for want of memory, too). NULL: it was cleared. */
 static char *folder_to_remove;
 static pid_t folder_owner;
 
 void run_clear_folder(const char *folder) {
+  if (folder != folder_to_remove) return;
   DIR *dir = opendir(folder);
   struct dirent *entry;
   while (dir && (entry = readdir(dir)))
     if (entry->d_name[0] != '.') unlinkat(dirfd(dir), entry->d_name, 0);
   if (dir) closedir(dir);
   rmdir(folder);
+  folder_to_remove = NULL;
+  run_release_signals();
 }
 
 static void remove_at_exit(void) {
@@ -97,7 +99,7 @@ static char *make_other_folder(void) {
   return made;
 }
 
-char *run_make_folder(void) {
+static char *make_folder(void) {
   const char *base = getenv("TMPDIR");
   ff_text path;
   if (make_folder_in(base && *base == '/' ? base : "/tmp", &path)) return remember_folder(path.chars);
@@ -108,9 +110,15 @@ char *run_make_folder(void) {
   return other ? remember_folder(other) : NULL;
 }
 
+char *run_make_folder(void) {
+  run_hold_signals();
+  char *folder = make_folder();
+  if (!folder) run_release_signals();
+  return folder;
+}
+
 void run_remove_folder(char *folder) {
   run_clear_folder(folder);
-  if (folder == folder_to_remove) folder_to_remove = NULL;
   free(folder);
 }
 
@@ -120,21 +128,16 @@ static void print_notes(const run_results *results) {
     for (uint32_t n = 0; n < results->runs[i].note_count; n++) cli_fail(0, "note: %s", results->runs[i].notes[n]);
 }
 
-/* Whether the traces are in the temporary folder (run_record_pattern). */
-static bool records_inside(const char *folder, const char *record) {
-  size_t length = strlen(folder);
-  return record && !strncmp(record, folder, length) && record[length] == '/';
-}
-
-/* Everything after the program's end. Returns the exit status. The folder is empty once all that is in it has been read. */
+/* Everything after the program's end. Returns the exit status. */
 static int report(const run_job *job, const char *folder, const char *record, const run_end *end) {
   run_results results;
   run_results_read(folder, &results);
-  if (!records_inside(folder, record)) run_clear_folder(folder);
+  bool good = !results.lost;
+  if (record) good = run_record_settle(job->outputs, record, folder, end) && good;
+  else run_clear_folder(folder);
   fflush(stdout);
   if (end->signal) cli_fail(0, "%s was ended by signal %d (%s)", job->argv[0], end->signal, strsignal(end->signal));
   int status = end->status;
-  bool good = !results.lost;
   if (results.count) {
     if (job->setup->managers[0] || !job->outputs->record) run_results_print(job, &results, stderr);
     else print_notes(&results);
@@ -142,23 +145,8 @@ static int report(const run_job *job, const char *folder, const char *record, co
   } else if (good) {
     cli_fail(0, "%s did not use the virtual GPU: there is nothing to report", job->argv[0]);
   }
-  if (record) good = run_record_settle(job->outputs, record, end) && good;
   if (!good && !status) status = CLI_FAILED;
   run_results_free(&results);
-  return status;
-}
-
-/* The same where a trace is on its way through the folder to a pipe or a device: signals that end us wait until the folder is gone, and what
- * waits for a reader of the pipe looks for them (output.h). */
-static int report_through(const run_job *job, const char *folder, const char *record, const run_end *end) {
-  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-  sigset_t held, old;
-  sigemptyset(&held);
-  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) sigaddset(&held, ending[i]);
-  sigprocmask(SIG_BLOCK, &held, &old);
-  int status = report(job, folder, record, end);
-  run_clear_folder(folder);
-  sigprocmask(SIG_SETMASK, &old, NULL);
   return status;
 }
 
@@ -170,7 +158,7 @@ static int run_in(const run_job *job, const run_program *program, const char *li
   ff_error error;
   int status;
   if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_NOT_EXECUTABLE, "%s", error.message);
-  else status = (records_inside(folder, record) ? report_through : report)(job, folder, record, &end);
+  else status = report(job, folder, record, &end);
   free(record);
   return status;
 }

@@ -4,6 +4,7 @@
 #ifndef FF_CLI_RUN_H
 #define FF_CLI_RUN_H
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -82,10 +83,18 @@ typedef struct run_results { report_run *runs; uint32_t count, lost; } run_resul
 void run_results_read(const char *folder, run_results *results);
 void run_results_free(run_results *results);
 
-/* A new temporary folder, or NULL with a message; and the way to remove it with its files, which frees the text. */
+/* A new temporary folder, or NULL with a message. As long as it is there, signals that would end this process wait (run_hold_signals): they end it
+ * when the folder is gone, so that none stays behind. There is one at a time. */
 char *run_make_folder(void);
-void run_remove_folder(char *folder);
-void run_clear_folder(const char *folder); /* the same, before its name is freed: once it was read, nothing is left behind if a signal ends us */
+/* Removes the folder with its files, as soon as all that is in it was read: what may take long, or wait for the reader of a pipe, comes after. Again: nothing. */
+void run_clear_folder(const char *folder);
+void run_remove_folder(char *folder); /* the same, if it was not cleared; frees the name */
+
+/* Signals that would end this process wait until run_release_signals: those that wait in both are taken by what runs children in between (child.c,
+ * jobs.c). *mask: the signal mask that the process was started with; its children get it. */
+void run_hold_signals(void);
+void run_release_signals(void);
+void run_children_mask(sigset_t *mask);
 
 typedef struct run_outputs { /* paths, NULL: not wanted */
   const char *output, *json, *csv, *record;
@@ -131,8 +140,9 @@ void run_results_print(const run_job *job, const run_results *results, FILE *to)
 /* Where a process of the program writes its trace until the program has ended: beside the file, or, if that is no regular file, in
  * `folder` (temporary): "FILE.part-OURS-%p". The caller frees it. */
 char *run_record_pattern(const char *file, const char *folder);
-/* Gives the traces that the processes left under that pattern their names: FILE, FILE.2 ... Says what was recorded; ends those that were cut
- * off. True: they are there, whole. */
-bool run_record_settle(const run_outputs *outputs, const char *pattern, const run_end *end);
+/* Gives the traces that the processes left under that pattern their names, FILE, FILE.2 ..., and clears `folder`: after those that are
+ * whole, which takes no time, and before those that were cut off are copied as far as they are whole. A trace that goes to a pipe or a device comes from
+ * the folder, which is cleared behind it. Says what was recorded. True: all are there, whole. */
+bool run_record_settle(const run_outputs *outputs, const char *pattern, const char *folder, const run_end *end);
 
 #endif

@@ -2,17 +2,20 @@
 /* A library for LD_PRELOAD: it makes a call of the C library fail, for the torture run.
  *
  *   TORTURE_FAIL=KIND:N[+]      the N-th call of that kind in a process fails; with + all further ones, too. KINDS below
+ *   TORTURE_FAIL=KIND:N=SIGNAL  it does not fail, but the process gets that signal (a number) just before it
  *   TORTURE_FAIL_IN=NAME        only in processes of that name (default: in all)
  *   TORTURE_FAIL_LOG=FILE       a line for each process in which a call failed
  *
  * In the process `farfault` every call counts but those of libfyaml, which crashes when it gets no memory; in others only calls from farfault's
  * own libraries do: what a CUDA program does then is not ours. Calls that the C library makes for itself do not count. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +27,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-typedef enum kind { KIND_ALLOC, KIND_MMAP, KIND_WRITE, KIND_OPEN, KIND_FTRUNCATE, KIND_THREAD, KIND_RENAME, KIND_FORK, KIND_PIPE, KINDS } kind;
-static const char *const names[KINDS] = {"alloc", "mmap", "write", "open", "ftruncate", "thread", "rename", "fork", "pipe"};
+typedef enum kind { KIND_ALLOC, KIND_MMAP, KIND_WRITE, KIND_OPEN, KIND_FTRUNCATE, KIND_THREAD, KIND_RENAME, KIND_FORK, KIND_PIPE, KIND_FOLDER, KIND_UNLINK, KINDS } kind;
+static const char *const names[KINDS] = {"alloc", "mmap", "write", "open", "ftruncate", "thread", "rename", "fork", "pipe", "folder", "unlink"};
 
 enum { RANGES = 16 };
 static struct { uintptr_t from, to; } ranges[RANGES]; /* code of farfault's libraries; in farfault: of libfyaml and the C library */
@@ -33,6 +36,7 @@ static int range_count;
 static int failing = KINDS;       /* the kind; KINDS: none */
 static unsigned long wanted, seen; /* the number of the call that fails, of the calls so far */
 static bool onwards, in_farfault;
+static int sent; /* the signal instead of a failure; 0: none */
 static const char *log_path;
 
 void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
@@ -44,6 +48,7 @@ __attribute__((constructor)) static void begin(void) {
   if (!colon || (in && *in && strcmp(in, program_invocation_short_name))) return;
   wanted = strtoul(colon + 1, NULL, 10);
   onwards = what[strlen(what) - 1] == '+';
+  sent = strchr(what, '=') ? atoi(strchr(what, '=') + 1) : 0;
   for (int k = 0; k < KINDS; k++)
     if (!strncmp(what, names[k], (size_t)(colon - what)) && !names[k][colon - what]) failing = k;
 }
@@ -82,8 +87,9 @@ static bool fails(kind k, const void *caller) {
   if (number != wanted && !(onwards && number > wanted)) return false;
   int saved = errno;
   if (number == wanted) note(number);
+  if (sent) kill(getpid(), sent);
   errno = saved;
-  return true;
+  return !sent;
 }
 
 #define CALLER __builtin_return_address(0)
@@ -160,6 +166,26 @@ pid_t fork(void) {
 int pipe2(int ends[2], int flags) {
   FAIL_WITH(KIND_PIPE, EMFILE, -1);
   return REAL(pipe2)(ends, flags);
+}
+char *mkdtemp(char *name) {
+  FAIL_WITH(KIND_FOLDER, ENOSPC, NULL);
+  return REAL(mkdtemp)(name);
+}
+DIR *opendir(const char *path) {
+  FAIL_WITH(KIND_FOLDER, EMFILE, NULL);
+  return REAL(opendir)(path);
+}
+int unlink(const char *path) {
+  FAIL_WITH(KIND_UNLINK, EIO, -1);
+  return REAL(unlink)(path);
+}
+int unlinkat(int folder, const char *path, int flags) {
+  FAIL_WITH(KIND_UNLINK, EIO, -1);
+  return REAL(unlinkat)(folder, path, flags);
+}
+int rmdir(const char *path) {
+  FAIL_WITH(KIND_UNLINK, EIO, -1);
+  return REAL(rmdir)(path);
 }
 int memfd_create(const char *name, unsigned flags) {
   FAIL_WITH(KIND_OPEN, EMFILE, -1);

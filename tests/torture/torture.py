@@ -6,7 +6,7 @@ Case N is the same for the same N and build: its kind, program, managers, signal
 a part of the command's usual time, so it hits another place each time). --case N does one case again and shows its commands.
 
   program   a random program under random managers: its values are right, and `farfault sim` gives the report of `farfault run`, byte for byte
-  kill      a signal at a random time to record, run, sim, advise or sweep
+  kill      a signal at a random time, or just before a call of the C library, to record, run, sim, advise or sweep
   fail      a call of the C library fails (fail.c), in farfault or in the program's process
   full      no room: a small file system, or a limit on the size of files
 
@@ -40,7 +40,7 @@ PARTS = ["", "", "", "+gpu-memory=50%", "+gpu-memory=75%", "+evict=lru:64K", "+e
          "+faults=replay:1", "+faults=batch:16", "+write-back=overlapped", "+watermark=5%:10%", "+page=2M", "+page=4K", "+unit=64K", "+link=8"]
 MACHINES = "gtx480 gtx1080ti gm200 gp100 v100 h200".split()
 KINDS = {"program": 8, "kill": 5, "fail": 8, "full": 2}
-CALLS = {"alloc": 20000, "mmap": 300, "write": 300, "open": 60, "ftruncate": 12, "thread": 12, "rename": 3, "fork": 4, "pipe": 4}
+CALLS = {"alloc": 20000, "mmap": 300, "write": 300, "open": 60, "ftruncate": 12, "thread": 12, "rename": 3, "fork": 4, "pipe": 4, "folder": 8}
 
 
 class Loss(Exception):
@@ -262,7 +262,7 @@ class Case:
         pick = self.random
         devices = pick.choice([1, 1, 1, 2, 3])
         chosen = ["--memory", self.managers(5), "--machine", pick.choice(MACHINES)]
-        executed = ["--devices", str(devices), *pick.choice([[], ["--threads", "1"]]), "--execute", pick.choice(["auto", "interpret", "interpret", "compile"])]
+        executed = ["--devices", str(devices), *pick.choice([[], ["--threads", "1"], ["--threads", "4"]]), "--execute", pick.choice(["auto", "interpret", "interpret", "compile"])]
         if pick.random() < 0.2:
             chosen += ["--gpu-memory", pick.choice(["40%", "70%", "6M"])]
         names = ["run.json", "run.fft"]
@@ -334,6 +334,13 @@ class Case:
         group = self.random.random() < 0.5
         after = self.random.random() * self.torture.usual.get(which, 1.0)
         self.killed, self.sent = number == signal.SIGKILL, number
+        if number != signal.SIGSTOP and self.random.random() < 0.4:  # at a call, not at a time
+            call = self.random.choice(["folder", "open", "write", "pipe", "fork", "rename", "unlink"])
+            at = int(math.exp(self.random.random() * math.log(60)))
+            self.note = f"{signal.Signals(number).name} before {call} call {at}"
+            extra = {"LD_PRELOAD": self.torture.fail, "TORTURE_FAIL": f"{call}:{at}={int(number)}", "TORTURE_FAIL_LOG": self.path("log"), "TORTURE_FAIL_IN": "farfault"}
+            self.disturbed(which, arguments, names, extra=extra)
+            return
 
         def disturb(process):
             time.sleep(after)
@@ -407,7 +414,11 @@ class Case:
             self.unmount()
             if os.path.exists(self.path("log")):
                 with open(self.path("log")) as f:
-                    self.failed_calls = len(f.readlines())
+                    count = len(f.readlines())
+                if self.kind == "kill":
+                    self.signals += count
+                else:
+                    self.failed_calls = count
 
 
 class Torture:
