@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "exec/ops_table.h"
+#include "exec/instructions/ops_table.h"
 
 enum { SLOT = 256 };
 

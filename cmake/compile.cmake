@@ -3,7 +3,7 @@ find_path(LLVM_C_INCLUDE llvm-c/Core.h PATHS /usr/lib/llvm-14/include NO_DEFAULT
 find_library(LLVM_C_LIBRARY NAMES LLVM-14 PATHS /usr/lib/llvm-14/lib NO_DEFAULT_PATH)
 if(LLVM_C_INCLUDE AND LLVM_C_LIBRARY AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   file(GLOB generator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/compile/generator/*.c)
-  list(FILTER generator_sources EXCLUDE REGEX "/main\\.c$")
+  list(FILTER generator_sources EXCLUDE REGEX "/compile_main\\.c$")
   add_library(ff_generator STATIC ${generator_sources}) # tests have it in their own process
   target_include_directories(ff_generator SYSTEM PRIVATE ${LLVM_C_INCLUDE})
   target_include_directories(ff_generator PRIVATE src include)
@@ -22,7 +22,7 @@ if(LLVM_C_INCLUDE AND LLVM_C_LIBRARY AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64
   else()
     set(compile_llvm ${LLVM_C_LIBRARY})
   endif()
-  add_executable(farfault-compile ${CMAKE_SOURCE_DIR}/src/compile/generator/main.c)
+  add_executable(farfault-compile ${CMAKE_SOURCE_DIR}/src/compile/generator/compile_main.c)
   set_target_properties(farfault-compile PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/farfault)
   target_include_directories(farfault-compile PRIVATE src include)
   target_link_libraries(farfault-compile PRIVATE ff_generator ff_compile ff_base ${compile_llvm} ${CMAKE_DL_LIBS} Threads::Threads)

@@ -5,7 +5,7 @@
 # `cmake --install BUILD --component library` installs it, without the virtual GPU.
 include(CMakePackageConfigHelpers)
 set(library_version 1) # raised with FF_VERSION
-set(library_objects $<TARGET_OBJECTS:ff_runtime> "$<FILTER:$<TARGET_OBJECTS:ff_broker>,EXCLUDE,/(server|state|list)[.]c>" $<TARGET_OBJECTS:ff_ptx> $<FILTER:$<TARGET_OBJECTS:ff_base>,EXCLUDE,/yaml>)
+set(library_objects $<TARGET_OBJECTS:ff_runtime> "$<FILTER:$<TARGET_OBJECTS:ff_broker>,EXCLUDE,/(server|state|broker_list)[.]c>" $<TARGET_OBJECTS:ff_ptx> $<FILTER:$<TARGET_OBJECTS:ff_base>,EXCLUDE,/yaml>)
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(libfarfault SHARED ${library_objects})

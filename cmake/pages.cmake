@@ -1,5 +1,5 @@
-# Manual pages and shell completion, printed by the program itself (src/cli/manual.c, completion.c), into BUILD/share as in an installation.
-# One page per command in src/cli/commands.def. Builds with checks are not installed and go without.
+# Manual pages and shell completion, printed by the program itself (src/cli/interface/manual.c, completion.c), into BUILD/share as in an installation.
+# One page per command in src/cli/interface/commands.def. Builds with checks are not installed and go without.
 if(FARFAULT_SANITIZE OR FARFAULT_FUZZ OR FARFAULT_COVERAGE)
   return()
 endif()
@@ -18,8 +18,8 @@ function(printed file folder)
   set(pages ${pages} ${made} PARENT_SCOPE)
 endfunction()
 
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/commands.def)
-file(STRINGS src/cli/commands.def commands REGEX "^X\\([a-z]+\\)")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/interface/commands.def)
+file(STRINGS src/cli/interface/commands.def commands REGEX "^X\\([a-z]+\\)")
 printed(farfault.1 man/man1 help --man)
 foreach(line ${commands})
   string(REGEX REPLACE "^X\\(([a-z]+)\\).*" "\\1" command ${line})

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks have in common: a GPU, its clock, the kernels (kernels.ptx), memory that the run takes.
+/* What the benchmarks have in common: a GPU, its clock, the kernels (bench_kernels.ptx), memory that the run takes.
  *
  *     bench_open -> bench_kernel, bench_launch, driver calls by BENCH_TRY -> bench_now -> bench_close
  *

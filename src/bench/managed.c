@@ -95,7 +95,7 @@ static ff_status segments_fail(ff_error *error) { return ff_fail(error, FF_INTER
 static ff_status segments_open(turn_state *s, ff_error *error) {
   ff_module *module;
   SEGMENTS_TRY(ff_open(NULL, &s->segments));
-  SEGMENTS_TRY(ff_module_load(s->segments, "kernels.ptx", bench_ptx, 0, &module));
+  SEGMENTS_TRY(ff_module_load(s->segments, "bench_kernels.ptx", bench_ptx, 0, &module));
   SEGMENTS_TRY(ff_kernel_find(module, "null_kernel", &s->segment_kernel));
   return FF_OK;
 }

@@ -23,7 +23,7 @@ static ff_status open_program(program *p, ff_error *error) {
   ff_options options = {.size = sizeof options, .budget = plan->budget, .piece = plan->tile % LARGE_PAGE ? 0 : plan->tile}; /* a tile comes and goes as a whole */
   ff_module *module;
   TRY(ff_open, &options, &p->gpu);
-  TRY(ff_module_load, p->gpu, "kernels.ptx", bench_ptx, 0, &module);
+  TRY(ff_module_load, p->gpu, "bench_kernels.ptx", bench_ptx, 0, &module);
   TRY(ff_kernel_find, module, "mix", &p->mix);
   TRY(ff_kernel_find, module, "join", &p->join);
   TRY(ff_kernel_find, module, "product", &p->product);

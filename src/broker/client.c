@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "broker/link.h"
+#include "broker/broker_link.h"
 #include "broker/start.h"
 
 enum {

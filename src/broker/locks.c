@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "broker/place.h"
+#include "broker/broker_place.h"
 
 ff_status lock_open(const broker_place *place, const char *name, int *fd, ff_error *error) {
   *fd = openat(place->folder, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

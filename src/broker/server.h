@@ -7,7 +7,7 @@
 #ifndef FF_BROKER_SERVER_H
 #define FF_BROKER_SERVER_H
 
-#include "broker/place.h"
+#include "broker/broker_place.h"
 
 enum { SERVER_CLIENTS = 256, SERVER_PATIENCE_MS = 10000, SERVER_GRACE_MS = 3000, SERVER_OUT = 256 * 1024 };
 

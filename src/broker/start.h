@@ -3,7 +3,7 @@
 #ifndef FF_BROKER_START_H
 #define FF_BROKER_START_H
 
-#include "broker/place.h"
+#include "broker/broker_place.h"
 
 enum { BROKER_FD_STATUS = 3, BROKER_FD_FOLDER = 4 }; /* of the daemon */
 #define START_READY "ready"

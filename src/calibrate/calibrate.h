@@ -13,16 +13,16 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "machine/spec.h"
+#include "machine/spec/spec.h"
 
 typedef enum figure_id {
 #define X(name, unit, kind, expression, help) FIGURE_##name,
-#include "calibrate/figures.def"
+#include "calibrate/calibrate_figures.def"
 #undef X
   FIGURE_COUNT
 } figure_id;
 
-typedef enum figure_kind { FIGURE_MEASURED, FIGURE_SOLVED, FIGURE_SUM } figure_kind; /* figures.def */
+typedef enum figure_kind { FIGURE_MEASURED, FIGURE_SOLVED, FIGURE_SUM } figure_kind; /* calibrate_figures.def */
 typedef struct figure_info { const char *name, *unit, *help; figure_kind kind; } figure_info;
 extern const figure_info figure_infos[FIGURE_COUNT];
 

@@ -33,7 +33,7 @@ static ff_status round_cycles(lab *l, lab_kernel kernel, uint32_t threads, doubl
 }
 
 /* A full SM: `warps` on each scheduler take turns, so a round takes all of them their instructions' scheduler time. How many
- * schedulers there are is not measured: machine_file.c multiplies by the base's. */
+ * schedulers there are is not measured: calibrate_machine_file.c multiplies by the base's. */
 static ff_status pipe(lab *l, lab_kernel kernel, figure_id id) {
   double cycles, warps = 32;
   LAB_TRY(round_cycles(l, kernel, 32 * (uint32_t)warps, &cycles));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all measurements share: an open driver, a context, kernels, a stream, two events, and where figures go. Private to
- * calibrate/; it lives in a child process (session.c).
+ * calibrate/; it lives in a child process (calibrate_session.c).
  *
  * Units: times are microseconds of the GPU's or the host's clock (time.c: virtual ones on the virtual GPU), latencies are SM cycles.
  * What always holds: a measurement that fails returns a status and leaves the figures found before it. */

@@ -2,17 +2,17 @@
 /* memcheck: every access of a kernel before it happens.
  *
  * An access that is not good is reported and does not happen: a load gives 0, a store changes nothing, and the kernel goes on. What a
- * kernel reads of memory from cudaMalloc (if asked for: of shared and local memory, block.h) before anything was written there is
+ * kernel reads of memory from cudaMalloc (if asked for: of shared and local memory, check_block.h) before anything was written there is
  * reported, element by element: one of which a part was written is taken for padding and let through. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/block.h"
-#include "check/private.h"
-#include "exec/heap.h"
-#include "exec/space.h"
+#include "check/check_block.h"
+#include "check/check_private.h"
+#include "exec/memory/heap.h"
+#include "exec/memory/space.h"
 
 static const char *verb(const exec_access *a) { return a->op == EXEC_OP_LOAD ? "read" : a->op == EXEC_OP_STORE ? "write" : "atomic"; }
 

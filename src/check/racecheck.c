@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/private.h"
-#include "exec/program.h"
+#include "check/check_private.h"
+#include "exec/decode/program.h"
 
 static const ptx_instr *instruction_of(const core_warp *w, const exec_instr *i) {
   const ptx_func *func = w->function->source;

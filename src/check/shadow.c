@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "exec/memory.h"
+#include "exec/memory/address_space.h"
 
 #define SHADOW_BYTES (EXEC_ARENA_BYTES / 8)
 #define HOST_PAGE UINT64_C(4096)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/report.h"
+#include "check/finding_report.h"
 
 void check_stack_take(check_stack *stack) { stack->count = backtrace(stack->frames, (int)(sizeof stack->frames / sizeof stack->frames[0])); }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check/report.h"
+#include "check/finding_report.h"
 
 enum { FILES = 16 };
 

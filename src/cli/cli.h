@@ -13,8 +13,8 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "cli/kinds.h"
-#include "machine/choice.h"
+#include "cli/interface/file_kinds.h"
+#include "machine/spec/choice.h"
 #include "report/report.h"
 
 enum {
@@ -33,7 +33,7 @@ typedef struct cli_command {
 } cli_command;
 
 #define X(name) extern const cli_command cli_##name;
-#include "cli/commands.def"
+#include "cli/interface/commands.def"
 #undef X
 
 /* "farfault: " and the message and a line end, to stderr; returns `status`. */
@@ -61,7 +61,7 @@ int cli_options_list(void);
 #define cli_refuse(state, ...) argp_error(state, __VA_ARGS__)
 
 /* For commands that take one file: ARGP_KEY_ARG puts it into *file, ARGP_KEY_END refuses that there is none; all else is
- * ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (kinds.h) is refused with the command that takes it: exit(CLI_BAD_FILE). */
+ * ARGP_ERR_UNKNOWN. A file that is of another kind than `wanted` (file_kinds.h) is refused with the command that takes it: exit(CLI_BAD_FILE). */
 error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state);
 
 /* The name of a file to write, as an option's value; refuses an empty one. "-" stands for stdout where `dash`, and is refused elsewhere. Returns it. */
@@ -73,7 +73,7 @@ const char *cli_closest(const char *word, const char *const *candidates);
 /* Writes the whole text to stdout; CLI_FAILED with a message if that fails (a full disk), CLI_DONE for a closed pipe. */
 int cli_print(const ff_text *text);
 
-/* ---- machine.c: what --machine, --memory, --set and the options of choices.def say ---- */
+/* ---- setup.c: what --machine, --memory, --set and the options of choices.def say ---- */
 
 #define CLI_DEFAULT_MANAGERS "copy,demand,replay,ideal"
 

@@ -12,11 +12,11 @@
 
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/describe.h"
+#include "cli/interface/describe.h"
 
 const cli_command *const cli_commands[] = {
 #define X(name) &cli_##name,
-#include "cli/commands.def"
+#include "cli/interface/commands.def"
 #undef X
     NULL};
 
@@ -58,7 +58,7 @@ static int help(FILE *out) {
                "Runs CUDA programs on a virtual GPU and says what their memory would do: no GPU\nis needed.\n");
 #define GROUP(title) fprintf(out, "\n%s:\n", title);
 #define X(command) fprintf(out, "  %-11s %s\n", cli_##command.name, cli_##command.summary);
-#include "cli/commands.def"
+#include "cli/interface/commands.def"
 #undef X
   fprintf(out, "\nExample:\n"
                "  nvcc saxpy.cu -o saxpy\n"

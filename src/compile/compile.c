@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels have code, and when it is made: the provider of exec/native.h.
+/* Which kernels have code, and when it is made: the provider of exec/launch/native.h.
  *
  *   (asked for) --cache--> READY
  *        |                   ^
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/describe.h"
-#include "compile/private.h"
+#include "compile/kernel_describe.h"
+#include "compile/compile_private.h"
 
 #define WORTH_IT (UINT64_C(3) << 20) /* warp instructions of a kernel after which compiling it pays */
 #define WISHES 100000u               /* blocks of instructions for some lanes only, after which code for these does */

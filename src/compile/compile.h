@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The compiled execution path: kernels as native vector code, made by farfault-compile (generator/), kept on disk.
  *
- *   decoded functions --describe.c--> request --farfault-compile, or the cache--> image --image.c--> functions (exec/native.h) */
+ *   decoded functions --describe.c--> request --farfault-compile, or the cache--> image --image.c--> functions (exec/launch/native.h) */
 #ifndef FF_COMPILE_COMPILE_H
 #define FF_COMPILE_COMPILE_H
 

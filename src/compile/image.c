@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "base/memory.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 static uint64_t sum(const unsigned char *image, uint32_t bytes) {
   size_t behind = offsetof(image_head, checksum) + sizeof(uint64_t);

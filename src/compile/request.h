@@ -37,7 +37,7 @@ typedef enum native_op {
 
 typedef enum native_kind {
 #define K(name, bytes, bits, class) NATIVE_K_##name,
-#include "compile/kinds.def"
+#include "compile/compile_kinds.def"
 #undef K
   NATIVE_KINDS
 } native_kind;
@@ -98,7 +98,7 @@ typedef struct native_request {
   uint32_t magic, version, bytes, isa; /* isa: EXEC_ISAS order */
   native_layout layout;
   uint32_t function_count, instr_count, operand_count, wait_count;
-  uint32_t watch, any;    /* any: the bodies for any lanes are wanted; else those for full warps (exec/native.h) */
+  uint32_t watch, any;    /* any: the bodies for any lanes are wanted; else those for full warps (exec/launch/native.h) */
   uint32_t wide;          /* the form that is made for AVX-512, with another processor's instructions */
 } native_request;
 _Static_assert(sizeof(native_request) % 8 == 0, "instructions, which have 64-bit fields, come behind it");

@@ -21,7 +21,7 @@
 
 #include "base/installed.h"
 #include "base/memory.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 static uint64_t patience = 60000000; /* microseconds for one kernel: its processor time is limited to as much (generator/main.c) */
 

@@ -9,23 +9,19 @@
 #   libfarfault-inside.so preloaded: puts libcudart in the place of a runtime that is linked into the program
 #   libfarfault-clock.so  preloaded for --virtual-time: the program's clocks
 #
-# Which file goes where, by its name: cudart_*.c into libcudart, libcuda_*.c into libcuda, inside*.c and virtual_clock.c alone, virtual_real.c into all that
-# keep the host's time beside it, errors.c and properties.c
-# (tables without state) into all, stubs_cudart.c and stubs_libcuda.c beside them, all other files into the engine.
+# Which file goes where: engine/ into the engine, runtime_api/ into libcudart, driver_api/ into libcuda, injection/inside*.c and virtual_clock.c alone,
+# virtual_real.c into all that keep the host's time beside it, errors.c and properties.c (tables without state) into all.
 # A stub is a weak definition: a function that cudart_*.c or libcuda_*.c defines replaces it at link time.
 # A public function needs default visibility (ENGINE_API, CUDART_API, LIBCUDA); the version scripts *.map let nothing else
 # out. With FARFAULT_SANITIZE=ON a program that is run on these needs LD_PRELOAD=$(cc -print-file-name=libasan.so).
 set(driver_dir ${CMAKE_SOURCE_DIR}/src/driver)
-file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/*.c)
-file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/cudart_*.c)
-file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/libcuda_*.c)
+file(GLOB driver_engine CONFIGURE_DEPENDS ${driver_dir}/engine/*.c)
+file(GLOB driver_cudart CONFIGURE_DEPENDS ${driver_dir}/runtime_api/cudart_*.c)
+file(GLOB driver_libcuda CONFIGURE_DEPENDS ${driver_dir}/driver_api/libcuda_*.c)
+file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/injection/inside*.c)
 set(driver_tables ${driver_dir}/errors.c ${driver_dir}/properties.c)
-file(GLOB driver_inside CONFIGURE_DEPENDS ${driver_dir}/inside*.c)
-file(GLOB driver_virtual CONFIGURE_DEPENDS ${driver_dir}/virtual_*.c)
-set(driver_stubs ${driver_dir}/stubs_cudart.c ${driver_dir}/stubs_libcuda.c)
-list(REMOVE_ITEM driver_engine ${driver_cudart} ${driver_libcuda} ${driver_tables} ${driver_stubs} ${driver_inside} ${driver_virtual})
 
-set(driver_uses ff_check ff_study ff_offload ff_report ff_machine ff_compile ff_exec ff_ptx ff_trace ff_fatbin ff_base)
+ff_uses(driver_uses driver)
 add_library(ff_driver STATIC ${driver_engine} ${driver_tables} ${driver_cudart} ${driver_libcuda})
 target_include_directories(ff_driver PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(ff_driver PUBLIC ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
@@ -46,27 +42,27 @@ function(driver_shared target file map)
 endfunction()
 
 if(driver_engine)
-  driver_shared(farfault-gpu libfarfault-gpu.so engine.map ${driver_engine} ${driver_tables})
+  driver_shared(farfault-gpu libfarfault-gpu.so engine/engine.map ${driver_engine} ${driver_tables})
   target_link_libraries(farfault-gpu PRIVATE ${driver_uses} ${CMAKE_DL_LIBS} Threads::Threads m)
   foreach(version 11.0 12 13)
     string(REGEX REPLACE "\\..*" "" major ${version})
-    driver_shared(cudart-${major} libcudart.so.${version} cudart_${major}.map
-      ${driver_cudart} ${driver_tables} ${driver_dir}/stubs_cudart.c)
+    driver_shared(cudart-${major} libcudart.so.${version} runtime_api/cudart_${major}.map
+      ${driver_cudart} ${driver_tables} ${driver_dir}/runtime_api/stubs_cudart.c)
     target_compile_definitions(cudart-${major} PRIVATE CUDART_MAJOR=${major})
     target_compile_options(cudart-${major} PRIVATE -fno-optimize-sibling-calls) # the call that failed stands on the stack
     target_link_libraries(cudart-${major} PRIVATE farfault-gpu ff_base Threads::Threads m)
   endforeach()
-  driver_shared(cuda-1 libcuda.so.1 libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/stubs_libcuda.c)
+  driver_shared(cuda-1 libcuda.so.1 driver_api/libcuda.map ${driver_libcuda} ${driver_tables} ${driver_dir}/driver_api/stubs_libcuda.c)
   target_compile_options(cuda-1 PRIVATE -fno-optimize-sibling-calls)
   target_link_libraries(cuda-1 PRIVATE farfault-gpu ff_base Threads::Threads m)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT FARFAULT_SANITIZE) # it writes machine code; a sanitizer would have to come before it
-    driver_shared(inside libfarfault-inside.so inside.map ${driver_inside})
+    driver_shared(inside libfarfault-inside.so injection/inside.map ${driver_inside})
     target_link_options(inside PRIVATE LINKER:--as-needed) # it goes into every process: nothing but the C library
     target_link_libraries(inside PRIVATE ff_fatbin ff_base ${CMAKE_DL_LIBS})
-    driver_shared(clock libfarfault-clock.so clock.map ${driver_dir}/virtual_clock.c)
+    driver_shared(clock libfarfault-clock.so injection/clock.map ${driver_dir}/injection/virtual_clock.c)
     target_link_libraries(clock PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
     foreach(keeps farfault-gpu cuda-1)
-      target_sources(${keeps} PRIVATE ${driver_dir}/virtual_real.c)
+      target_sources(${keeps} PRIVATE ${driver_dir}/injection/virtual_real.c)
       target_link_options(${keeps} PRIVATE LINKER:--wrap=clock_gettime LINKER:--wrap=nanosleep LINKER:--wrap=poll)
     endforeach()
   endif()

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "machine/spec.h"
+#include "machine/spec/spec.h"
 
 #define PROPERTIES_MEMBER(type, field, dimension) type field dimension;
 #define PROPERTIES_ABSENT(type, field, dimension)

@@ -31,10 +31,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "exec/ops.h"
-#include "exec/space.h"
-#include "ptx/cfg.h"
-#include "ptx/declared.h"
+#include "exec/instructions/ops.h"
+#include "exec/memory/space.h"
+#include "ptx/analysis/cfg.h"
+#include "ptx/analysis/declared.h"
 
 #define EXEC_LANES 32u
 #define EXEC_ALL_LANES UINT32_MAX
@@ -409,7 +409,7 @@ void core_update_ready(core_warp *w);
 /* Lanes of the running split leave the kernel. */
 void core_exit(core_warp *w, const exec_instr *i);
 
-void core_trace_issue(core_warp *w, uint32_t end); /* trace.c */
+void core_trace_issue(core_warp *w, uint32_t end); /* access_records.c */
 void core_trace_waits(core_warp *w, const exec_instr *i);
 void core_mark(core_warp *w, const exec_instr *i); /* mark.c: the running split is where a marked region begins or ends */
 void core_mark_leave(core_warp *w);

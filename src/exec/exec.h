@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "exec/memory.h"
+#include "exec/memory/address_space.h"
 #include "farfault/virtual.h"
 #include "ptx/ir.h"
 #include "trace/stream.h"

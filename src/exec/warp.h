@@ -37,7 +37,7 @@ struct exec_instr {
   uint32_t index;           /* index into func->instrs, for messages and the trace's pc */
   uint32_t target;          /* branch: decoded index */
   uint32_t wait;            /* nonzero: operands may be outstanding loads (index + 1 into exec_function.waits) */
-  uint32_t rank;            /* position in the order in which splits of a warp run, smallest first (ptx/cfg.h) */
+  uint32_t rank;            /* position in the order in which splits of a warp run, smallest first (ptx/analysis/cfg.h) */
   int64_t immediate;        /* address offset, ... */
   const void *side;         /* side data of memory, call and sync instructions (owned by the program) */
 };

@@ -2,7 +2,7 @@
 /* From an Accel-Sim trace to ours (import.h), in two passes:
  *
  *   1  each kernel's file: block by block into records, which go to a temporary file as they come; touched pages are noted
- *   2  allocations, as pages.h infers them; then the list's copies and launches, with their blocks in order from that file
+ *   2  allocations, as import_pages.h infers them; then the list's copies and launches, with their blocks in order from that file
  *
  * What always holds: memory has one block's records, an entry of 32 bytes per block, and the map of touched pages. */
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "import/import.h"
 #include "import/kernel.h"
-#include "import/list.h"
-#include "import/pages.h"
+#include "import/kernel_list.h"
+#include "import/import_pages.h"
 #include "trace/file.h"
 #include "trace/operations.h"
 

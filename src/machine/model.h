@@ -19,7 +19,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "machine/hints.h"
+#include "machine/host/given_hints.h"
 #include "machine/sim.h"
 #include "paging/pager.h"
 #include "partition/frames.h"
@@ -315,7 +315,7 @@ typedef struct reserved_range { uint64_t address, bytes; uint32_t id, owner; } r
 typedef struct moved_page { uint64_t address, home; } moved_page; /* virtual; physical: where it goes back to */
 typedef struct placed_block placed_block;
 typedef struct placed_run { uint64_t address, bytes, physical; } placed_run; /* an allocation in one piece of physical memory */
-typedef struct placing {        /* placing.c: virtual blocks of 2 MiB, by hash */
+typedef struct placing {        /* address_map.c: virtual blocks of 2 MiB, by hash */
   placed_block **blocks, *last; /* last: that was asked for */
   uint32_t capacity, count;
   FF_VEC(placed_run) runs;
@@ -514,7 +514,7 @@ static inline ps bank_column(const timing *t, dram_bank *bank, int64_t row, ps a
   return column + t->t_rcd;
 }
 
-/* memory.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
+/* hierarchy.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
 typedef struct request {
   uint64_t address;             /* of the line, physical */
   uint32_t sectors, lanes;      /* mask; number of lanes */
@@ -567,7 +567,7 @@ ps link_device_copy(sim *s, uint64_t bytes, ps from);    /* within GPU memory; b
 void warp_wake(sim *s, warp *w, ps time);
 void warp_sleep(sim *s, warp *w, ps time);
 
-/* access.c: the warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
+/* warp_access.c: the warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
 void access_begin(sim *s, warp *w, const uint64_t *record, ps *time);
 bool access_continue(sim *s, warp *w, ps *time);
 
@@ -588,7 +588,7 @@ void device_leave(sim *s);
 void device_wait(sim *s, tenant_wait what, ps until, node *n);          /* the device and the others go on until then */
 bool device_stopped(const sim *s);                                      /* it loops, and nobody measures it any more */
 
-/* placing.c: which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
+/* address_map.c: which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
 uint64_t placing_find(sim *s, uint64_t address);
 bool placing_peek(const sim *s, uint64_t address, uint64_t *physical);  /* false: it has none yet; nothing is placed */
 void placing_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
@@ -626,7 +626,7 @@ void run_all(sim *s);
 void stream_destroy(sim *s, uint32_t number);
 event_record *record_of(sim *s, uint32_t number); /* by the event's number; NULL: never recorded */
 
-/* transfer.c: copies, sets and prefetches that begin now; returns when they are over (*again: when to ask again). */
+/* host_transfer.c: copies, sets and prefetches that begin now; returns when they are over (*again: when to ask again). */
 bool transfer_reaches(sim *s, const trace_op *op); /* a copy or set in a stream of another device: has it to do with memory of this one? */
 ps operation_begin(sim *s, node *n, ps time, bool *again);
 ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time); /* a copy that waited for a map (learn.c) */
@@ -634,7 +634,7 @@ ps transfer_managed_in(sim *s, ps time);   /* copy: managed allocations to the G
 ps transfer_managed_out(sim *s, ps time);  /* copy: written ones back, when the host waits */
 ps transfer_touch(sim *s, const trace_op *op, ps time); /* the host's own access to managed memory */
 
-/* segments.c: does nothing under other managers */
+/* declared_residency.c: does nothing under other managers */
 void segments_declare(sim *s, node *n);                  /* a launch has been queued */
 void segments_over(sim *s, node *n);                     /* and is over */
 bool segments_declared(const sim *s, const kernel *k, uint32_t allocation);
@@ -642,7 +642,7 @@ ps segments_resident(sim *s, node *n, ps time);          /* its turn: when all t
 void segments_idle(sim *s);                              /* the link may have nothing to do: fetches for queued launches */
 ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first); /* for segment_kernel */
 
-/* hints.c: does nothing without hints from outside */
+/* given_hints.c: does nothing without hints from outside */
 trace_memory_kind hints_memory(const sim *s, const trace_op *op); /* what the allocation counts as */
 void hints_allocated(sim *s, const trace_op *op);  /* it is mapped */
 void hints_released(sim *s, uint64_t address);
@@ -658,7 +658,7 @@ host_memory host_memory_for(const sim *s, uint64_t address, uint64_t bytes); /* 
 /* GPU memory for `name`; false: there is none, and the simulation has failed. */
 bool host_take_memory(sim *s, host_memory memory, const char *name);
 void host_give_memory(sim *s, host_memory memory);
-/* Addresses and memory apart: TRACE_OP_RESERVE and those behind it (mapping.c). */
+/* Addresses and memory apart: TRACE_OP_RESERVE and those behind it (virtual_memory.c). */
 void mapping_process(sim *s, const trace_op *op);
 void mapping_foreign(sim *s, const trace_op *op); /* the same of other devices' memory */
 void host_spend_call(sim *s);                      /* the cost of a CUDA call that does not wait */
@@ -671,7 +671,7 @@ void sim_unlock(sim *s);  /* around everything that may wait */
 void sim_lock(sim *s);
 event_record *sim_record(sim *s, uint64_t sequence); /* NULL: that operation recorded no event */
 
-/* record.c: what is added to the history. All do nothing if none is kept. */
+/* history_record.c: what is added to the history. All do nothing if none is kept. */
 void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time);
 void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time);   /* a far-fault that is served */
 void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time);
@@ -692,6 +692,6 @@ static inline tally tally_of(sim *s, const kernel *k, const pager_unit *unit) {
 }
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
 
-#include "machine/stacks.h"
+#include "machine/stacks/stacks.h"
 
 #endif

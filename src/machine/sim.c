@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/choice.h"
+#include "machine/spec/choice.h"
 #include "machine/model.h"
-#include "machine/peers.h"
+#include "machine/host/peers.h"
 
 const sim_manager *sim_managers(uint32_t *count) {
   static sim_manager list[32];

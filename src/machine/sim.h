@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 #include "base/status.h"
-#include "machine/history.h"
-#include "machine/offload.h"
-#include "machine/result.h"
-#include "machine/spec.h"
+#include "machine/observe/history.h"
+#include "machine/stacks/offload_choice.h"
+#include "machine/observe/result.h"
+#include "machine/spec/spec.h"
 #include "policy/manager.h"
 #include "trace/future.h"
 #include "trace/stream.h"
@@ -83,7 +83,7 @@ typedef struct sim_options { /* texts are borrowed until sim_create returns */
   double gpu_memory_share;    /* or of the most that the program has allocated at one time, so far; 0: gpu_memory counts */
   const char *page;           /* what a TLB entry maps: "4K", "64K", "2M", "auto"; NULL: auto, up to the machine's page_bytes */
   /* Instead of what a paged manager says; NULL, 0: as it says. */
-  const char *advise;         /* hints on allocations (machine/hints.h); only paged managers look at them */
+  const char *advise;         /* hints on allocations (machine/host/given_hints.h); only paged managers look at them */
   const char *faults;         /* a name of manager_fault_ways, or "NAME:N" (policy/manager.h) */
   const char *prefetch, *evict; /* policies: policy/policies.h */
   uint64_t unit_bytes;        /* what a far-fault moves: a power of two, 4 KiB to 2 MiB */

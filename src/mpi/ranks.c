@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sweep/message.h"
+#include "sweep/rank_message.h"
 
 enum { PIECE = 2048, TAG = 1 };
 static const uint64_t MESSAGE_LIMIT = UINT64_C(1) << 30;

@@ -14,7 +14,7 @@
 #define FF_OFFLOAD_ANALYSIS_H
 
 #include "offload/candidates.h"
-#include "ptx/dataflow.h"
+#include "ptx/analysis/dataflow.h"
 
 #define OFFLOAD_NONE_INDEX UINT32_MAX
 

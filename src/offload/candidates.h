@@ -16,15 +16,15 @@
 #ifndef FF_OFFLOAD_CANDIDATES_H
 #define FF_OFFLOAD_CANDIDATES_H
 
-#include "machine/offload.h"
-#include "ptx/cfg.h"
+#include "machine/stacks/offload_choice.h"
+#include "ptx/analysis/cfg.h"
 #include "ptx/ir.h"
 
 #define OFFLOAD_NEVER UINT32_MAX
 
 typedef enum offload_bar { /* why a region is none: X(id, text) */
 #define X(id, text) OFFLOAD_##id,
-#include "offload/bars.def"
+#include "offload/eligibility.def"
 #undef X
 } offload_bar;
 const char *offload_bar_text(offload_bar bar);

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "offload/analysis.h"
-#include "offload/bars.h"
-#include "ptx/dominators.h"
+#include "offload/eligibility.h"
+#include "ptx/analysis/dominators.h"
 
 /* ---- registers ---- */
 

@@ -17,8 +17,8 @@
 #ifndef FF_OFFLOAD_PROFILE_H
 #define FF_OFFLOAD_PROFILE_H
 
-#include "machine/offload.h"
-#include "machine/spec.h"
+#include "machine/stacks/offload_choice.h"
+#include "machine/spec/spec.h"
 #include "partition/colocate.h"
 #include "trace/file.h"
 

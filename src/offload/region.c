@@ -15,7 +15,7 @@ const offload_ratios offload_assumed = {.coal_load = 1, .coal_store = 1, .miss_l
 const char *offload_bar_text(offload_bar bar) {
   static const char *const texts[] = {
 #define X(id, text) text,
-#include "offload/bars.def"
+#include "offload/eligibility.def"
 #undef X
   };
   return texts[bar];

@@ -8,7 +8,7 @@
  *
  *            pager_fault, prefetch        pager_complete
  *     ABSENT ----------------> IN_FLIGHT ----------------> RESIDENT        REMOTE (pinned host memory) stays so; managed
- *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |            memory becomes it by a far-fault or a hint (hints.c)
+ *       ^  `--- pager_gpu_fill, pager_gpu_fetch ------------> |            memory becomes it by a far-fault or a hint (paging_hints.c)
  *       `------ pager_host_write, pager_host_read, eviction --'
  *
  * What the GPU reaches over the link it goes on reaching while it is IN_FLIGHT and has not departed (pager_depart: its bytes begin to move).
@@ -39,7 +39,7 @@
 
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
 
-/* What the program has said of a unit of managed memory (hints.c). */
+/* What the program has said of a unit of managed memory (paging_hints.c). */
 enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGER_ACCESSED_BY_GPU = 8,
        PAGER_PINNED = 16, /* not the program, but thrash.c: it stays the CPU's, and the GPU has it mapped */
        PAGER_REACHED = 32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */ };
@@ -443,7 +443,7 @@ uint32_t pager_chunk_next(const pager *pager, const pager_chunk *chunk, uint32_t
 /* The policies: what of the chunk's pages could not be evicted `before`, when these were moving, and can be now. */
 void pager_tell_settled(pager *pager, pager_chunk *chunk, const ff_pages *before);
 
-/* ---- partial pages: partial.c ---- */
+/* ---- partial pages: partial_pages.c ---- */
 
 /* The unit at `address` is on its way: brings what lies between the page's ranges and may not stay out. */
 void pager_partial(pager *pager, uint64_t address);
@@ -467,7 +467,7 @@ void pager_bring_in(pager *pager, pager_unit *unit, uint64_t address, pager_move
 void pager_whole_pages_back(pager *pager, uint64_t address, uint64_t bytes, pager_moves *moves);
 void pager_moved(pager *pager, const pager_unit *unit, bool in);
 
-/* ---- hints and the host's loads and stores: hints.c (MANAGER_PAGED, managed allocations) ---- */
+/* ---- hints and the host's loads and stores: paging_hints.c (MANAGER_PAGED, managed allocations) ---- */
 
 /* The host reads or writes some of each page from *address to `end`: what lies in GPU memory is brought back first, so a page
  * that is written in part keeps the rest. -> moves out, faults. *until > 0: it must wait until then for the page that *address
@@ -506,7 +506,7 @@ uint64_t pager_managed_in(pager *pager, uint32_t allocation);  /* bytes over the
 uint64_t pager_managed_out(pager *pager, uint32_t allocation); /* bytes over the link; 0: the host's copy is the newest */
 void pager_managed_host_write(pager *pager, uint64_t address, uint64_t bytes);
 
-/* ---- managed pages: managed.c (MANAGER_PROGRAM with cpu_fault_bytes) ---- */
+/* ---- managed pages: managed_pages.c (MANAGER_PROGRAM with cpu_fault_bytes) ---- */
 
 bool pager_managed_pages(const pager *pager); /* the manager keeps them so */
 /* A launch: pages are the GPU's alone. Puts the runs of dirty ones, which are to be copied to the GPU, into to_bring in order of

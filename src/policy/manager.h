@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.c lists them all.
+/* Managers: whole ways of handling GPU memory. A manager is one file with one const struct; managers.def lists them all.
  *
  * The manager proposes, the pager (paging/) disposes: whatever a decision says, a page is never lost, no version goes
  * backwards and every waiting warp is woken. A manager knows nothing of time or of the machine: it is given what it may
@@ -48,7 +48,7 @@ typedef struct manager {
   const char *name;
   const char *summary; /* one line, for `farfault list managers` */
   manager_placement placement;
-  /* MANAGER_PROGRAM: managed memory is the CPU's page by page (paging/managed.c); a fault of the CPU brings the aligned
+  /* MANAGER_PROGRAM: managed memory is the CPU's page by page (paging/managed_pages.c); a fault of the CPU brings the aligned
    * window of so many bytes around its page, a power of two from 4 KiB to 2 MiB. 0: managed allocations move whole. */
   uint64_t cpu_fault_bytes;
   /* MANAGER_PAGED only */
@@ -58,7 +58,7 @@ typedef struct manager {
   uint64_t unit_bytes;   /* what a far-fault moves at least; 0: the machine's fault_page_bytes */
   uint32_t ranges;       /* partial pages of 2 MiB: valid ranges that each may have; 0: no partial pages */
   uint64_t gap_bytes;    /* with several ranges: a smaller gap is moved and closed */
-  bool segments;         /* what a launch declares comes before it begins, and while others run (machine/segments.c) */
+  bool segments;         /* what a launch declares comes before it begins, and while others run (machine/memory/declared_residency.c) */
   bool reaches;          /* what is not in GPU memory the GPU reaches over the link: nothing faults, and only the prefetcher brings pages */
   bool copy_clean;       /* evicted pages are written back even if the host has the same bytes */
   bool batches;          /* decide answers MANAGER_BUFFER always */
@@ -67,9 +67,12 @@ typedef struct manager {
   watermarks watermarks; /* what is kept free; all 0: nothing */
 } manager;
 
+#define X(name) extern const manager manager_##name;
+#include "policy/managers.def"
+#undef X
 extern const manager *const managers[]; /* NULL-ended */
 
-/* ---- faults.c: ways of handling far-faults ---- */
+/* ---- fault_ways.c: ways of handling far-faults ---- */
 
 /* Zheng et al. (HPCA 2016): section 2.1, every far-fault stops its SM; section 3, replayable far-faults, tracked while the
  * SM's allotment lasts, then throttled. And batches, as NVIDIA's driver takes them from the fault buffer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What banks.c and sets.c measure with, and what they find. Private to probe/ and its tests: a meter is a GPU (gpu.c), or in tests a model.
+/* What banks.c and sets.c measure with, and what they find. Private to probe/ and its tests: a meter is a GPU (probe_gpu.c), or in tests a model.
  *
  * Addresses are physical where they are known; else numbers whose low bits, within a span, are. What always holds: all addresses given to a
  * meter are multiples of 128 in [base, base + bytes). */
@@ -59,7 +59,7 @@ void findings_solve(const findings *f, const probe_options *options, probe_findi
 /* Modules of both kinds. */
 void probe_modules(probe_result *result);
 
-/* ---- gpu.c ---- */
+/* ---- probe_gpu.c ---- */
 typedef struct gpu gpu;
 ff_status gpu_open(const probe_options *options, gpu **out, probe_result *result, ff_error *error);
 const meter *gpu_meter(const gpu *g);

@@ -9,7 +9,7 @@
 #define FF_PROBE_PROBE_H
 
 #include "base/text.h"
-#include "machine/spec.h"
+#include "machine/spec/spec.h"
 #include "partition/recover.h"
 
 typedef enum probe_kind { PROBE_BANKS, PROBE_SETS, PROBE_KINDS } probe_kind;

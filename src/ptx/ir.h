@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A PTX module as parsed: what the text says, with names resolved, nothing interpreted yet.
  *
- * The parser (parse.c) builds it, the linker (link.c) merges modules, the printer (print.c) writes it back, cfg.c and
+ * The parser (parse.c) builds it, the linker (linker.c) merges modules, the printer (print.c) writes it back, cfg.c and
  * liveness.c analyse it and exec/ decodes it. Everything hangs on the module's arena and is immutable once
  * ptx_module_parse has returned, apart from ptx_link, which makes a new module.
  *

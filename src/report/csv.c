@@ -7,7 +7,7 @@
 
 #include "report/columns.h"
 #include "report/report.h"
-#include "report/stacks.h"
+#include "report/report_stacks.h"
 
 static void add_field(ff_text *out, const char *text) {
   if (!strpbrk(text, "\",\n\r")) {
@@ -26,7 +26,7 @@ static void add_stacks_header(ff_text *out) {
   REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) ff_text_add(out, ",stacks_" #name);
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
 }
 
@@ -44,7 +44,7 @@ static void add_stacks(const sim_result *result, ff_text *out) {
   REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)s->name);
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
 }
 
@@ -60,7 +60,7 @@ static void add_header(bool stacks, ff_text *out) {
   REPORT_DERIVED(X)
 #undef X
 #define X(name, unit, help) ff_text_add(out, "," #name);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
   if (stacks) add_stacks_header(out);
   ff_text_add(out, "\n");
@@ -77,7 +77,7 @@ static void add_row(const report_run *run, const sim_result *result, bool stacks
   REPORT_DERIVED(X)
 #undef X
 #define X(name, unit, help) ff_text_add(out, ",%llu", (unsigned long long)c->name);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
   if (stacks) add_stacks(result, out);
   ff_text_add(out, "\n");

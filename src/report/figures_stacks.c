@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "report/bars.h"
 #include "report/figures.h"
-#include "report/stacks.h"
+#include "report/report_stacks.h"
 #include "report/svg.h"
 
 /* ---- bars ---- */

@@ -51,7 +51,7 @@ static json_t *text_value(const char *text) {
 static json_t *counters_value(void) {
   json_t *list = json_array();
 #define X(name, unit, help) json_array_append_new(list, json_pack("[sss]", #name, unit, help));
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
   return list;
 }

@@ -36,7 +36,7 @@ void json_put_real(json_t *object, const char *key, double value) { json_put(obj
 static void put_counters(json_t *object, const sim_counters *c, bool zeros) {
 #define X(name, unit, help) \
   if (zeros || c->name) json_put_count(object, #name, c->name);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
 }
 
@@ -197,7 +197,7 @@ static ff_status get_list(reader *r, const json_t *object, const char *key, cons
 static ff_status get_counters(reader *r, const json_t *object, sim_counters *c) {
 #define X(name, unit, help) \
   if (json_get_count(r, object, #name, &c->name)) return FF_PARSE;
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
   return FF_OK;
 }

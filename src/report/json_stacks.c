@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "report/json_parts.h"
-#include "report/stacks.h"
+#include "report/report_stacks.h"
 
 /* ---- writing ---- */
 
@@ -43,7 +43,7 @@ json_t *json_stacks_value(const sim_stacks *stacks, const sim_counters *c) {
   REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) json_put_count(object, #name, s->name);
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
   json_put(object, "tx_bytes", list_value(s->tx, s->count));
   json_put(object, "rx_bytes", list_value(s->rx, s->count));
@@ -94,7 +94,7 @@ ff_status json_stacks_read(json_reader *r, const json_t *from, sim_stacks *s) {
   if (read_choice(r, from, s)) return FF_PARSE;
 #define X(name, unit, help) \
   if (json_get_count(r, from, #name, &s->name)) return FF_PARSE;
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
   if (read_joule(r, from, "link_joule", &s->link_joule) || read_joule(r, from, "idle_joule", &s->idle_joule) ||
       read_joule(r, from, "activation_joule", &s->activation_joule) || read_joule(r, from, "read_joule", &s->read_joule))

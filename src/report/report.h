@@ -15,8 +15,8 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "machine/history.h"
-#include "machine/result.h"
+#include "machine/observe/history.h"
+#include "machine/observe/result.h"
 
 #define REPORT_SCHEMA 1
 

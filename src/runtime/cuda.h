@@ -72,7 +72,7 @@ typedef struct cuda_driver {
 } cuda_driver;
 
 /* `which` as FARFAULT_DRIVER says (that goes before it; NULL: NVIDIA's if it has a GPU, else the virtual one). cuInit was called. The
- * virtual GPU's settings are FARFAULT_MACHINE and the like (study/session.h), read by its first use.
+ * virtual GPU's settings are FARFAULT_MACHINE and the like (session/session.h), read by its first use.
  * FF_NOT_FOUND: there is no such library, or it has no GPU; FF_UNSUPPORTED: it lacks a function. */
 ff_status cuda_open(const char *which, const cuda_driver **driver, ff_error *error);
 /* "cuMemCreate: out of memory (CUDA_ERROR_OUT_OF_MEMORY)"; returns FF_NO_MEMORY for that one, else FF_INTERNAL. */

@@ -131,7 +131,7 @@ struct ff_segment {
 
 /* PTX forms whose kernels take part of a grid, are bound to SMs, or both */
 enum { FORM_WHOLE, FORM_WINDOW, FORMS };
-typedef struct bound_code { /* one of these forms, bound to SMs: rewrite.c */
+typedef struct bound_code { /* one of these forms, bound to SMs: runtime_rewrite.c */
   struct ptx_persistents *made;
   cuda_module loaded[MOST_DEVICES];
 } bound_code;
@@ -145,7 +145,7 @@ struct ff_module {
   struct ptx_module *ptx;  /* NULL: not PTX, or nothing that is understood here */
   char reason[256];        /* why not */
   struct ptx_windows *windows; /* NULL: not made yet, or cannot be */
-  struct ptx_checked *checked; /* check.h: what the driver has in place of the image; NULL: the image */
+  struct ptx_checked *checked; /* runtime_check.h: what the driver has in place of the image; NULL: the image */
   struct ptx_module *checked_ptx;
   bool both;               /* `loaded` is the text with both forms of the kernels; else the windows' form is in window_code */
   cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
@@ -284,7 +284,7 @@ struct ff_gpu {
   ff_statistics statistics;
 };
 
-/* ---- message.c ---- */
+/* ---- runtime_message.c ---- */
 
 /* Sets the thread's message and returns `result`. */
 ff_result runtime_fail(ff_result result, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -336,7 +336,7 @@ uint32_t kernel_stream(ff_gpu *gpu, const launch *l, uint32_t device, const span
 /* The GPU's stream is made. */
 ff_result stream_make(ff_gpu *gpu, uint32_t device, uint32_t which, cuda_green green);
 
-/* ---- store.c ---- */
+/* ---- runtime_store.c ---- */
 
 ff_result store_make(ff_gpu *gpu, ff_partition *partition, uint64_t bytes, store **out);
 void store_free(store *s); /* everything is over, its pieces are unmapped (or the context is lost) */
@@ -344,7 +344,7 @@ ff_result store_host(store *s); /* an anonymous store has host memory afterwards
 void store_written(store *s, uint32_t device, uint64_t begin, uint64_t end); /* the newest bytes are on that GPU now */
 void store_check(const store *s);
 
-/* ---- transfer.c: copies ---- */
+/* ---- runtime_transfer.c: copies ---- */
 
 /* Each brings the newest bytes of [begin, end) to the GPU, the host side or the file; pieces are mapped already. */
 ff_result transfer_in(store *s, uint32_t device, uint64_t begin, uint64_t end);
@@ -354,7 +354,7 @@ ff_result transfer_save(store *s, uint32_t device, uint64_t begin, uint64_t end)
 ff_result file_read(store *s, uint64_t at, void *to, uint64_t bytes);
 ff_result file_write(store *s, uint64_t at, const void *from, uint64_t bytes);
 
-/* ---- memory.c: pieces ---- */
+/* ---- runtime_memory.c: pieces ---- */
 
 pool *store_pool(const store *s, uint32_t device);
 ff_result memory_lend(ff_gpu *gpu, uint32_t device, pool *to, uint64_t pieces); /* of the GPU's budget, which has that much less */
@@ -371,7 +371,7 @@ void memory_clean_ahead(ff_gpu *gpu, uint32_t device, const need *written); /* b
 ff_result memory_evict(store *s, uint32_t device); /* all of it but what is pinned */
 ff_result memory_drop(store *s, uint32_t device);  /* unmaps all, whatever it holds; everything is over */
 
-/* ---- launch.c ---- */
+/* ---- runtime_launch.c ---- */
 
 ff_result launch_flush(ff_gpu *gpu); /* issues all that is queued */
 ff_result launch_wait(ff_gpu *gpu);   /* and waits until all is over; what failed stays for who asks */
@@ -381,15 +381,15 @@ box whole_grid(const launch *l);
 /* The next part of *rest that runs at once (all of it, or a window), which is taken off. false: nothing is left. */
 bool next_part(const launch *l, box *rest, box *part);
 
-/* ---- window.c ---- */
+/* ---- runtime_window.c ---- */
 
 /* Chooses axis and step, so that every window fits; uses that were not declared per block become so where the kernel's PTX proves
  * it. FF_ERROR_TOO_LARGE: there are none, and why. */
 ff_result window_choose(ff_gpu *gpu, launch *l, uint64_t room, uint64_t *windows, char *reason, size_t length);
 
-/* ---- module.c ---- */
+/* ---- runtime_module.c ---- */
 
-/* `window`: the form that takes part of a grid (ptx/window.h). FF_ERROR_TOO_LARGE: it has none, and why. */
+/* `window`: the form that takes part of a grid (ptx/rewrite/window.h). FF_ERROR_TOO_LARGE: it has none, and why. */
 ff_result kernel_function(ff_gpu *gpu, ff_kernel *kernel, uint32_t device, bool window, cuda_function *function);
 void module_free(ff_module *module);
 
@@ -407,7 +407,7 @@ static inline uint32_t partition_stream(const ff_partition *p, uint32_t which) {
   return stream_of(p->device, STREAM_PARTITIONS + p->slot * PARTITION_STREAMS + which);
 }
 
-/* ---- rewrite.c: kernels bound to SMs (ptx/persistent.h) ---- */
+/* ---- runtime_rewrite.c: kernels bound to SMs (ptx/rewrite/persistent.h) ---- */
 
 typedef struct bound_launch { /* what stands behind a kernel's own parameters, and how it is launched */
   cuda_function function;

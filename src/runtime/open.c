@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ptx/ir.h"
-#include "runtime/check.h"
+#include "runtime/runtime_check.h"
 
 void gpu_enter(ff_gpu *gpu) {
   pthread_mutex_lock(&gpu->lock);

@@ -5,7 +5,7 @@
  *                          -> green context or queues, streams -> memory lent                     --ff_partition_destroy--> all given back
  *
  *   green    its streams are a green context's; the driver divides SMs in groups, of which it takes whole ones
- *   rewrite  its kernels are launched as persistent blocks that leave the SMs outside of its range (rewrite.c)
+ *   rewrite  its kernels are launched as persistent blocks that leave the SMs outside of its range (runtime_rewrite.c)
  *
  * What always holds: no two partitions of a GPU that this process has at one time have an SM in common, nor GPU memory. Group g of the driver's
  * is taken to be the SMs from g * group_sms on, which matters only where both ways are in use at once, or a broker counts. */
@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "broker/client.h"
-#include "ptx/persistent.h"
+#include "ptx/rewrite/persistent.h"
 #include "runtime/gpu.h"
 
 _Static_assert((int)BROKER_SMS == (int)MOST_SMS, "as many SMs as a broker knows");

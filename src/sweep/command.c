@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sweep/private.h"
+#include "sweep/sweep_private.h"
 
 bool sweep_is_policy(int axis) { return axis == AXIS_CHOICE + SIM_CHOICE_PREFETCH || axis == AXIS_CHOICE + SIM_CHOICE_EVICT; }
 

@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "base/output.h"
-#include "report/stacks.h"
-#include "sweep/columns.h"
+#include "report/report_stacks.h"
+#include "sweep/sweep_columns.h"
 #include "sweep/lock.h"
 #include "sweep/schema.h"
 
@@ -41,7 +41,7 @@ static ff_status prepare_insert(sweep_database *d, const char *table, const char
   for (const char *c = columns; *c; c++)
     if (*c == ',') ff_text_add(&marks, ",?");
 #define X(name, unit, help) ff_text_add(&names, ",\"" #name "\""), ff_text_add(&marks, ",?");
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
   ff_text sql = {0};
   ff_text_add(&sql, "INSERT INTO %s(%s) VALUES(%s)", table, names.chars, marks.chars);
@@ -62,7 +62,7 @@ static ff_status prepare_all(sweep_database *d, ff_error *error) {
   REPORT_STACKS_REALS(X) REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) ff_text_add(&columns, ",\"stacks_" #name "\"");
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
   ff_text_add(&columns, ",\"stacks_found\"");
   ff_status status = prepare_insert(d, "points", columns.chars, &d->point, error);
@@ -187,7 +187,7 @@ static void bind_counters(sqlite3_stmt *s, int *at, const sim_counters *c) {
 #define X(name, unit, help)                \
   if (c) bind_number(s, at, c->name);      \
   else sqlite3_bind_null(s, ++*at);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
 }
 
@@ -206,7 +206,7 @@ static void bind_stacks(sqlite3_stmt *statement, int *at, const sim_stacks *s, c
 #define X(name, unit, help)                     \
   if (s) bind_number(statement, at, s->name);   \
   else sqlite3_bind_null(statement, ++*at);
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
   bind_text(statement, at, s && s->found[0] ? s->found : NULL);
 }

@@ -7,7 +7,7 @@
 #define FF_SWEEP_DATABASE_H
 
 #include "report/report.h"
-#include "sweep/plan.h"
+#include "sweep/study_plan.h"
 
 #define SWEEP_APPLICATION 0x66667377 /* "ffsw", in the file's header */
 enum { SWEEP_SCHEMA = 1 };
@@ -33,7 +33,7 @@ ff_status sweep_database_put(sweep_database *database, const sweep_point *point,
 uint32_t sweep_database_failures(sweep_database *database, uint32_t limit, ff_text *list);
 void sweep_database_close(sweep_database *database);
 
-/* ---- results.c: reading ---- */
+/* ---- sweep_results.c: reading ---- */
 
 typedef struct sweep_query {
   const char *where;   /* an SQL condition; NULL: all points */

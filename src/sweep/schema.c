@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/stacks.h"
-#include "sweep/columns.h"
+#include "report/report_stacks.h"
+#include "sweep/sweep_columns.h"
 
 static const char *const counters[] = {
 #define X(name, unit, help) #name,
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
     NULL};
 
@@ -24,7 +24,7 @@ static const struct { const char *name, *type; } stack_columns[] = {
     REPORT_STACKS_SUMS(X)
 #undef X
 #define X(name, unit, help) {"stacks_" #name, "INTEGER"},
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
     {"stacks_found", "TEXT"}};
 enum { STACK_COLUMNS = sizeof stack_columns / sizeof *stack_columns };

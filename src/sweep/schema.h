@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What database.c and results.c share: the schema, and small things about SQLite. Private to sweep/. */
+/* What database.c and sweep_results.c share: the schema, and small things about SQLite. Private to sweep/. */
 #ifndef FF_SWEEP_SCHEMA_H
 #define FF_SWEEP_SCHEMA_H
 

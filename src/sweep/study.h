@@ -5,14 +5,14 @@
  * (gpu-memory, prefetch ...), or a value of the machine. grid - all combinations of its axes' values. point - one simulation.
  *
  * What always holds for a study that was read: every grid has a trace, a machine and a manager; every axis that is there has at
- * least one value; no value is empty. Whether the values mean anything is looked at by plan.c. */
+ * least one value; no value is empty. Whether the values mean anything is looked at by study_plan.c. */
 #ifndef FF_SWEEP_STUDY_H
 #define FF_SWEEP_STUDY_H
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "machine/choice.h"
-#include "machine/spec_table.h"
+#include "machine/spec/choice.h"
+#include "machine/spec/spec_table.h"
 
 /* The axes in the order in which points are counted: the last one changes first. */
 enum {

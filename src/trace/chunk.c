@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "trace/private.h"
+#include "trace/trace_private.h"
 
 /* ---- stripes ---- */
 

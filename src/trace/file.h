@@ -8,7 +8,7 @@
  * Layout (all numbers little-endian):
  *   file   "FFTRACE\n", version u32 (1, or 2 if the file has marks), 0 u32; the frame ABOUT; frames DATA; the frame INDEX; 24 bytes: offset of INDEX u64,
  *          XXH64 of that u64, "FFTREND\n"
- *   frame  FRAME_HEADER_BYTES (frame.h), ended by XXH64 of what stands before; then the payload, with its own XXH64 in the header
+ *   frame  FRAME_HEADER_BYTES (trace_frame.h), ended by XXH64 of what stands before; then the payload, with its own XXH64 in the header
  *   DATA   columns (pack.h), each: bytes u64-varint, stored bytes u64-varint, zstd frame (or the bytes, if that is no shorter)
  * A DATA frame holds operations and records in the program's order, ends anywhere between two of them, and can be read
  * alone: its header says with which operation it begins, and in which launch, block and warp.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "trace/frame.h"
+#include "trace/trace_frame.h"
 
 typedef struct trace_feed feeder;
 struct trace_feed {

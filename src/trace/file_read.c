@@ -16,7 +16,7 @@
 #include <zstd.h>
 
 #include "base/text.h"
-#include "trace/frame.h"
+#include "trace/trace_frame.h"
 
 typedef struct position { /* what comes next */
   uint64_t operation, launches;  /* their numbers */

@@ -8,7 +8,7 @@
 #include <zstd.h>
 
 #include "base/output.h"
-#include "trace/frame.h"
+#include "trace/trace_frame.h"
 
 enum { LOOK_RECORDS = 64 };
 

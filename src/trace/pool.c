@@ -8,7 +8,7 @@
  *
  *     slab->free_count == pages on slab->free + places that were never used;   a slab with any is in the class's list */
 #include "base/check.h"
-#include "trace/private.h"
+#include "trace/trace_private.h"
 
 #define SLAB_BYTES (UINT64_C(2) << 20)
 #define KEEP_BYTES (UINT64_C(16) << 20) /* of free pages, per class: a stream that is fed comes and goes in pieces of this size */

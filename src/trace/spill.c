@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "trace/private.h"
+#include "trace/trace_private.h"
 
 #define SPILL_SPARE_BYTES (UINT64_C(16) << 20)
 

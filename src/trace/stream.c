@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: its operations in order, its readers, its launches, and the throttle. Chunks are in chunk.c.
  *
- *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (private.h: trace_op_append waits for it)
+ *   appended_count - (operations that it is past) <= OPS_OUTSTANDING for each reader that works (trace_private.h: trace_op_append waits for it)
  *   freed_count == min over readers of operations they are past
  *
  * A launch lives as long as someone refers to it: the producer until trace_launch_finish, its operation until all
@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "trace/private.h"
+#include "trace/trace_private.h"
 
 enum { BLOCK_WINDOW = 64 };         /* blocks beyond the slowest reader's next that may always start */
 enum { FED_WINDOW = 4 };            /* the same where they are fed one after the other: little is gained by running ahead */

@@ -15,7 +15,7 @@
  *   - memory is bounded: record pages beyond the budget go to an unlinked temporary file as they fill, and come back
  *     when read; trace_block_wait() holds exec back from *starting* blocks that no reader will need soon. A block that
  *     runs is never held back, so blocks that wait for each other cannot deadlock with the throttle;
- *   - writers wait only for readers that work, never for one that waits itself (private.h says why that is enough).
+ *   - writers wait only for readers that work, never for one that waits itself (trace_private.h says why that is enough).
  *
  * Record words (uint64_t, in a warp's stream, in program order of that warp):
  *   ISSUE   kind:4 | n:16 warp instructions | memory:16 extra cycles of shared/local/constant passes | sfu:14 | fp64:14

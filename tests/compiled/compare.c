@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "exec/native.h"
+#include "exec/launch/native.h"
 #include "native.h"
 #include "program.h"
 #include "trace/stream.h"

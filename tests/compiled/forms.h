@@ -3,7 +3,7 @@
 #ifndef FF_TESTS_COMPILED_FORMS_H
 #define FF_TESTS_COMPILED_FORMS_H
 
-#include "exec/ops_table.h"
+#include "exec/instructions/ops_table.h"
 #include "program.h"
 
 /* How an operand is written: a register of that kind, or (sources only) a constant of the type. */

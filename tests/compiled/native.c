@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider of exec/native.h that asks the generator itself. Code lives as long as the process. */
+/* A provider of exec/launch/native.h that asks the generator itself. Code lives as long as the process. */
 #include "native.h"
 
 #include <stdio.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "compile/describe.h"
-#include "compile/generator/check.h"
+#include "compile/kernel_describe.h"
+#include "compile/generator/emit_check.h"
 #include "compile/generator/emit.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 static char problem[256];
 static FF_VEC(exec_native_code *) all; /* what was made */

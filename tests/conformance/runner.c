@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs conformance files on the executor: runner [--isa NAME] [--compile] [--print] [--persistent] FILE-OR-FOLDER...
  *
- * --persistent: not the kernels themselves but their forms bound to SMs (ptx/persistent.h), on all SMs and on some of them; kernels
+ * --persistent: not the kernels themselves but their forms bound to SMs (ptx/rewrite/persistent.h), on all SMs and on some of them; kernels
  * that have none are named, with the reason.
  *
  * Every file is run on every instruction set that this processor has, several blocks on one host thread and on two. A
@@ -20,7 +20,7 @@
 #include "compile/compile.h"
 #include "exec/exec.h"
 #include "ptx/ir.h"
-#include "ptx/persistent.h"
+#include "ptx/rewrite/persistent.h"
 
 #define MOST_SHOWN 4 /* mismatches of one launch */
 enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7 };

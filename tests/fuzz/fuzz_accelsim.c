@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "import/kernel.h"
-#include "import/list.h"
+#include "import/kernel_list.h"
 #include "trace/operations.h"
 
 static void check_record(const uint64_t *record, uint32_t *loads) {

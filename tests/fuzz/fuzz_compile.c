@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
-#include "compile/describe.h"
-#include "compile/generator/check.h"
+#include "compile/kernel_describe.h"
+#include "compile/generator/emit_check.h"
 #include "compile/generator/emit.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A machine file from anywhere: read or refused, and whatever is accepted passes the checks that the simulation relies on. */
 #include "base/check.h"
-#include "machine/spec_table.h"
+#include "machine/spec/spec_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static machine_spec spec;

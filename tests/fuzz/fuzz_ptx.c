@@ -8,11 +8,11 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "offload/describe.h"
-#include "ptx/cfg.h"
-#include "ptx/instrument.h"
-#include "ptx/persistent.h"
-#include "ptx/pending.h"
+#include "offload/candidate_describe.h"
+#include "ptx/analysis/cfg.h"
+#include "ptx/rewrite/instrument.h"
+#include "ptx/rewrite/persistent.h"
+#include "ptx/syntax/pending.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

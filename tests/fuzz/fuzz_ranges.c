@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/check.h"
-#include "ptx/ranges.h"
-#include "ptx/window.h"
+#include "ptx/ranges/ranges.h"
+#include "ptx/rewrite/window.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "study/share_slo.h"
+#include "share/share_slo.h"
 
 static void read_deadlines(const char *text) {
   static const machine_spec spec = {.sm_count = 4};

@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "machine/sim.h"
 #include "offload/profile.h"
-#include "offload/table.h"
-#include "trace/frame.h"
+#include "offload/candidate_table.h"
+#include "trace/trace_frame.h"
 
 enum { WORK_MAX = 20000, BLOCKS_MAX = 2000 }; /* what is simulated: records and bytes touched; blocks of a launch */
 

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx/instrument.h"
-#include "ptx/persistent.h"
-#include "ptx/window.h"
+#include "ptx/rewrite/instrument.h"
+#include "ptx/rewrite/persistent.h"
+#include "ptx/rewrite/window.h"
 
 typedef unsigned long long address;
 enum { MOST_KERNELS = 16, MOST_USES = 32 };

@@ -14,9 +14,9 @@ run "$farfault" list machines
 for machine in gm200 gp100 gtx480 v100 h200; do expect grep -q "^$machine  *[A-Z]" out; done
 run "$farfault" list counters
 expect grep -q '^time_ps  *ps  *simulated time' out
-expect test "$(grep -vc '^stacks\.' out)" -eq "$(grep -c '^X(' "$source/src/machine/counters.def")"
+expect test "$(grep -vc '^stacks\.' out)" -eq "$(grep -c '^X(' "$source/src/machine/observe/counters.def")"
 expect grep -q '^stacks\.off_chip_bytes  *B  *over all links' out
-expect test "$(grep -c '^stacks\.' out)" -gt "$(grep -c '^X(' "$source/src/machine/stacks.def")"
+expect test "$(grep -c '^stacks\.' out)" -gt "$(grep -c '^X(' "$source/src/machine/stacks/stacks.def")"
 for kind in managers machines counters; do
   run "$farfault" list --json - $kind
   expect_status 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branches: taken by all lanes, by none, or by some. In the last case short regions are executed under masks (hammock.c); else the
- * frame gets everything, and the lanes that come first go on (split.c). */
+ * frame gets everything, and the lanes that come first go on (emit_split.c). */
 #include "compile/generator/generate.h"
 
-#include "exec/native.h"
+#include "exec/launch/native.h"
 
 void gen_go_to(generator *g, uint32_t instr) { LLVMBuildBr(g->b, g->edges[g->plan->block_of[instr]]); }
 

@@ -3,7 +3,7 @@
  *
  * All of one kind are a function of the module: checking 32 addresses is a hundred instructions, and there are many places that need it. It takes
  * addresses and values from the frame and leaves results there, so that lanes that do not access keep what they have, on its own way as on the handler's. */
-#include "compile/generator/access.h"
+#include "compile/generator/emit_access.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "compile/generator/generate.h"
 
 #include "exec/core.h"
-#include "exec/ops_table.h"
+#include "exec/instructions/ops_table.h"
 
 typedef struct lanes { /* one form under construction */
   generator *g;
@@ -17,7 +17,7 @@ typedef struct lanes { /* one form under construction */
 
 static const struct { uint8_t bytes, bits; char class; } kinds[] = {
 #define K(name, bytes, bits, class) {bytes, bits, class},
-#include "compile/kinds.def"
+#include "compile/compile_kinds.def"
 #undef K
 };
 

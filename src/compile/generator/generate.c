@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "exec/native.h"
+#include "exec/launch/native.h"
 
 /* ---- building ---- */
 

@@ -5,15 +5,15 @@
  * of all lanes is an i32, bit l for lane l, as in the frame. A value that is the same in all lanes is a scalar (i32, i64,
  * i1) for as long as nobody needs a vector of it. Values that live in slots are integers; floats are made where they are used.
  *
- * There are two bodies of each function (exec/native.h), `full` and `any`; a request is for one of them. In `full`, slots that the plan calls uniform pass
+ * There are two bodies of each function (exec/launch/native.h), `full` and `any`; a request is for one of them. In `full`, slots that the plan calls uniform pass
  * from block to block as scalars; all other values pass through the frame. In `any` everything does, under the mask of the
- * active lanes, which may change between two blocks (split.c). */
+ * active lanes, which may change between two blocks (emit_split.c). */
 #ifndef FF_COMPILE_GENERATE_H
 #define FF_COMPILE_GENERATE_H
 
 #include <llvm-c/Core.h>
 
-#include "compile/generator/plan.h"
+#include "compile/generator/emit_plan.h"
 
 typedef LLVMValueRef value;
 
@@ -39,7 +39,7 @@ typedef struct generator {
   bool has_sfu, has_fp64;
   bool full;
   value function, warp, api, frame, pool, code, active, mask, starting;
-  value pending;          /* on the stack (calls.c); its fields: */
+  value pending;          /* on the stack (emit_calls.c); its fields: */
   value count, segment, accesses;  /* what is not yet counted in the warp */
   value lanes, lane_count, below;  /* of `any`: active, active_count, limit */
   value home_array, homes; /* of `full`: on the stack (uniform.c) */
@@ -119,7 +119,7 @@ void gen_branch_if(generator *g, const native_instr *n, const plan_block *block)
  * where all ways meet under masks, `taken` and the others, and goes on there. False: what comes next is for when that cannot be. */
 bool gen_hammock(generator *g, uint32_t b, value taken);
 
-/* ---- which split runs (split.c) ---- */
+/* ---- which split runs (emit_split.c) ---- */
 /* In the entry block, and when all other blocks are made. */
 void gen_begin_splits(generator *g);
 void gen_end_splits(generator *g);
@@ -131,14 +131,14 @@ void gen_meet(generator *g);
 /* The switch to the block that begins at the instruction to go on at; its cases are added by the caller. none: there is no such block. */
 value gen_dispatch(generator *g, LLVMBasicBlockRef none);
 
-/* ---- the access stream (stream.c) ---- */
+/* ---- the access stream (emit_stream.c) ---- */
 /* Instructions up to PTX instruction `end` are done. Returns how many of them are still to be counted in the warp. */
 value gen_issue(generator *g, uint32_t end);
 /* Before an instruction. */
 void gen_mark(generator *g, const native_instr *n);
 void gen_wait(generator *g, const native_instr *n);
 
-/* ---- counters, and calls that look at them (calls.c) ---- */
+/* ---- counters, and calls that look at them (emit_calls.c) ---- */
 /* In the entry block. */
 void gen_begin_counting(generator *g);
 void gen_flush_counters(generator *g);
@@ -167,6 +167,6 @@ value gen_variable(generator *g, LLVMTypeRef type);
 value gen_in_memory(generator *g, value v); /* a variable with this vector: its address */
 value gen_read(generator *g, LLVMTypeRef type, value variable);
 bool gen_form(generator *g, const native_instr *n);   /* forms.c; false: not in this shape, take the handler */
-bool gen_access(generator *g, const native_instr *n); /* memory.c; the same */
+bool gen_access(generator *g, const native_instr *n); /* emit_memory.c; the same */
 
 #endif

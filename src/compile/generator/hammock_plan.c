@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which branches have a short region behind them (plan.h), found as a warp would run it: of the places where lanes stand, the one of smallest
+/* Which branches have a short region behind them (emit_plan.h), found as a warp would run it: of the places where lanes stand, the one of smallest
  * rank goes on, until they all stand at one. */
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "compile/generator/plan.h"
+#include "compile/generator/emit_plan.h"
 #include "exec/core.h"
 
 typedef struct front { /* blocks where lanes stand */

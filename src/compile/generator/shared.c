@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accesses of whole warps to shared memory: one cell, windows, rows. */
-#include "compile/generator/access.h"
+#include "compile/generator/emit_access.h"
 
 /* Shared memory: cycles beyond the first, if there are any. */
 void access_tell_passes_of(const access *a, value instr, value more) {

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "broker/link.h"
+#include "broker/broker_link.h"
 
 enum { THREADS = 6, ROUNDS = 25, SMS = 16, COLOURS = 4 };
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "broker/link.h"
+#include "broker/broker_link.h"
 
 enum { WORKERS = 6, SMS = 16, COLOURS = 6, RUN_MS = 2500, BROKER_LIVES_MS = 150 };
 

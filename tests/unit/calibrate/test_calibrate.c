@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "calibrate/calibrate.h"
-#include "machine/spec_table.h"
+#include "machine/spec/spec_table.h"
 
 static void load(const char *name, machine_spec *spec) {
   ff_error error;

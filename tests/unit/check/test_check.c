@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "check/check.h"
+#include "check/launch_check.h"
 
 static check *open_with(kernel_test *t, check_tool tool, uint32_t initcheck, char *log) {
   check_options options;

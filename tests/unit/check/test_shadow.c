@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "check/options.h"
+#include "check/check_options.h"
 #include "check/shadow.h"
-#include "exec/memory.h"
+#include "exec/memory/address_space.h"
 
 #define BASE UINT64_C(0x280000000000)
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "compile/describe.h"
+#include "compile/kernel_describe.h"
 #include "compiled/forms.h"
-#include "exec/native.h"
+#include "exec/launch/native.h"
 
 typedef struct described { /* one kernel, its decoded code and the request */
   ptx_module *module, *linked;

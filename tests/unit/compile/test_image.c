@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 static const compile_key key = {{0x1234, 0x5678}};
 #define FUNCTIONS 2u

@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 #include "exec/exec.h"
 
 static char folder[4000];

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "compile/private.h"
+#include "compile/compile_private.h"
 
 static const compile_key key = {{0xabc, 0xdef}};
 static char home[PATH_MAX - 200];

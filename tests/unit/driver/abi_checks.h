@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "driver/cuda_abi.h"
-#include "driver/cudart_array.h"
+#include "driver/runtime_api/cudart_array.h"
 
 static void types_of_every_major(void **state) {
   (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Three devices: which one a call means, what belongs to it, peers, and kernels that reach where they may not. For test_devices*.c. */
-#include "driver/cudart_array.h"
-#include "driver/cudart_graph.h"
-#include "driver/engine_peer.h"
+#include "driver/runtime_api/cudart_array.h"
+#include "driver/runtime_api/cudart_graph.h"
+#include "driver/engine/engine_peer.h"
 #include "driver/properties.h"
 #include "program.h"
 

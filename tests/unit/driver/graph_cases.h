@@ -2,7 +2,7 @@
 /* Graphs and captures: the same cases without a simulation (test_graph.c) and beside two (test_graph_simulated.c). */
 #include <pthread.h>
 
-#include "driver/cudart_graph.h"
+#include "driver/runtime_api/cudart_graph.h"
 #include "program.h"
 
 #define COUNT 64u

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "driver/libcuda.h"
+#include "driver/driver_api/libcuda.h"
 #include "unit/share.h"
 
 typedef struct resource {

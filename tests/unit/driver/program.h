@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "driver/cudart.h"
+#include "driver/runtime_api/cudart.h"
 #include "fatbin/fatbin.h"
 
 #define PTX_HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"

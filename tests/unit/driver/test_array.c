@@ -2,8 +2,8 @@
 /* CUDA arrays of both interfaces: shapes and limits, memory, copies of every form against arrays in host memory, refusals. */
 #include "program.h"
 
-#include "driver/libcuda_array.h"
-#include "driver/cudart_array.h"
+#include "driver/driver_api/libcuda_array.h"
+#include "driver/runtime_api/cudart_array.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);
 CUresult cuArrayCreate_v2(CUarray *, const CUDA_ARRAY_DESCRIPTOR *), cuArray3DCreate_v2(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *), cuArrayDestroy(CUarray);

@@ -5,8 +5,8 @@
 
 #include "program.h"
 
-#include "driver/cudart_array.h"
-#include "driver/libcuda_array.h"
+#include "driver/runtime_api/cudart_array.h"
+#include "driver/driver_api/libcuda_array.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuArrayCreate_v2(CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
 CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *, CUarray), cuArrayDestroy(CUarray), cuMemcpyHtoA_v2(CUarray, size_t, const void *, size_t);

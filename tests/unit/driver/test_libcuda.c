@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "driver/libcuda.h"
+#include "driver/driver_api/libcuda.h"
 #include "fatbin/fatbin.h"
 
 CUresult cuInit(unsigned), cuDriverGetVersion(int *), cuGetErrorName(CUresult, const char **), cuGetErrorString(CUresult, const char **);

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "driver/engine_pool.h"
-#include "driver/libcuda_graph.h"
+#include "driver/engine/engine_pool.h"
+#include "driver/driver_api/libcuda_graph.h"
 
 CUresult cuInit(unsigned), cuCtxCreate_v2(CUcontext *, unsigned, CUdevice), cuModuleLoadData(CUmodule *, const void *);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *), cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr);

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "driver/engine_range.h"
-#include "driver/libcuda.h"
+#include "driver/engine/engine_range.h"
+#include "driver/driver_api/libcuda.h"
 
 CUresult cuInit(unsigned), cuCtxCreate(CUcontext *, unsigned, CUdevice), cuCtxDestroy(CUcontext), cuCtxGetDevice_v2(CUdevice *, CUcontext);
 CUresult cuMemAlloc_v2(CUdeviceptr *, size_t), cuMemFree_v2(CUdeviceptr), cuMemAllocManaged(CUdeviceptr *, size_t, unsigned);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "driver/libcuda.h"
+#include "driver/driver_api/libcuda.h"
 #include "farfault/virtual.h"
 
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools: handles, attributes, counts; which allocation gets which memory again. */
-#include "driver/engine_pool.h"
+#include "driver/engine/engine_pool.h"
 #include "driver/graph_abi.h"
 #include "program.h"
 

@@ -21,12 +21,12 @@
 typedef struct runtime_symbol { const char *name; int first, last; } runtime_symbol;
 static const runtime_symbol runtime_symbols[] = {
 #define X(name, first, last) {#name, first, last},
-#include "driver/stubs_cudart.def"
+#include "driver/runtime_api/stubs_cudart.def"
 #undef X
 };
 static const char *const driver_symbols[] = {
 #define X(symbol, name, since, per_thread) #symbol,
-#include "driver/stubs_libcuda.def"
+#include "driver/driver_api/stubs_libcuda.def"
 #undef X
 };
 

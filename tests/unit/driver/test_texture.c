@@ -3,8 +3,8 @@
  * and write through them. Filtering itself is tested in tests/unit/exec/test_texture.c. */
 #include "program.h"
 
-#include "driver/cudart_array.h"
-#include "driver/libcuda_array.h"
+#include "driver/runtime_api/cudart_array.h"
+#include "driver/driver_api/libcuda_array.h"
 
 typedef struct texref *CUtexref;
 CUresult cuInit(unsigned), cuDevicePrimaryCtxRetain(CUcontext *, CUdevice), cuCtxSetCurrent(CUcontext), cuCtxSynchronize(void);

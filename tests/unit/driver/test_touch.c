@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "driver/engine_internal.h"
+#include "driver/engine/engine_internal.h"
 #include "program.h"
 
 #define PAGE 4096u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a launch declares in the access stream: allocations that its parameters point into, and variables that its code names. */
 #define _GNU_SOURCE
-#include "driver/engine_internal.h"
+#include "driver/engine/engine_internal.h"
 #include "program.h"
 
 static const char code[] = PTX_HEAD

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "driver/libcuda.h"
+#include "driver/driver_api/libcuda.h"
 #include "farfault/virtual.h"
 
 typedef struct properties { int type, handle_types; CUmemLocation location; void *security; unsigned char flags[8]; } properties;

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "exec/ops_table.h"
-#include "ptx/words.h"
+#include "exec/instructions/ops_table.h"
+#include "ptx/syntax/words.h"
 
 /* --- Instruction sets. --- */
 

@@ -5,8 +5,8 @@
 
 #include "texture_harness.h"
 
-#include "exec/ops_half.h"
-#include "exec/texture_block.h"
+#include "exec/instructions/ops_half.h"
+#include "exec/texture/texture_block.h"
 
 static void expect_texel(exec_blocks format, const unsigned char *block, uint32_t n, double r, double g, double b, double a) {
   const double want[4] = {r, g, b, a};

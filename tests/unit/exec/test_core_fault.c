@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ends a kernel: the kind of every fault, the thread and address it names, and the words a reader needs. */
 #include "core_harness.h"
-#include "exec/overrun.h"
+#include "exec/memory/overrun.h"
 
 #define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
 

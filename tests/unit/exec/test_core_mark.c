@@ -4,7 +4,7 @@
 #include "core_harness.h"
 #include "random_kernel.h"
 
-#include "ptx/cfg.h"
+#include "ptx/analysis/cfg.h"
 
 #define WARPS_MOST 32u
 

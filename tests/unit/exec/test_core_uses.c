@@ -2,7 +2,7 @@
 /* Declared uses: an access of the program's memory that no use covers is a fault that names use, thread and place; everything else runs
  * as if nothing were declared. */
 #include "core_harness.h"
-#include "ptx/declared.h"
+#include "ptx/analysis/declared.h"
 
 #define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
 #define SCATTERED "mul.lo.u32 %r4, %r3, 7; and.b32 %r4, %r4, 31; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %out, %rd3;\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instrumented kernels (ptx/instrument.h) on the virtual GPU, against its own check of the same uses: the same accesses are refused, in
+/* Instrumented kernels (ptx/rewrite/instrument.h) on the virtual GPU, against its own check of the same uses: the same accesses are refused, in
  * the same words; a refused access changes nothing and loads 0; kernels within their uses compute what they did. */
 #include "core_harness.h"
-#include "ptx/instrument.h"
+#include "ptx/rewrite/instrument.h"
 
 #define AT "mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;\n" /* %rd2: the thread's word */
 #define SCATTERED "mul.lo.u32 %r4, %r3, 7; and.b32 %r4, %r4, 31; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %out, %rd3;\n"

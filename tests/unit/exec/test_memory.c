@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "exec/memory.h"
+#include "exec/memory/address_space.h"
 
 static exec_memory *memory;
 

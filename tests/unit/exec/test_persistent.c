@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels bound to SMs (ptx/persistent.h): what is made parses back to itself; run on any range of SMs, twice in a row, it leaves what
+/* Kernels bound to SMs (ptx/rewrite/persistent.h): what is made parses back to itself; run on any range of SMs, twice in a row, it leaves what
  * the kernel leaves; no block outside of the range does any of it, and all in the range take their part. Threads and lanes that
  * leave early are what most of these kernels are about, the random ones above all. */
 #include "core_harness.h"
-#include "ptx/persistent.h"
-#include "ptx/window.h"
+#include "ptx/rewrite/persistent.h"
+#include "ptx/rewrite/window.h"
 
 #define OUT_BYTES (1u << 18)
 #define HEAD_70 ".version 7.0\n.target sm_80\n.address_size 64\n"

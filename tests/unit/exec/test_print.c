@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "exec/heap.h"
-#include "exec/print.h"
+#include "exec/memory/heap.h"
+#include "exec/instructions/kernel_printf.h"
 
 static exec_memory *memory;
 static char *arena; /* 4 KiB of device memory */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The range analysis (ptx/ranges.h) against the virtual GPU: what is proved of a launch is declared as its uses, so that an access
+/* The range analysis (ptx/ranges/ranges.h) against the virtual GPU: what is proved of a launch is declared as its uses, so that an access
  * outside of it, of any block, by one byte, is a fault. First kernels whose ranges are known by hand, then random ones. */
 #include "core_harness.h"
-#include "ptx/ranges.h"
+#include "ptx/ranges/ranges.h"
 #include "random_kernel.h"
 
 enum { BUFFERS_MOST = 4 };

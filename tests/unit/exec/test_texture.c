@@ -5,7 +5,7 @@
 
 #include "texture_harness.h"
 
-#include "exec/texture_block.h"
+#include "exec/texture/texture_block.h"
 
 /* ---- the reference ---- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels in windows of their grids (ptx/window.h): the text that is made parses back to itself, and a grid that is run in
+/* Kernels in windows of their grids (ptx/rewrite/window.h): the text that is made parses back to itself, and a grid that is run in
  * random boxes, in any order, leaves the same memory as a grid that is run whole. */
 #include <dirent.h>
 
 #include "core_harness.h"
-#include "ptx/window.h"
+#include "ptx/rewrite/window.h"
 #include "random_kernel.h"
 
 static uint64_t random_state = 88172645463325252u;

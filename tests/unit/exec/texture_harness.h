@@ -11,7 +11,7 @@
 #define FF_TESTS_TEXTURE_HARNESS_H
 
 #include "core_harness.h"
-#include "exec/texture.h"
+#include "exec/texture/texture.h"
 
 #define POINTS 256u
 

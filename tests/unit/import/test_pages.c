@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "import/pages.h"
+#include "import/import_pages.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define BASE (UINT64_C(1) << 40)

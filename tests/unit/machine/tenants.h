@@ -208,7 +208,7 @@ static inline sim_counters bench_alone(const bench *b) {
 static inline void counters_equal(const sim_counters *a, const sim_counters *b) {
 #define X(name, unit, help) \
   if (a->name != b->name) fail_msg(#name ": %llu and %llu", (unsigned long long)a->name, (unsigned long long)b->name);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
 }
 

@@ -2,7 +2,7 @@
 /* A manager with other parts, as text: what it becomes, what is refused, and that the simulation is the one that was asked for. */
 #include "rig.h"
 
-#include "machine/choice.h"
+#include "machine/spec/choice.h"
 
 static machine_spec spec;
 static sim_choices none;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints that a simulation is given from outside (machine/hints.h): their text; and that each does what the program's own call
+/* Hints that a simulation is given from outside (machine/host/given_hints.h): their text; and that each does what the program's own call
  * would do, to the picosecond. */
 #include "rig.h"
 
-#include "machine/hints.h"
+#include "machine/host/given_hints.h"
 #include "policy/manager.h"
 
 #define PAGES 16

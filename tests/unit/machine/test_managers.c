@@ -397,12 +397,12 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
     sim_counters kernels = {0}, allocations = {0};
     for (uint32_t i = 0; i < r.kernel_count; i++) {
 #define X(name, unit, help) kernels.name += r.kernels[i].counters.name;
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
     }
     for (uint32_t i = 0; i < r.allocation_count; i++) {
 #define X(name, unit, help) allocations.name += r.allocations[i].counters.name;
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
     }
     assert_int_equal(kernels.warp_instructions, UINT64_C(6) * 40 * 8 * (20 + 12 * 5));
@@ -470,12 +470,12 @@ static void test_all_counters_count(void **state) {
   for (int m = -1; m < 0 || managers[m]; m++) {
     sim_result r = m < 0 ? run_ping_pong() : run_everything(managers[m]->name, 0);
 #define X(name, unit, help) sum.name += r.counters.name;
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
     sim_result_free(&r);
   }
 #define X(name, unit, help) if (!sum.name) fail_msg("the counter %s never counts", #name);
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
 }
 

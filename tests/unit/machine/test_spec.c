@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "machine/spec.h"
+#include "machine/spec/spec.h"
 
 static char *good;      /* the text of gtx480.yaml */
 static char path[] = "/tmp/ff-test-spec-XXXXXX.yaml";

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "offload/table.h"
+#include "offload/candidate_table.h"
 
 /* A kernel that sums n floats per thread: its loop saves words from some trips on. */
 static char *kernel_text(const char *name, uint32_t padding) {

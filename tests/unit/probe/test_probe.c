@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../partition/fgpu_masks.h"
-#include "machine/spec.h"
+#include "machine/spec/spec.h"
 #include "partition/gf2.h"
 #include "partition/hash.h"
 #include "probe/meter.h"

@@ -2,7 +2,7 @@
 /* Control flow: hand-made shapes, then random functions against naive definitions of every property that cfg.h promises. */
 #include "ptx_test.h"
 
-#include "ptx/cfg.h"
+#include "ptx/analysis/cfg.h"
 
 enum { MOST_BLOCKS = 40 };
 

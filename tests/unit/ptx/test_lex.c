@@ -2,7 +2,7 @@
 /* The scanner: what each piece of text becomes, and where it stands. */
 #include "ptx_test.h"
 
-#include "ptx/lex.h"
+#include "ptx/syntax/lex.h"
 
 static ptx_lexer start(const char *text) { return (ptx_lexer){text, text + strlen(text), text, 1}; }
 

@@ -2,8 +2,8 @@
 /* Which registers an instruction reads and writes, form by form; outstanding loads; the register estimate. */
 #include "ptx_test.h"
 
-#include "ptx/cfg.h"
-#include "ptx/pending.h"
+#include "ptx/analysis/cfg.h"
+#include "ptx/syntax/pending.h"
 
 #define REGS                                                                                               \
   ".reg .pred p<4>; .reg .b32 r<10>; .reg .b64 d<4>; .reg .f32 f<9>; .reg .b16 h<4>; .reg .v2 .f32 v;\n" \

@@ -19,7 +19,7 @@
 /* Every counter gets a number of its own, so that a swapped or forgotten one shows. */
 static void number_counters(sim_counters *c, uint64_t start) {
 #define X(name, unit, help) c->name = start++;
-#include "machine/counters.def"
+#include "machine/observe/counters.def"
 #undef X
 }
 
@@ -75,7 +75,7 @@ static void fill_stacks(sim_stacks *s, sim_offload offload, const char *map, con
   strcpy(s->map, map);
   strcpy(s->found, found);
 #define X(name, unit, help) s->name = start++;
-#include "machine/stacks.def"
+#include "machine/stacks/stacks.def"
 #undef X
   s->instances = 40 * start;
   for (uint32_t i = 0; i < s->count; i++) {

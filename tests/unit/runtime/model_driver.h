@@ -11,7 +11,7 @@
  *             page-locked memory freed under one, an access to what is not mapped or not accessible, an argument that cannot be
  * module      a text "model\n", then a line "NAME SIZE SIZE ..." for each kernel with its parameters' bytes (an ELF magic may precede);
  *             or PTX, of which only the entries' names and parameters are read. NAME__window has six u32 more than NAME: the first
- *             block and the whole grid (ptx/window.h)
+ *             block and the whole grid (ptx/rewrite/window.h)
  * failure     a call that fails because the test said so: the n-th, or by chance; or the context is lost from there on
  *
  * What always holds: the same options and the same calls of one thread give the same order and the same results; new memory holds

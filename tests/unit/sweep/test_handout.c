@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sweep/handout.h"
+#include "sweep/work_queue.h"
 
 static void in_order_and_once(void **state) {
   handout h;

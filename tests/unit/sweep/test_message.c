@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sweep/message.h"
-#include "sweep/plan.h"
+#include "sweep/rank_message.h"
+#include "sweep/study_plan.h"
 
 static void there_and_back(void **state) {
   sweep_message from = {.kind = SWEEP_DONE, .task = 4000000000u, .status = -7, .seconds = 1.5, .texts = {"a\nb", "x\0y"}, .sizes = {3, 3}}, to;

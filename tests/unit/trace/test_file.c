@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "trace/file.h"
-#include "trace/frame.h"
+#include "trace/trace_frame.h"
 #include "unit/share.h"
 
 static uint64_t mix(uint64_t x) {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault report RUN`: the table of a saved run again, and its page; of a sweep's database see report_sweep.c. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/commands/report_command.h"
+#include "report/figures.h"
+#include "report/html.h"
+
+typedef struct arguments {
+  const char *file, *csv, *html, *svg;
+  bool verbose;
+} arguments;
+
+enum { KEY_CSV = 256, KEY_HTML, KEY_SVG };
+
+static const struct argp_option options[] = {
+    {"verbose", 'v', NULL, 0, "add tables per kernel and per allocation, and the host's numbers", 0},
+    {"csv", KEY_CSV, "FILE", 0, "also write it as CSV, one row per memory manager", 0},
+    {"html", KEY_HTML, "FILE", 0, "also write it as a page with charts: one file, to be opened in a browser", 0},
+    {"svg", KEY_SVG, "FOLDER", 0, "also write pictures for papers into this folder: times, what memory stacks gain and cost, and per manager timeline, use of the link, memory over time, bytes by the stacks' links", 0},
+    {NULL, 'C', "FILE", OPTION_HIDDEN, "--csv", 0}, {NULL, 'H', "FILE", OPTION_HIDDEN, "--html", 0}, {NULL, 'S', "FOLDER", OPTION_HIDDEN, "--svg", 0}, /* as they were once */
+    {0}};
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case 'v': a->verbose = true; return 0;
+  case 'C': cli_say_old(state, "-C", "--csv"); /* fall through */
+  case KEY_CSV: a->csv = cli_output(value, "--csv", false, state); return 0;
+  case 'H': cli_say_old(state, "-H", "--html"); /* fall through */
+  case KEY_HTML: a->html = cli_output(value, "--html", false, state); return 0;
+  case 'S': cli_say_old(state, "-S", "--svg"); /* fall through */
+  case KEY_SVG: a->svg = cli_output(value, "--svg", false, state); return 0;
+  default: return cli_take_file(key, value, &a->file, KIND_RUN | KIND_DATABASE, state);
+  }
+}
+
+int report_page(const char *kind, const char *file, const char *json, size_t size, const char *html) {
+  ff_error error;
+  char *page = cli_find_beside((const char *const[]){"../share/farfault/report.html", NULL});
+  if (!page) return cli_fail(CLI_FAILED, "--html: this farfault was built without the page (cmake found no node or no npm)");
+  ff_status status = report_html_file(page, kind, file, json, size, html, &error);
+  free(page);
+  return status ? cli_fail(CLI_FAILED, "%s", error.message) : CLI_DONE;
+}
+
+static int write_pictures(const arguments *a, const report_run *run) {
+  ff_error error;
+  uint32_t count;
+  if (report_figures_write(run, a->svg, &count, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
+  if (count == 1) cli_fail(0, "%s: holds no history, so only times.svg was written; one is saved by `farfault run -o FILE`", a->file);
+  return CLI_DONE;
+}
+
+static int report(int argc, char **argv) {
+  static const struct argp argp = {options, parse, "RUN|DATABASE",
+                                   "Prints the table of a run that `farfault run -o FILE` (or --json FILE) saved, or of the points of a sweep's database.\v"
+                                   "Example:\n  farfault run -o saxpy.json ./saxpy 1000000\n  farfault report -v saxpy.json\n  farfault report saxpy.json --html saxpy.html --svg pictures",
+                                   NULL, NULL, NULL};
+  arguments a = {0};
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  if (kind_of_file(a.file) == KIND_DATABASE) {
+    if (a.svg) return cli_fail(CLI_USAGE, "--svg: %s is the database of a sweep; pictures are of a run (--html makes a page of either)", a.file);
+    return report_sweep(a.file, a.csv, a.html);
+  }
+  report_run run;
+  ff_error error;
+  char *text;
+  size_t size;
+  if (ff_file_read(a.file, 0, &text, &size, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  if (report_json_read(a.file, text, size, &run, &error)) {
+    free(text);
+    return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  }
+  ff_text table = {0}, csv = {0};
+  report_table_write(&run, &(report_style){.verbose = a.verbose}, &table);
+  int status = cli_print(&table);
+  report_csv_write(&run, true, report_has_stacks(&run), &csv);
+  if (a.csv && ff_file_write(a.csv, csv.chars, csv.length, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  if (a.html && report_page("run", a.file, text, size, a.html)) status = CLI_FAILED;
+  if (a.svg && write_pictures(&a, &run)) status = CLI_FAILED;
+  free(text);
+  free(table.chars);
+  free(csv.chars);
+  report_free(&run);
+  return status;
+}
+
+const cli_command cli_report = {"report", "show a saved run or the results of a sweep: table, page, pictures", report};

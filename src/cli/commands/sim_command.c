@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `farfault sim TRACE`: what `farfault run` says, of a recorded program.
+ *
+ * The simulation runs in a child process, a copy of this one, as a program would: progress, interruption and what is left behind
+ * are the same. What always holds: the same options give the same results as `farfault run` with the program. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/running/run.h"
+#include "session/replay.h"
+#include "session/session.h"
+
+typedef struct arguments {
+  cli_setup setup;
+  run_outputs outputs;
+  const char *file;
+  int device; /* -1: all */
+} arguments;
+
+enum { KEY_DEVICE = 512 };
+
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "K", 0, "of a program that had several GPUs, simulate only this one, numbered from 0 (default: all)", 0},
+    {0}};
+
+typedef struct job { trace_file *file; uint32_t devices, device; } job; /* what the child does: as session_options */
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &a->setup;
+    state->child_inputs[1] = &a->outputs;
+    return 0;
+  case KEY_DEVICE:
+    if (!*value || strlen(value) > 2 || strspn(value, "0123456789") != strlen(value) || atoi(value) >= SESSION_DEVICE_LIMIT)
+      cli_refuse(state, "--device: '%s' is not a number from 0 to %d", value, SESSION_DEVICE_LIMIT - 1);
+    a->device = atoi(value);
+    return 0;
+  default: return cli_take_file(key, value, &a->file, KIND_TRACE, state);
+  }
+}
+
+/* In the child; the environment says what is wanted, as to a program's libraries. */
+static int replay(void *context) {
+  const job *job = context;
+  session_options options;
+  ff_error error;
+  session_options_from_environment(&options);
+  options.devices = job->devices;
+  options.device = job->device;
+  ff_status status = replay_run(job->file, &options, &error);
+  trace_file_close(job->file);
+  if (!status) return CLI_DONE;
+  bool bad = status == FF_PARSE || status == FF_UNSUPPORTED; /* damaged, or without what the options need */
+  return cli_fail(bad ? CLI_BAD_FILE : status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+}
+
+static int report(const run_job *job, const char *folder, const run_end *end) {
+  run_results results;
+  run_results_read(folder, &results);
+  run_clear_folder(folder);
+  if (end->signal) cli_fail(0, "the simulation was ended by signal %d (%s)", end->signal, strsignal(end->signal));
+  bool good = !results.lost && (!results.count || run_outputs_write(job->outputs, &results));
+  if (results.count) run_results_print(job, &results, stdout);
+  if (fflush(stdout)) good = cli_fail(false, "cannot write the output");
+  run_results_free(&results);
+  return end->status ? end->status : good ? CLI_DONE : CLI_FAILED;
+}
+
+static int simulate(const run_job *job, struct job *replayed) {
+  char *folder = run_make_folder();
+  if (!folder) return CLI_FAILED;
+  run_child child = {.folder = folder, .setup = job->setup, .body = replay, .context = replayed,
+                     .history = job->outputs->output != NULL};
+  run_end end;
+  ff_error error;
+  int status;
+  if (run_child_wait(&child, &end, &error)) status = cli_fail(CLI_FAILED, "%s", error.message);
+  else status = report(job, folder, &end);
+  run_remove_folder(folder);
+  return status;
+}
+
+void cli_choose_machine(cli_setup *setup, const trace_file_info *info) {
+  machine_spec spec;
+  ff_error error;
+  const char *machine = info->about.machine;
+  if (setup->machine[0] || !machine || !*machine || strlen(machine) >= sizeof setup->machine) return;
+  if (machine_spec_load(machine, &spec, &error)) {
+    cli_fail(0, "the machine of the recording, %s, is not there: %s is simulated (--machine chooses another)", machine, SESSION_DEFAULT_MACHINE);
+    return;
+  }
+  strcpy(setup->machine, machine);
+  setup->machine_chosen = true;
+}
+
+static int sim_command(int argc, char **argv) {
+  static const struct argp_child children[] = {{&cli_simulated_argp, 0, NULL, 0}, {&run_reported_argp, 0, NULL, 0}, {0}};
+  static const struct argp argp = {
+      options, parse, "TRACE",
+      "Simulates a recorded program: prints per memory manager how long it would take and what its memory would do, as `farfault run` does "
+      "while the program runs.\v"
+      "Example:\n  farfault record -o saxpy.fft ./saxpy 1000000\n"
+      "  farfault sim saxpy.fft --memory copy,uvm,auto --machine v100 --gpu-memory 75%\n"
+      "  farfault sim saxpy.fft --machine tom --offload none,controlled --map baseline,learned\n\n"
+      "Exit status: 0; 64 wrong arguments, 2 a file is of no use or damaged (what stands before the damage is simulated and reported), "
+      "1 something else failed.",
+      children, NULL, NULL};
+  arguments a = {.device = -1};
+  cli_parse_tabular(&argp, argc, argv, &a, STDOUT_FILENO);
+  trace_file *file;
+  ff_error error;
+  if (trace_file_open(a.file, &file, &error)) return cli_fail(CLI_BAD_FILE, "%s", error.message);
+  cli_choose_machine(&a.setup, trace_file_information(file));
+  int status = CLI_DONE;
+  a.setup.recorded = true;
+  job replayed = {.file = file, .devices = replay_devices(file), .device = (uint32_t)(a.device + 1)};
+  if (replayed.device > replayed.devices)
+    status = cli_fail(CLI_USAGE, "--device %d: the program had %u GPU%s, numbered from 0", a.device, replayed.devices, replayed.devices == 1 ? "" : "s");
+  else if (cli_combine(&a.setup, &error) || cli_setup_check(&a.setup, &error)) status = cli_fail(CLI_SETUP_STATUS(error), "%s", error.message);
+  else if (run_outputs_check(&a.outputs, a.file, "the trace", a.setup.machine, &error)) status = cli_fail(error.status == FF_INVALID ? CLI_USAGE : CLI_FAILED, "%s", error.message);
+  else status = simulate(&(run_job){.setup = &a.setup, .outputs = &a.outputs}, &replayed);
+  trace_file_close(file);
+  return status;
+}
+
+const cli_command cli_sim = {"sim", "simulate a recorded program", sim_command};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How every command parses its arguments: what all options have in common, --help, and old spellings.
+ *
+ * What always holds: an option has one meaning, one kind of value and one letter in all commands (tests/programs/options.sh). Where one had
+ * another once, the old spelling still works, says on stderr what it is now, and is in no help text. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/cli.h"
+#include "cli/interface/describe.h"
+#include "compile/compile.h"
+#include "report/table.h"
+
+enum { KEY_USAGE = 1000, KEY_WIDE, CHILDREN_MAX = 8 };
+
+static const struct argp_option common_options[] = {{"help", '?', NULL, 0, "print this help", -1},
+                                                    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
+                                                    {"usage", KEY_USAGE, NULL, 0, "print a short usage message", -1},
+                                                    {"version", 'V', NULL, 0, "print the version", -1},
+                                                    {0}};
+
+void cli_print_version(void) {
+  char compiler[PATH_MAX], real[PATH_MAX];
+  puts("farfault " FARFAULT_VERSION);
+  if (compile_find(compiler, sizeof compiler)) printf("native code of kernels: by %s\n", realpath(compiler, real) ? real : compiler);
+  else puts("native code of kernels: none, there is no farfault-compile; they are interpreted");
+}
+
+/* Prints a text that `write` makes of the command's tables, and ends. */
+static void show_help(const struct argp_state *state, void (*write)(const cli_description *, const char *, ff_text *)) {
+  cli_description d = {0};
+  ff_text out = {0};
+  cli_describe_tables(state->root_argp, &d);
+  write(&d, state->name, &out);
+  int status = cli_print(&out);
+  cli_description_free(&d);
+  free(out.chars);
+  exit(status);
+}
+
+static error_t parse_common(int key, char *value, struct argp_state *state) {
+  switch (key) {
+  case '?': case 'h': show_help(state, cli_help_write); return 0;
+  case KEY_USAGE: show_help(state, cli_usage_write); return 0;
+  case 'V': cli_print_version(); exit(CLI_DONE);
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
+
+/* ---- tables ---- */
+
+/* How wide tables may be that go to this descriptor: the terminal's columns; 0, any width: it is none, or does not say. */
+static size_t terminal_width(int descriptor) {
+  struct winsize size;
+  const char *columns = getenv("COLUMNS");
+  unsigned long said = columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 8 ? strtoul(columns, NULL, 10) : 0;
+  if (!isatty(descriptor)) return 0;
+  if (said) return said;
+  return ioctl(descriptor, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
+static const struct argp_option wide_options[] = {
+    {NULL, 0, NULL, 0, "Tables:", 9},
+    {"wide", KEY_WIDE, NULL, 0, "show all columns (default: on a terminal those that fit its width; what is left out is said)", 9},
+    {0}};
+
+static error_t parse_wide(int key, char *value, struct argp_state *state) {
+  if (key != KEY_WIDE) return ARGP_ERR_UNKNOWN;
+  table_fit(0);
+  return 0;
+}
+
+static const struct argp wide_argp = {wide_options, parse_wide, NULL, NULL, NULL, NULL, NULL};
+
+/* ---- parsing ---- */
+
+static void parse_with(const struct argp *argp, const struct argp *const *more, int argc, char **argv, void *input) {
+  struct argp_child children[CHILDREN_MAX + 4] = {{0}};
+  struct argp whole = *argp;
+  int own = 0;
+  for (; argp->children && argp->children[own].argp && own < CHILDREN_MAX; own++) children[own] = argp->children[own];
+  for (; *more; more++) children[own++].argp = *more;
+  whole.children = children;
+  if (cli_describing()) cli_describe_take(&whole);
+  argp_err_exit_status = CLI_USAGE;
+  int failed = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, input);
+  if (failed) exit(cli_fail(CLI_USAGE, "%s", strerror(failed)));
+}
+
+void cli_parse(const struct argp *argp, int argc, char **argv, void *input) {
+  parse_with(argp, (const struct argp *const[]){&common_argp, NULL}, argc, argv, input);
+}
+
+void cli_parse_tabular(const struct argp *argp, int argc, char **argv, void *input, int descriptor) {
+  table_fit(terminal_width(descriptor));
+  parse_with(argp, (const struct argp *const[]){&wide_argp, &common_argp, NULL}, argc, argv, input);
+}
+
+/* ---- old spellings ---- */
+
+void cli_say_old(const struct argp_state *state, const char *old, const char *now) {
+  fprintf(stderr, "%s: %s is now %s (what you wrote still works)\n", state->name, old, now);
+}
+
+/* Nothing that could be the option's value follows: it is the last argument, or an option is next. */
+static bool stands_alone(const char *next) { return !next || (next[0] == '-' && next[1]); }
+
+static void say_old_flag(const char *name, const char *flag) {
+  fprintf(stderr, "%s: %s is now %s FILE, or %s - for stdout (what you wrote still works)\n", name, flag, flag, flag);
+}
+
+const char *cli_old_argument(const char *flag, const char **value, const struct argp_state *state) {
+  const char *argument = *value;
+  if (!argument || !strcmp(argument, "-")) return NULL;
+  say_old_flag(state->name, flag);
+  *value = "-";
+  return argument;
+}
+
+void cli_old_flag(const char *flag, int *argc, char ***argv) {
+  FF_VEC(char *) words = {0};
+  bool found = false, options = true;
+  for (int i = 0; i < *argc; i++) {
+    char *word = (*argv)[i];
+    FF_PUSH(&words, word);
+    options = options && strcmp(word, "--");
+    if (!options || i == 0 || strcmp(word, flag) || !stands_alone((*argv)[i + 1])) continue;
+    say_old_flag((*argv)[0], flag);
+    FF_PUSH(&words, (char *)"-");
+    found = true;
+  }
+  FF_PUSH(&words, NULL);
+  static char **kept; /* the last one stays as long as the program */
+  if (!found) {
+    free(words.items);
+    return;
+  }
+  *argc = (int)words.count - 1;
+  free(kept);
+  *argv = kept = words.items;
+}
+
+error_t cli_take_file(int key, const char *value, const char **file, unsigned wanted, struct argp_state *state) {
+  char by[160];
+  const char *what = kind_name(wanted, by);
+  switch (key) {
+  case ARGP_KEY_ARG:
+    if (!*value) cli_refuse(state, "the %s's name is empty", what);
+    if (*file) cli_refuse(state, "one %s at a time", what);
+    *file = value;
+    return 0;
+  case ARGP_KEY_END:
+    if (!*file) cli_refuse(state, "which %s? (one that %s wrote)", what, by);
+    if (kind_refused(*file, wanted)) exit(CLI_BAD_FILE);
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+const char *cli_output(const char *value, const char *option, bool dash, struct argp_state *state) {
+  if (!*value) cli_refuse(state, "%s: the file's name is empty", option);
+  if (!dash && !strcmp(value, "-")) cli_refuse(state, "%s -: write /dev/stdout (or ./- for a file of that name)", option);
+  return value;
+}
+
+int cli_write_or_print(const char *file, const ff_text *text) {
+  ff_error error;
+  if (!strcmp(file, "-")) return cli_print(text);
+  if (ff_file_write(file, text->chars, text->length, &error)) return cli_fail(CLI_FAILED, "%s", error.message);
+  return CLI_DONE;
+}

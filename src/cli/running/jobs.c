@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small pool of child processes.
+ *
+ * What always holds: signals are blocked while it works and taken one by one, as in child.c; the children start with the mask
+ * that we had, no input, and a log for all output; we return only after every child did. */
+#define _GNU_SOURCE /* sigtimedwait's siginfo */
+#include "cli/running/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/running/run.h"
+
+extern char **environ;
+
+typedef struct pool {
+  jobs *jobs;
+  sigset_t watched, old, mask; /* mask: the children's */
+  size_t next;      /* the first job that was not started */
+  uint32_t running;
+  int stopped;      /* the signal that did */
+  double begun;
+  bool terminal, shown;
+} pool;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void start(pool *p, job *j) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, j->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_setsigmask(&attributes, &p->mask);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  j->started = true;
+  int failed = posix_spawn(&j->process, j->argv[0], &files, &attributes, j->argv, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (!failed) {
+    p->running++;
+    return;
+  }
+  cli_fail(0, "cannot start a process: %s", strerror(failed));
+  j->process = 0;
+  j->ended = true;
+  j->status = CLI_NOT_EXECUTABLE;
+  p->jobs->ended(p->jobs->context, j);
+}
+
+static void clear_line(pool *p) {
+  if (p->shown) fprintf(stderr, "\r\033[K");
+  p->shown = false;
+}
+
+/* Takes in the children that have ended. */
+static void reap(pool *p) {
+  for (size_t i = 0; i < p->next; i++) {
+    job *j = &p->jobs->list.items[i];
+    int status;
+    if (!j->process || waitpid(j->process, &status, WNOHANG) != j->process) continue;
+    j->process = 0;
+    j->ended = true;
+    j->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    p->running--;
+    if (p->stopped && j->status) continue; /* ended with us, not by a fault of its own */
+    clear_line(p);
+    p->jobs->ended(p->jobs->context, j);
+  }
+}
+
+/* "farfault: zheng2016: 5 of 13 runs, at sgemm, about 2 min left" */
+static void show(pool *p) {
+  double done = 0, all = 0, elapsed = now() - p->begun;
+  size_t count = 0;
+  const char *at = "";
+  for (size_t i = 0; i < p->jobs->list.count; i++) {
+    const job *j = &p->jobs->list.items[i];
+    all += j->seconds;
+    if (j->ended) done += j->seconds, count++;
+    else if (j->process && !*at) at = j->label;
+  }
+  double left = count ? elapsed * (all - done) / done : all - elapsed;
+  fprintf(stderr, "\rfarfault: %s: %zu of %zu runs", p->jobs->title, count, p->jobs->list.count);
+  if (p->stopped) fprintf(stderr, ", stopping");
+  else if (*at) fprintf(stderr, ", at %.20s, about %.0f %s left", at, fmax(1, left < 90 ? left : left / 60), left < 90 ? "s" : "min");
+  fprintf(stderr, "\033[K");
+  fflush(stderr);
+  p->shown = true;
+}
+
+/* The terminal's signals reach the children by themselves (SI_KERNEL). */
+static void stop(pool *p, const siginfo_t *info) {
+  p->stopped = info->si_signo;
+  for (size_t i = 0; i < p->next; i++) {
+    const job *j = &p->jobs->list.items[i];
+    if (j->process && info->si_code != SI_KERNEL) kill(j->process, info->si_signo);
+  }
+}
+
+int jobs_run(jobs *jobs) {
+  pool p = {.jobs = jobs, .begun = now(), .terminal = isatty(STDERR_FILENO)};
+  const int ends[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  const struct timespec tick = {.tv_nsec = 250 * 1000 * 1000}, quiet = {.tv_sec = 10};
+  sigemptyset(&p.watched);
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) sigaddset(&p.watched, ends[i]);
+  run_children_mask(&p.mask);
+  sigprocmask(SIG_BLOCK, &p.watched, &p.old);
+  setenv("FARFAULT_RANK", "none", 1); /* the jobs' files are ours, whichever of mpirun's ranks we are */
+  while (p.running || (p.next < jobs->list.count && !p.stopped)) {
+    while (p.running < jobs->at_once && p.next < jobs->list.count && !p.stopped) start(&p, &jobs->list.items[p.next++]);
+    siginfo_t info;
+    int signal = p.running ? sigtimedwait(&p.watched, &info, p.terminal ? &tick : &quiet) : 0;
+    if (signal > 0 && signal != SIGCHLD) stop(&p, &info);
+    reap(&p);
+    if (p.terminal) show(&p);
+  }
+  clear_line(&p);
+  sigprocmask(SIG_SETMASK, &p.old, NULL);
+  return p.stopped;
+}
+
+void jobs_free(jobs *jobs) {
+  for (size_t i = 0; i < jobs->list.count; i++) {
+    job *j = &jobs->list.items[i];
+    for (char **word = j->argv; *word; word++) free(*word);
+    free(j->argv);
+    free(j->log);
+  }
+  free(jobs->list.items);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of loads and stores: one access under construction, and what emit_memory.c, shared.c and cells.c make for each other.
+ *
+ * What always holds: a check here is never weaker than the handler's (exec/memory/access.isa.c); where it fails, the handler does
+ * the whole access, and counts it. */
+#ifndef FF_COMPILE_ACCESS_H
+#define FF_COMPILE_ACCESS_H
+
+#include "compile/generator/generate.h"
+#include "exec/core.h"
+
+typedef struct access {
+  generator *g;
+  LLVMBuilderRef b;
+  const native_instr *n;
+  uint32_t total;             /* bytes of a lane */
+  LLVMTypeRef cell, slot;     /* one element in memory, in its register */
+  value guard;                /* i32: lanes whose guard is true; NULL: there is no guard */
+  value bits;                 /* i32: lanes that access; NULL: all of a full warp */
+} access;
+
+/* ---- emit_memory.c ---- */
+typedef struct fork { LLVMBasicBlockRef fast, slow, on; } fork;
+value access_both(const access *a, value x, value y);
+value access_at_least(const access *a, value x, value y);
+value access_extended(const access *a, value v, LLVMTypeRef slot);
+uint32_t access_written(const access *a, uint32_t element);
+fork access_begin_fast(const access *a, value good);
+void access_end_fast(const access *a, fork f, const value *results, bool scalar);
+void access_tell(const access *a, uint32_t api, value address);
+value access_record_of(const access *a, value instr); /* the allocation that the instruction met last */
+value access_pointer_to(const access *a, value address);
+value access_ladder(generator *g, LLVMTypeRef type, uint64_t step); /* 0, step, 2 * step ... */
+value access_is_row(const access *a, value lanes, value first, LLVMTypeRef type, uint64_t step);
+void access_load_row(const access *a, value p, value *results);
+void access_store_row(const access *a, value p);
+
+/* ---- shared.c ---- */
+void access_tell_passes(const access *a, value more);
+void access_tell_passes_of(const access *a, value instr, value more);
+value access_shared_base(const access *a);
+value access_narrow(const access *a, value lanes, value *beyond);
+value access_ask_conflicts(const access *a, value lanes);
+bool access_has_windows(const native_instr *n); /* may it be done window by window? */
+bool access_one_shared(const access *a, value base);
+bool access_windows_of_shared(const access *a, value lanes);
+bool access_row_of_shared(const access *a, value lanes);
+
+/* ---- cells.c ---- */
+bool access_cells(const access *a, bool global); /* of the lanes a->bits */
+
+#endif

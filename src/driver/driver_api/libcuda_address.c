@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding driver functions by name (Driver API: "Driver Entry Point Access"), the profiler's switches, export tables.
+ *
+ * What always holds: cuGetProcAddress answers with the newest form of a function that the asking program's CUDA version
+ * knows; stubs_libcuda.def says since when each form exists. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "driver/driver_api/libcuda.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* The symbols' addresses under other names, so that nothing here conflicts with their real types. Weak: where a program
+ * links only some of libcuda_*.c (a unit test), the others are NULL. */
+#define X(symbol, name, since, per_thread) extern __attribute__((weak)) char address_##symbol[] __asm__(#symbol);
+#include "driver/driver_api/stubs_libcuda.def"
+#undef X
+
+typedef struct entry_point {
+  const char *name;
+  void *address;
+  int since;
+  bool per_thread;
+} entry_point;
+
+static const entry_point entry_points[] = {
+#define X(symbol, name, since, per_thread) {#name, address_##symbol, since, per_thread},
+#include "driver/driver_api/stubs_libcuda.def"
+#undef X
+};
+
+enum { FOUND, NOT_FOUND, TOO_OLD }; /* CUdriverProcAddressQueryResult */
+enum { FLAG_LEGACY = 1, FLAG_PER_THREAD = 2 };
+
+static const entry_point *find_entry(const char *name, int version, bool per_thread, bool *known) {
+  const entry_point *best = NULL;
+  for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
+    const entry_point *entry = &entry_points[i];
+    if (entry->per_thread != per_thread || strcmp(entry->name, name) != 0) continue;
+    *known = true;
+    if (entry->since <= version && entry->address && (!best || entry->since > best->since)) best = entry;
+  }
+  return best;
+}
+
+static CUresult get_address(const char *name, void **address, int version, uint64_t flags, int *status) {
+  bool known = false;
+  bool both = flags == (FLAG_LEGACY | FLAG_PER_THREAD);
+  if (!name || !*name || !address || version > LIBCUDA_VERSION || flags > FLAG_PER_THREAD + FLAG_LEGACY || both)
+    return CUDA_ERROR_INVALID_VALUE;
+  const entry_point *entry = flags & FLAG_PER_THREAD ? find_entry(name, version, true, &known) : NULL;
+  if (!entry) entry = find_entry(name, version, false, &known);
+  *address = entry ? entry->address : NULL;
+  if (status) *status = entry ? FOUND : known ? TOO_OLD : NOT_FOUND;
+  return CUDA_SUCCESS;
+}
+
+/* The form of CUDA 11.3 has no status, and fails instead. */
+LIBCUDA_CALL(cuGetProcAddress, (const char *name, void **address, int version, uint64_t flags)) {
+  int status;
+  LIBCUDA_TRY(get_address(name, address, version, flags, &status));
+  return status == FOUND ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+LIBCUDA_CALL(cuGetProcAddress_v2, (const char *name, void **address, int version, uint64_t flags, int *status)) {
+  return get_address(name, address, version, flags, status);
+}
+
+/* The table that every CUDA runtime asks for. */
+static const unsigned char runtime_table[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+/* A library that NVIDIA gives away without source or PTX, by its file's name ("libcublas.so.12"): it has a runtime inside, and nothing but machine code. */
+static bool is_closed_library(const char *name) {
+  static const char *const starts[] = {"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libnccl", "libnpp", "libnvjpeg", NULL};
+  for (const char *const *start = starts; *start; start++)
+    if (!strncmp(name, *start, strlen(*start))) return true;
+  return false;
+}
+
+/* Private tables of functions that NVIDIA's own libraries ask for, the CUDA runtime first of all. A runtime that is linked into a
+ * program does not come here: inside.c has put ours in its place, where it could. */
+LIBCUDA_CALL(cuGetExportTable, (const void **table, const CUuuid *id)) {
+  if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
+  *table = NULL;
+  if (memcmp(id->bytes, runtime_table, sizeof runtime_table) != 0) return CUDA_ERROR_NOT_FOUND; /* NVRTC can do without its own */
+  Dl_info caller;
+  const char *path = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname ? caller.dli_fname : "this program";
+  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  if (is_closed_library(name))
+    engine_say_once(name, "%s cannot run on the virtual GPU: NVIDIA's closed libraries have machine code without PTX, and need NVIDIA's driver. "
+                          "Calls of it fail, however the program is linked", name);
+  else if (dlsym(RTLD_DEFAULT, "farfault_inside"))
+    engine_say_once(name, "%s has a CUDA runtime inside that asks for NVIDIA's driver, and nothing could be put in its place (no symbols): "
+                          "link it with nvcc -cudart shared, or do not strip it", name);
+  else
+    engine_say_once(name, "%s has a CUDA runtime inside that asks for NVIDIA's driver: start the program with `farfault run`, or with "
+                          "libfarfault-inside.so in LD_PRELOAD, or link it with nvcc -cudart shared", name);
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+LIBCUDA_CALL(cuProfilerStart, (void)) { return libcuda_enter(); }
+LIBCUDA_CALL(cuProfilerStop, (void)) { return libcuda_enter(); }

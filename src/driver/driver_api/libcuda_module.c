@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules, libraries and the linker (Driver API: "Module Management", "Library Management").
+ *
+ * A library is a module that needs no context; here they are the same thing. The linker's result is a "cubin" of our
+ * own making: a small header and the parts that were added, which any of the load calls recognises and links.
+ *
+ *   cuLinkCreate -> cuLinkAddData, cuLinkAddFile ... -> cuLinkComplete (links once to check, keeps the parts)
+ *                -> cuModuleLoadData(the cubin)      -> engine_module_link */
+#include "driver/driver_api/libcuda.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "fatbin/fatbin.h"
+
+#define LINKED_MAGIC "\177farfault linked"  /* 16 bytes without its NUL */
+#define LINKED_HEADER 32u
+#define MOST_PARTS 1024u
+
+/* ---- JIT options ---- */
+
+static void fill_log(unsigned count, const int *options, void **values, int buffer, const char *message) {
+  char *text = NULL;
+  size_t size = 0, *used = NULL;
+  for (unsigned i = 0; i < count; i++) {
+    if (options[i] == buffer) text = values[i];
+    if (options[i] == buffer + 1) { /* the size option follows the buffer's number; the value itself is in and out */
+      size = (unsigned)(uintptr_t)values[i];
+      used = (size_t *)&values[i];
+    }
+  }
+  size_t length = strlen(message) + 1;
+  if (length > size) length = size;
+  if (text && length) {
+    memcpy(text, message, length);
+    text[length - 1] = '\0';
+  }
+  if (used) *used = text ? length : 0;
+}
+
+void libcuda_jit_report(unsigned count, const int *options, void **values, const char *message) {
+  if (!options || !values) return;
+  for (unsigned i = 0; i < count; i++)
+    if (options[i] == CU_JIT_WALL_TIME) values[i] = NULL; /* a float: 0.0 ms */
+  fill_log(count, options, values, CU_JIT_INFO_LOG_BUFFER, "");
+  fill_log(count, options, values, CU_JIT_ERROR_LOG_BUFFER, message);
+}
+
+/* ---- the linker's result ---- */
+
+typedef struct link_part {
+  char *bytes, *name;
+  size_t size;
+} link_part;
+
+struct CUlinkState_st {
+  FF_VEC(link_part) parts;
+  ff_text cubin;          /* after cuLinkComplete */
+  unsigned option_count;
+  const int *options;     /* the caller's, who keeps them until cuLinkDestroy */
+  void **values;
+};
+
+/* magic[16], u64 bytes of the whole, u64 count, then per part: u64 name bytes, u64 size, name, bytes */
+static void write_linked(struct CUlinkState_st *state) {
+  uint64_t count = state->parts.count, whole = 0;
+  ff_text_add_bytes(&state->cubin, LINKED_MAGIC, 16);
+  ff_text_add_bytes(&state->cubin, &whole, 8);
+  ff_text_add_bytes(&state->cubin, &count, 8);
+  for (size_t i = 0; i < count; i++) {
+    link_part *part = &state->parts.items[i];
+    uint64_t sizes[2] = {strlen(part->name) + 1, part->size};
+    ff_text_add_bytes(&state->cubin, sizes, sizeof sizes);
+    ff_text_add_bytes(&state->cubin, part->name, sizes[0]);
+    ff_text_add_bytes(&state->cubin, part->bytes, part->size);
+  }
+  whole = state->cubin.length;
+  memcpy(state->cubin.chars + 16, &whole, 8);
+}
+
+static cudaError_t link_parts(const link_part *parts, size_t count, engine_module **module, ff_error *error) {
+  const void *images[MOST_PARTS];
+  size_t sizes[MOST_PARTS];
+  const char *names[MOST_PARTS];
+  for (size_t i = 0; i < count; i++) {
+    images[i] = parts[i].bytes;
+    sizes[i] = parts[i].size;
+    names[i] = parts[i].name;
+  }
+  return engine_module_link(images, sizes, names, (uint32_t)count, module, error);
+}
+
+/* One part at `at`, of which `left` bytes are there; its length, or 0 if it is broken. */
+static uint64_t read_part(const char *at, uint64_t left, link_part *part) {
+  uint64_t sizes[2];
+  if (left < sizeof sizes) return 0;
+  memcpy(sizes, at, sizeof sizes);
+  left -= sizeof sizes;
+  if (!sizes[0] || sizes[0] > left || !sizes[1] || sizes[1] > left - sizes[0] || at[16 + sizes[0] - 1]) return 0;
+  *part = (link_part){.name = (char *)at + 16, .bytes = (char *)at + 16 + sizes[0], .size = sizes[1]};
+  return sizeof sizes + sizes[0] + sizes[1];
+}
+
+/* Such an image may have been kept in a file meanwhile: bytes != 0 is what there is of it. */
+static cudaError_t load_linked(const char *image, size_t bytes, engine_module **module, ff_error *error) {
+  uint64_t whole, count, used;
+  link_part parts[MOST_PARTS];
+  memcpy(&whole, image + 16, 8);
+  memcpy(&count, image + 24, 8);
+  bool broken = whole < LINKED_HEADER || (bytes && whole > bytes) || !count || count > MOST_PARTS;
+  for (uint64_t i = 0, at = LINKED_HEADER; i < count && !broken; i++, at += used)
+    broken = !(used = read_part(image + at, whole - at, &parts[i]));
+  if (!broken) return link_parts(parts, count, module, error);
+  ff_fail(error, FF_PARSE, "the linked image is damaged");
+  return cudaErrorInvalidKernelImage;
+}
+
+static bool is_linked(const void *image, size_t bytes) {
+  return (!bytes || bytes >= LINKED_HEADER) && strncmp(image, LINKED_MAGIC, 16) == 0;
+}
+
+/* ---- loading ---- */
+
+/* bytes == 0: the image knows its own end. */
+static CUresult load(CUmodule *module, const void *image, size_t bytes, unsigned count, const int *options, void **values) {
+  ff_error error = {.message = ""};
+  if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
+  cudaError_t failed = is_linked(image, bytes) ? load_linked(image, bytes, module, &error) : engine_module_load(image, bytes, module, &error);
+  libcuda_jit_report(count, options, values, failed ? error.message : "");
+  if (failed) engine_say_once(error.message, "%s", error.message);
+  return libcuda_result(failed);
+}
+
+static CUresult load_file(CUmodule *module, const char *path, unsigned count, const int *options, void **values) {
+  char *data;
+  size_t size;
+  ff_error error;
+  if (!module || !path) return CUDA_ERROR_INVALID_VALUE;
+  ff_status status = ff_file_read(path, 0, &data, &size, &error);
+  if (status != FF_OK) {
+    libcuda_jit_report(count, options, values, error.message);
+    return CUDA_ERROR_FILE_NOT_FOUND;
+  }
+  CUresult result = size ? load(module, data, size, count, options, values) : CUDA_ERROR_INVALID_IMAGE;
+  free(data);
+  return result;
+}
+
+/* A module is its context's, a library any one's. */
+static CUresult load_here(CUmodule *module, const void *image, unsigned count, const int *options, void **values) {
+  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(load(module, image, 0, count, options, values));
+  return libcuda_result(engine_module_bind(*module));
+}
+
+LIBCUDA_CALL(cuModuleLoad, (CUmodule *module, const char *path)) {
+  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(load_file(module, path, 0, NULL, NULL));
+  return libcuda_result(engine_module_bind(*module));
+}
+LIBCUDA_CALL(cuModuleLoadData, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
+LIBCUDA_CALL(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, const int *options, void **values)) {
+  return load_here(module, image, count, options, values);
+}
+LIBCUDA_CALL(cuModuleLoadFatBinary, (CUmodule *module, const void *image)) { return load_here(module, image, 0, NULL, NULL); }
+
+LIBCUDA_CALL(cuModuleUnload, (CUmodule module)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return libcuda_result(engine_module_unload(module));
+}
+
+LIBCUDA_CALL(cuModuleGetLoadingMode, (int *mode)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!mode) return CUDA_ERROR_INVALID_VALUE;
+  *mode = 1; /* eager */
+  return CUDA_SUCCESS;
+}
+
+/* ---- what is in them ---- */
+
+static CUresult find_function(CUfunction *function, CUmodule module, const char *name) {
+  if (!function || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_module_valid(module)) return CUDA_ERROR_INVALID_HANDLE;
+  return libcuda_result(engine_function_find(module, name, function));
+}
+
+static CUresult find_global(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name) {
+  if (!name || (!pointer && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_module_valid(module)) return CUDA_ERROR_INVALID_HANDLE;
+  engine_variable *variable;
+  uint64_t address, size;
+  LIBCUDA_TRY(libcuda_result(engine_variable_find(module, name, &variable)));
+  LIBCUDA_TRY(libcuda_result(engine_variable_address(variable, &address, &size)));
+  if (pointer) *pointer = address;
+  if (bytes) *bytes = size;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return find_function(function, module, name);
+}
+
+LIBCUDA_CALL(cuModuleGetGlobal_v2, (CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return find_global(pointer, bytes, module, name);
+}
+
+/* ---- libraries ---- */
+
+LIBCUDA_CALL(cuLibraryLoadData, (CUlibrary *library, const void *code, const int *options, void **values, unsigned count,
+                                 const int *library_options, void **library_values, unsigned library_count)) {
+  LIBCUDA_TRY(libcuda_ready());
+  LIBCUDA_TRY(libcuda_result(engine_start()));
+  return load(library, code, 0, count, options, values);
+}
+
+LIBCUDA_CALL(cuLibraryLoadFromFile, (CUlibrary *library, const char *path, const int *options, void **values, unsigned count,
+                                     const int *library_options, void **library_values, unsigned library_count)) {
+  LIBCUDA_TRY(libcuda_ready());
+  LIBCUDA_TRY(libcuda_result(engine_start()));
+  return load_file(library, path, count, options, values);
+}
+
+LIBCUDA_CALL(cuLibraryUnload, (CUlibrary library)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_module_unload(library));
+}
+
+LIBCUDA_CALL(cuLibraryGetKernel, (CUkernel *kernel, CUlibrary library, const char *name)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return find_function(kernel, library, name);
+}
+
+LIBCUDA_CALL(cuLibraryGetModule, (CUmodule *module, CUlibrary library)) {
+  LIBCUDA_TRY(libcuda_enter());
+  if (!module) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_module_valid(library)) return CUDA_ERROR_INVALID_HANDLE;
+  *module = library;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuLibraryGetGlobal, (CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return find_global(pointer, bytes, library, name);
+}
+
+LIBCUDA_CALL(cuLibraryGetManaged, (CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)) {
+  CUdeviceptr address;
+  LIBCUDA_TRY(libcuda_enter());
+  LIBCUDA_TRY(find_global(&address, bytes, library, name));
+  if (engine_pointer_find(address).memory != ENGINE_MANAGED) return CUDA_ERROR_NOT_FOUND;
+  if (pointer) *pointer = address;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuKernelGetFunction, (CUfunction *function, CUkernel kernel)) {
+  LIBCUDA_TRY(libcuda_enter());
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  if (!engine_function_valid(kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  *function = kernel;
+  return CUDA_SUCCESS;
+}
+
+/* ---- linking ---- */
+
+enum { LINK_CUBIN, LINK_PTX, LINK_FATBINARY, LINK_OBJECT, LINK_LIBRARY }; /* CUjitInputType */
+
+/* All that are live: a program may hand in anything. */
+static FF_VEC(CUlinkState) links;
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void link_remember(CUlinkState state) {
+  pthread_mutex_lock(&links_lock);
+  FF_PUSH(&links, state);
+  pthread_mutex_unlock(&links_lock);
+}
+
+/* Is it live? `forget`: from now on it is not. */
+static bool link_known(CUlinkState state, bool forget) {
+  pthread_mutex_lock(&links_lock);
+  size_t at = 0;
+  while (at < links.count && links.items[at] != state) at++;
+  bool known = at < links.count;
+  if (known && forget) links.items[at] = links.items[--links.count];
+  pthread_mutex_unlock(&links_lock);
+  return known;
+}
+
+LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values, CUlinkState *state)) {
+  LIBCUDA_TRY(libcuda_enter());
+  if (!state || (count && (!options || !values))) return CUDA_ERROR_INVALID_VALUE;
+  struct CUlinkState_st *made = ff_alloc(sizeof *made);
+  made->option_count = count;
+  made->options = options;
+  made->values = values;
+  link_remember(made);
+  *state = made;
+  return CUDA_SUCCESS;
+}
+
+static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!data || !size || state->cubin.chars || state->parts.count == MOST_PARTS) return CUDA_ERROR_INVALID_VALUE;
+  bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
+  if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
+    engine_say_once("cuLinkAddData", "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+  if (type != LINK_PTX && type != LINK_FATBINARY && !text) return CUDA_ERROR_INVALID_VALUE;
+  link_part part = {.bytes = ff_alloc(size + 1), .size = size, .name = ff_strdup(name ? name : "")};
+  memcpy(part.bytes, data, size);
+  FF_PUSH(&state->parts, part);
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuLinkAddData_v2, (CUlinkState state, int type, void *data, size_t size, const char *name, unsigned count,
+                                const int *options, void **values)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return link_add(state, type, data, size, name);
+}
+
+LIBCUDA_CALL(cuLinkAddFile_v2, (CUlinkState state, int type, const char *path, unsigned count, const int *options, void **values)) {
+  LIBCUDA_TRY(libcuda_enter());
+  char *data;
+  size_t size;
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!path) return CUDA_ERROR_INVALID_VALUE;
+  if (ff_file_read(path, 0, &data, &size, NULL) != FF_OK) return CUDA_ERROR_FILE_NOT_FOUND;
+  CUresult result = link_add(state, type, data, size, path);
+  free(data);
+  return result;
+}
+
+LIBCUDA_CALL(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size)) {
+  LIBCUDA_TRY(libcuda_enter());
+  if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!cubin || !state->parts.count) return CUDA_ERROR_INVALID_VALUE;
+  engine_module *module;
+  ff_error error = {.message = ""};
+  cudaError_t failed = link_parts(state->parts.items, state->parts.count, &module, &error);
+  libcuda_jit_report(state->option_count, state->options, state->values, failed ? error.message : "");
+  if (failed) return libcuda_result(failed);
+  LIBCUDA_TRY(libcuda_result(engine_module_unload(module)));
+  if (!state->cubin.chars) write_linked(state);
+  *cubin = state->cubin.chars;
+  if (size) *size = state->cubin.length;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuLinkDestroy, (CUlinkState state)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!link_known(state, true)) return CUDA_ERROR_INVALID_HANDLE;
+  for (size_t i = 0; i < state->parts.count; i++) {
+    free(state->parts.items[i].bytes);
+    free(state->parts.items[i].name);
+  }
+  free(state->parts.items);
+  free(state->cubin.chars);
+  free(state);
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory pools and stream-ordered allocation (Driver API: "Stream Ordered Memory Allocator"), thin on the engine's. */
+#include "driver/engine/engine_pool.h"
+#include "driver/graph_abi.h"
+#include "driver/driver_api/libcuda.h"
+
+typedef engine_pool *CUmemoryPool;
+
+LIBCUDA_CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice device)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return libcuda_result(engine_pool_default(device, pool));
+}
+LIBCUDA_CALL(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice device)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return libcuda_result(engine_pool_current(device, pool));
+}
+LIBCUDA_CALL(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return libcuda_result(engine_pool_set_current(device, pool));
+}
+
+LIBCUDA_CALL(cuMemPoolCreate, (CUmemoryPool *pool, const cudaMemPoolProps *properties)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!pool || !properties || properties->allocType != 1) return CUDA_ERROR_INVALID_VALUE; /* 1: CU_MEM_ALLOCATION_TYPE_PINNED */
+  if (properties->handleTypes) {
+    engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (properties->location.type != cudaMemLocationTypeDevice)
+    return properties->location.type == cudaMemLocationTypeInvalid ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+  return libcuda_result(engine_pool_create(properties->location.id, properties->maxSize, pool));
+}
+LIBCUDA_CALL(cuMemPoolDestroy, (CUmemoryPool pool)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_pool_destroy(pool));
+}
+LIBCUDA_CALL(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_pool_trim(pool, keep));
+}
+LIBCUDA_CALL(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_pool_set(pool, attribute, value));
+}
+LIBCUDA_CALL(cuMemPoolGetAttribute, (CUmemoryPool pool, int attribute, void *value)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return libcuda_result(engine_pool_get(pool, attribute, value));
+}
+LIBCUDA_CALL(cuMemPoolSetAccess, (CUmemoryPool pool, const cudaMemAccessDesc *list, size_t count)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (count && !list) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; i++) {
+    if (list[i].location.type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
+    LIBCUDA_TRY(libcuda_result(engine_pool_set_access(pool, list[i].location.id, list[i].flags)));
+  }
+  return CUDA_SUCCESS;
+}
+LIBCUDA_CALL(cuMemPoolGetAccess, (int *flags, CUmemoryPool pool, CUmemLocation *location)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!flags || !location || location->type != cudaMemLocationTypeDevice) return CUDA_ERROR_INVALID_VALUE;
+  return libcuda_result(engine_pool_access(pool, location->id, flags));
+}
+
+static CUresult allocate(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream, const char *call) {
+  uint64_t address;
+  if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
+  LIBCUDA_TRY(libcuda_result(engine_pool_allocate(pool, bytes, stream, call, &address)));
+  *out = address;
+  return CUDA_SUCCESS;
+}
+LIBCUDA_PAIR(cuMemAllocAsync, _ptsz, (CUdeviceptr *address, size_t bytes, CUstream stream),
+             allocate(address, bytes, NULL, engine_stream_handle(stream, own), "cuMemAllocAsync"))
+LIBCUDA_PAIR(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream),
+             pool ? allocate(address, bytes, pool, engine_stream_handle(stream, own), "cuMemAllocFromPoolAsync") : CUDA_ERROR_INVALID_VALUE)
+LIBCUDA_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
+             address ? libcuda_result(engine_pool_free(address, engine_stream_handle(stream, own))) : CUDA_ERROR_INVALID_VALUE)

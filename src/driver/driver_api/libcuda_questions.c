@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions that few programs ask: of devices about their peers, of contexts about affinity, of streams about attributes, of the
+ * driver about its log. Where a real driver without the hardware says no, so does this one, without a message. */
+#include "driver/engine/engine_peer.h"
+#include "driver/driver_api/libcuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ---- devices ---- */
+
+/* A LUID is of the Windows display driver. */
+LIBCUDA_CALL(cuDeviceGetLuid, (char *luid, unsigned *mask, CUdevice device)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return luid && mask ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* A device has no attributes towards itself. */
+LIBCUDA_CALL(cuDeviceGetP2PAttribute, (int *value, int attribute, CUdevice device, CUdevice peer)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  LIBCUDA_TRY(libcuda_device(peer));
+  if (!value || attribute < 1 || attribute > 5) return CUDA_ERROR_INVALID_VALUE;
+  if (device == peer) return CUDA_ERROR_INVALID_DEVICE;
+  *value = engine_peer_attribute(attribute);
+  return CUDA_SUCCESS;
+}
+
+enum { ATOMIC_OPERATIONS = 13 }; /* CUatomicOperation: how many there are */
+
+/* Towards the host: what its attribute HostNativeAtomicSupported says, nothing. */
+static CUresult no_atomics(unsigned *capabilities, const int *operations, unsigned count) {
+  if (!capabilities || !operations || !count) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; i++) {
+    if (operations[i] < 0 || operations[i] >= ATOMIC_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
+    capabilities[i] = 0;
+  }
+  return CUDA_SUCCESS;
+}
+LIBCUDA_CALL(cuDeviceGetHostAtomicCapabilities, (unsigned *capabilities, const int *operations, unsigned count, CUdevice device)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  return no_atomics(capabilities, operations, count);
+}
+LIBCUDA_CALL(cuDeviceGetP2PAtomicCapabilities,
+             (unsigned *capabilities, const int *operations, unsigned count, CUdevice device, CUdevice peer)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  LIBCUDA_TRY(libcuda_device(peer));
+  return device == peer ? CUDA_ERROR_INVALID_DEVICE : no_atomics(capabilities, operations, count);
+}
+
+LIBCUDA_CALL(cuDeviceGetExecAffinitySupport, (int *supported, int type, CUdevice device)) {
+  LIBCUDA_TRY(libcuda_device(device));
+  if (!supported || type) return CUDA_ERROR_INVALID_VALUE;
+  *supported = 0; /* a number of SMs for a context: needs a daemon between processes */
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuFlushGPUDirectRDMAWrites, (int target, int scope)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- contexts ---- */
+
+LIBCUDA_CALL(cuCtxGetDevice_v2, (CUdevice *device, CUcontext context)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  if (!context) context = libcuda_current();
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = libcuda_device_of(context);
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuCtxGetExecAffinity, (void *affinity, int type)) {
+  LIBCUDA_TRY(libcuda_enter());
+  return affinity && !type ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Events of all streams of a context: of a green one here. */
+static CUresult not_green(const char *call) {
+  engine_say_once(call, "%s is there for green contexts only", call);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+LIBCUDA_CALL(cuCtxRecordEvent, (CUcontext context, CUevent event)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  CUgreenCtx green = libcuda_green_of(context);
+  return green ? libcuda_result(engine_green_record(green, event)) : not_green("cuCtxRecordEvent");
+}
+LIBCUDA_CALL(cuCtxWaitEvent, (CUcontext context, CUevent event)) {
+  LIBCUDA_TRY(libcuda_ready());
+  if (!context || !libcuda_is_live(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  CUgreenCtx green = libcuda_green_of(context);
+  return green ? libcuda_result(engine_green_wait(green, event)) : not_green("cuCtxWaitEvent");
+}
+
+LIBCUDA_CALL(cuProfilerInitialize, (const char *configuration, const char *output, int mode)) {
+  LIBCUDA_TRY(libcuda_ready());
+  return CUDA_ERROR_NOT_SUPPORTED; /* as since CUDA 11 */
+}
+
+/* ---- streams ---- */
+
+/* As cudaStreamSetAttribute: hints for caches and schedulers; a priority is fixed when the stream is made. */
+static CUresult known_attribute(CUstream stream, bool own, int attribute, const void *value, engine_stream_info *info) {
+  bool known = attribute == cudaLaunchAttributeAccessPolicyWindow || attribute == cudaLaunchAttributeSynchronizationPolicy ||
+               attribute == cudaLaunchAttributePriority;
+  if (!known || !value) return CUDA_ERROR_INVALID_VALUE;
+  return libcuda_result(engine_stream_describe(engine_stream_handle(stream, own), info));
+}
+
+static CUresult set_attribute(CUstream stream, bool own, int attribute, const cudaLaunchAttributeValue *value) {
+  engine_stream_info info;
+  return known_attribute(stream, own, attribute, value, &info);
+}
+
+static CUresult get_attribute(CUstream stream, bool own, int attribute, cudaLaunchAttributeValue *value) {
+  engine_stream_info info;
+  LIBCUDA_TRY(known_attribute(stream, own, attribute, value, &info));
+  memset(value, 0, sizeof *value);
+  if (attribute == cudaLaunchAttributePriority) value->priority = info.priority;
+  if (attribute == cudaLaunchAttributeSynchronizationPolicy) value->syncPolicy = 1; /* automatic */
+  return CUDA_SUCCESS;
+}
+
+static CUresult copy_attributes(CUstream to, CUstream from, bool own) {
+  engine_stream_info info;
+  LIBCUDA_TRY(libcuda_result(engine_stream_describe(engine_stream_handle(to, own), &info)));
+  return libcuda_result(engine_stream_describe(engine_stream_handle(from, own), &info));
+}
+
+LIBCUDA_PAIR(cuStreamSetAttribute, _ptsz, (CUstream stream, int attribute, const cudaLaunchAttributeValue *value),
+             set_attribute(stream, own, attribute, value))
+LIBCUDA_PAIR(cuStreamGetAttribute, _ptsz, (CUstream stream, int attribute, cudaLaunchAttributeValue *value),
+             get_attribute(stream, own, attribute, value))
+LIBCUDA_PAIR(cuStreamCopyAttributes, _ptsz, (CUstream to, CUstream from), copy_attributes(to, from, own))
+
+/* ---- the driver's log of errors: messages go to stderr when they arise, so it is empty ---- */
+
+typedef void log_callback(void *data, int level, const char *message, size_t length);
+
+LIBCUDA_CALL(cuLogsRegisterCallback, (log_callback *function, void *data, void **handle)) {
+  static char registered;
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  if (handle) *handle = &registered;
+  return CUDA_SUCCESS;
+}
+LIBCUDA_CALL(cuLogsUnregisterCallback, (void *handle)) { return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+
+LIBCUDA_CALL(cuLogsCurrent, (unsigned *iterator, unsigned flags)) {
+  if (!iterator || flags) return CUDA_ERROR_INVALID_VALUE;
+  *iterator = 0;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuLogsDumpToMemory, (unsigned *iterator, char *buffer, size_t *size, unsigned flags)) {
+  if (!buffer || !size || !*size || flags) return CUDA_ERROR_INVALID_VALUE;
+  *buffer = '\0';
+  *size = 0;
+  return CUDA_SUCCESS;
+}
+
+LIBCUDA_CALL(cuLogsDumpToFile, (unsigned *iterator, const char *path, unsigned flags)) {
+  if (!path || flags) return CUDA_ERROR_INVALID_VALUE;
+  return ff_file_write(path, "", 0, NULL) == FF_OK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

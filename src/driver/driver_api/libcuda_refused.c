@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that the virtual GPU cannot serve, each with the reason that is said once: nobody needs to look for it. They are "not
+ * supported", which is what a real driver returns where the hardware or the system lacks what they need. */
+#include "driver/driver_api/libcuda.h"
+
+static CUresult refuse(const char *call, const char *reason) {
+  LIBCUDA_TRY(libcuda_ready());
+  engine_say_once(call, "%s: %s", call, reason);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#define REFUSED(NAME, REASON) LIBCUDA_CALL(NAME, (void)) { return refuse(#NAME, REASON); }
+
+#define PROCESSES "the memory and events of the virtual GPU are of one process; they cannot be shared with another"
+REFUSED(cuIpcGetMemHandle, PROCESSES)
+REFUSED(cuIpcOpenMemHandle, PROCESSES)
+REFUSED(cuIpcOpenMemHandle_v2, PROCESSES)
+REFUSED(cuIpcCloseMemHandle, PROCESSES)
+REFUSED(cuIpcGetEventHandle, PROCESSES)
+REFUSED(cuIpcOpenEventHandle, PROCESSES)
+REFUSED(cuMemExportToShareableHandle, PROCESSES)
+REFUSED(cuMemImportFromShareableHandle, PROCESSES)
+
+#define OUTSIDE "there is no graphics driver or other device whose memory the virtual GPU could use"
+REFUSED(cuImportExternalMemory, OUTSIDE)
+REFUSED(cuExternalMemoryGetMappedBuffer, OUTSIDE)
+REFUSED(cuExternalMemoryGetMappedMipmappedArray, OUTSIDE)
+REFUSED(cuDestroyExternalMemory, OUTSIDE)
+REFUSED(cuImportExternalSemaphore, OUTSIDE)
+REFUSED(cuDestroyExternalSemaphore, OUTSIDE)
+REFUSED(cuSignalExternalSemaphoresAsync, OUTSIDE)
+REFUSED(cuSignalExternalSemaphoresAsync_ptsz, OUTSIDE)
+REFUSED(cuWaitExternalSemaphoresAsync, OUTSIDE)
+REFUSED(cuWaitExternalSemaphoresAsync_ptsz, OUTSIDE)
+REFUSED(cuMemGetHandleForAddressRange, OUTSIDE)
+
+#define CLUSTERS "thread block clusters are not implemented by the virtual GPU"
+REFUSED(cuOccupancyMaxActiveClusters, CLUSTERS)
+REFUSED(cuOccupancyMaxPotentialClusterSize, CLUSTERS)
+
+#define PEERS "a multicast object needs several GPUs with a switch between them"
+REFUSED(cuMulticastCreate, PEERS)
+REFUSED(cuMulticastAddDevice, PEERS)
+REFUSED(cuMulticastBindMem, PEERS)
+REFUSED(cuMulticastBindAddr, PEERS)
+REFUSED(cuMulticastUnbind, PEERS)
+REFUSED(cuMulticastGetGranularity, PEERS)

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's life, its lock, its errors and its messages.
+ *
+ *            engine_enter            engine_finish (destructor, after the program's own exit handlers)
+ *     NEW ----------------> READY ------------------------------------------> FINISHED
+ *      |                      | after_fork (in the child)                         ^
+ *      | session_create fails v                                                   |
+ *      +-----> FAILED      FORKED ------------------------------------------------+
+ *
+ * In FAILED and FORKED every call is cudaErrorInitializationError, in FINISHED cudaErrorCudartUnloading. A child that
+ * was forked before the parent used the GPU starts its own engine. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compile/compile.h"
+#include "driver/engine/engine_array.h"
+#include "driver/engine/engine_clock.h"
+#include "driver/engine/engine_graph.h"
+#include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_peer.h"
+#include "driver/errors.h"
+#include "exec/memory/overrun.h"
+#include "trace/origin.h"
+
+#define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
+
+engine_state ff_engine = {
+    .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+    .host_work = PTHREAD_COND_INITIALIZER,
+    .host_done = PTHREAD_COND_INITIALIZER,
+    .behind_done = PTHREAD_COND_INITIALIZER,
+};
+
+static _Thread_local cudaError_t thread_error;        /* what cudaGetLastError says */
+static _Thread_local bool thread_in_callback;         /* a host function runs: no CUDA calls */
+static volatile bool sticky_seen;                     /* a call has returned the sticky error */
+
+/* ---- messages ---- */
+
+static void say(const char *format, va_list arguments) {
+  char line[2600];
+  int used = vsnprintf(line, sizeof line, format, arguments);
+  if (used < 0) return;
+  flockfile(stderr);
+  fprintf(stderr, "farfault: %s\n", line);
+  funlockfile(stderr);
+}
+
+void engine_say(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say(format, arguments);
+  va_end(arguments);
+}
+
+/* Keys that were said; its own lock, because it is used inside and outside the engine's. */
+static bool said_before(const char *key) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static ff_map said;
+  pthread_mutex_lock(&lock);
+  bool before = ff_map_get(&said, key) != NULL;
+  if (!before) {
+    char *copy = ff_strdup(key); /* lives as long as the process: the map borrows it */
+    ff_map_set(&said, copy, copy);
+  }
+  pthread_mutex_unlock(&lock);
+  return before;
+}
+
+void engine_say_once(const char *key, const char *format, ...) {
+  if (said_before(key)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  say(format, arguments);
+  va_end(arguments);
+}
+
+cudaError_t engine_unimplemented(const char *call) {
+  engine_say_once(call, "%s is not implemented by the virtual GPU; it returned 'not supported'", call);
+  return engine_return(cudaErrorNotSupported);
+}
+
+/* ---- errors ---- */
+
+cudaError_t engine_sticky(void) { return ff_engine.sticky; }
+
+/* To be told to who checks the program: not that something is not ready yet, and what has ended the device only once. */
+static void note_failure(const char *call, cudaError_t error, const char *name, const char *text) {
+  static bool told_sticky;
+  check *check = ff_engine.check;
+  if (!check || error == cudaErrorNotReady || thread_in_callback) return;
+  if (ff_engine.sticky && error == ff_engine.sticky && __atomic_exchange_n(&told_sticky, true, __ATOMIC_RELAXED)) return;
+  check_call_failed(check, call, (int)error, name, text);
+}
+
+cudaError_t engine_return_from(const char *call, cudaError_t error) {
+  if (error) {
+    note_failure(call, error, cuda_error_name((int)error), cuda_error_string((int)error));
+    thread_error = error;
+    if (error == ff_engine.sticky) sticky_seen = true;
+  }
+  return error;
+}
+
+cudaError_t engine_last_error(bool clear) {
+  cudaError_t error = thread_error;
+  if (clear) thread_error = cudaSuccess;
+  return sticky_seen && ff_engine.sticky ? ff_engine.sticky : error;
+}
+
+int engine_driver_result_from(const char *call, cudaError_t error) {
+  int result = cuda_error_to_result((int)error);
+  if (error) note_failure(call, error, cuda_result_name(result), cuda_result_string(result));
+  return result;
+}
+
+/* Every message lives as long as the process; there are as many as resets. */
+static const char *keep_message(const char *message) {
+  static FF_VEC(char *) kept;
+  FF_PUSH(&kept, ff_strdup(message));
+  return kept.items[kept.count - 1];
+}
+
+void engine_fault_locked(cudaError_t error, int device, const char *message) {
+  if (ff_engine.sticky) return;
+  ff_engine.sticky = error;
+  ff_engine.sticky_device = device;
+  ff_engine.fault = keep_message(message);
+}
+
+const char *engine_fault_message(void) {
+  if (pthread_mutex_lock(&ff_engine.lock)) return "";
+  const char *message = ff_engine.sticky ? ff_engine.fault : NULL;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return message ? message : "";
+}
+
+cudaError_t engine_status_error(ff_status status) {
+  switch (status) {
+    case FF_OK: return cudaSuccess;
+    case FF_NO_MEMORY: case FF_LIMIT: return cudaErrorMemoryAllocation;
+    case FF_INVALID: return cudaErrorInvalidValue;
+    case FF_PARSE: return cudaErrorInvalidPtx;
+    case FF_UNSUPPORTED: return cudaErrorNotSupported;
+    case FF_NOT_FOUND: return cudaErrorSymbolNotFound;
+    default: return cudaErrorUnknown;
+  }
+}
+
+/* ---- life ---- */
+
+static void after_fork(void) {
+  if (ff_engine.phase == ENGINE_READY) ff_engine.phase = ENGINE_FORKED;
+  ff_engine.host_thread_runs = false;
+  pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+  ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
+  ff_engine.given = 0;
+  engine_behind_forget();
+}
+
+static void set_default_limits(int device) {
+  size_t *limits = ff_engine.limits[device];
+  limits[cudaLimitStackSize] = 1024;
+  limits[cudaLimitPrintfFifoSize] = 1 << 20;
+  limits[cudaLimitMallocHeapSize] = 8 << 20;
+  limits[cudaLimitDevRuntimeSyncDepth] = 2;
+  limits[cudaLimitDevRuntimePendingLaunchCount] = 2048;
+  limits[cudaLimitMaxL2FetchGranularity] = 64;
+  limits[cudaLimitPersistingL2CacheSize] = 0;
+}
+
+/* Before anything is allocated: whoever checks has to hear of everything. */
+static ff_status make_check(ff_error *error) {
+  check_options options;
+  ff_status status = check_options_from_environment(&options, error);
+  if (status || options.tool == CHECK_NONE) return status;
+  if (!ff_engine.options.threads) ff_engine.options.threads = 1; /* the same report on every run */
+  if (options.tool == CHECK_RACECHECK) ff_engine.options.threads = 1;
+  return check_create(&options, ff_engine.memory, engine_demangle, &ff_engine.check, error);
+}
+
+static void say_overrun(const char *text) {
+  if (text) engine_say("%s\n  a GPU does not notice that, and the kernel goes on; `farfault memcheck` reports all such accesses", text);
+  else engine_say("accesses over the ends of further allocations are not said any more");
+}
+
+static ff_status make(ff_error *error) {
+  static bool fork_watched;
+  if (!fork_watched) pthread_atfork(NULL, NULL, after_fork);
+  fork_watched = true;
+  session_options_from_environment(&ff_engine.options);
+  ff_status status = session_create(&ff_engine.options, &ff_engine.session, error);
+  if (status) return status;
+  ff_engine.options.threads = session_threads(ff_engine.session);
+  exec_overrun_use(say_overrun);
+  status = exec_memory_create(&ff_engine.memory, error);
+  if (!status) status = make_check(error);
+  if (status) return status;
+  compile_mode mode = COMPILE_AUTO;
+  if (ff_engine.options.execute[0]) compile_mode_parse(ff_engine.options.execute, &mode);
+  status = compile_use(mode, error);
+  if (status) return status;
+  ff_engine.machine = session_machine(ff_engine.session);
+  ff_engine.gpu_memory = session_gpu_memory(ff_engine.session);
+  ff_engine.trace = session_program(ff_engine.session);
+  ff_engine.progress = session_progress_area(ff_engine.session);
+  if (engine_devices() > 1) engine_append(&(trace_op){.kind = TRACE_OP_STREAM_SMS, .stream = engine_origin((int)engine_devices() - 1)});
+  for (uint32_t d = 0; d < engine_devices(); d++) {
+    ff_engine.primaries[d] = session_primary(ff_engine.session, d);
+    set_default_limits((int)d);
+    engine_streams_reset((int)d);
+  }
+  engine_clock_attach();
+  return FF_OK;
+}
+
+static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kernel) {
+  if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading; /* this thread is exiting inside a call */
+  if (ff_engine.phase == ENGINE_NEW) {
+    ff_error error;
+    ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
+    if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
+  }
+  if (wait_for_kernel || (wait_for_host_functions && engine_behind_full())) engine_behind_wait();
+  while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
+    pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
+                      : ff_engine.phase == ENGINE_FINISHED ? cudaErrorCudartUnloading
+                                                           : cudaErrorInitializationError;
+  if (error) pthread_mutex_unlock(&ff_engine.lock);
+  return error;
+}
+
+static cudaError_t enter(bool wait_for_host_functions, bool wait_for_kernel) {
+  if (thread_in_callback) return cudaErrorNotPermitted;
+  if (ff_engine.phase == ENGINE_NEW) engine_clock_find();
+  engine_clock_enter();
+  cudaError_t error = enter_locked(wait_for_host_functions, wait_for_kernel);
+  if (error) engine_clock_leave();
+  return error;
+}
+
+cudaError_t engine_enter(void) { return enter(true, true); }
+cudaError_t engine_enter_beside(void) { return enter(true, false); }
+cudaError_t engine_enter_now(void) { return enter(false, false); }
+void engine_leave(void) {
+  pthread_mutex_unlock(&ff_engine.lock);
+  engine_clock_leave();
+}
+
+cudaError_t engine_start(void) {
+  cudaError_t error = engine_enter_now();
+  if (!error) engine_leave();
+  return error;
+}
+
+bool engine_started(void) { return ff_engine.phase == ENGINE_READY; }
+const machine_spec *engine_machine(void) { return ff_engine.machine; }
+uint64_t engine_gpu_memory(void) { return ff_engine.gpu_memory; }
+
+cudaError_t engine_reset(int device) {
+  if (ff_engine.phase == ENGINE_NEW) return cudaSuccess; /* nothing to reset */
+  cudaError_t error = engine_enter();
+  if (error && error != ff_engine.sticky) return error;
+  if (error) pthread_mutex_lock(&ff_engine.lock); /* only the sticky error was in the way, and here it may go */
+  engine_synchronize_device_locked(device);
+  if (ff_engine.check && engine_devices() == 1) check_finish(ff_engine.check, false); /* else others' memory would be leaked */
+  engine_graphs_reset(device);
+  engine_modules_reset(device);
+  engine_textures_reset(device);
+  engine_arrays_reset(device);
+  engine_vmm_reset(device);
+  engine_pools_reset(device);
+  engine_memory_reset(device);
+  engine_streams_reset(device);
+  engine_peers_reset(device);
+  set_default_limits(device);
+  if (ff_engine.sticky_device == device) {
+    ff_engine.sticky = cudaSuccess;
+    ff_engine.fault = NULL;
+    sticky_seen = false;
+    thread_error = cudaSuccess;
+  }
+  engine_leave();
+  return ff_engine.sticky;
+}
+
+/* Runs when the process ends, whoever ended it. Another thread may be inside a kernel: it is told to stop, and after a
+ * while the results are written without it. */
+__attribute__((destructor)) void engine_finish(void) {
+  struct timespec until;
+  engine_clock_enter(); /* deadlines are the host's */
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += FINISH_PATIENCE_SECONDS;
+  engine_phase before = ff_engine.phase;
+  if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
+  ff_engine.stop = true;
+  int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
+  while (!locked && before == ENGINE_READY && ff_engine.given)
+    if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
+  for (size_t i = 0; (locked || ff_engine.given) && i < ff_engine.running.count; i++)
+    trace_launch_finish(ff_engine.running.items[i]); /* they will not; no simulation may wait for them */
+  if (before == ENGINE_READY && !locked) engine_touch_collect(false);
+  if (before == ENGINE_READY) session_finish(ff_engine.session);
+  if (before == ENGINE_READY && ff_engine.check && !locked) check_finish(ff_engine.check, true);
+  ff_engine.phase = ENGINE_FINISHED;
+  pthread_cond_broadcast(&ff_engine.host_work);
+  pthread_cond_broadcast(&ff_engine.host_done);
+  if (!locked) pthread_mutex_unlock(&ff_engine.lock);
+  engine_clock_leave();
+}
+
+/* ---- host functions ---- */
+
+/* The engine's own thread: takes them in order, runs each without the lock. */
+static void *host_thread(void *unused) {
+  thread_in_callback = true;
+  pthread_mutex_lock(&ff_engine.lock);
+  while (ff_engine.phase == ENGINE_READY) {
+    engine_host_call *call = ff_engine.host_first;
+    if (!call) {
+      pthread_cond_wait(&ff_engine.host_work, &ff_engine.lock);
+      continue;
+    }
+    ff_engine.host_first = call->next;
+    if (!call->next) ff_engine.host_last = NULL;
+    pthread_mutex_unlock(&ff_engine.lock);
+    call->function(call->data);
+    pthread_mutex_lock(&ff_engine.lock);
+    if (call->stream) call->stream->pending--;
+    free(call);
+    if (!--ff_engine.host_pending) pthread_cond_broadcast(&ff_engine.host_done);
+  }
+  pthread_mutex_unlock(&ff_engine.lock);
+  return unused;
+}
+
+cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait) {
+  if (!ff_engine.host_thread_runs) {
+    if (pthread_create(&ff_engine.host_thread, NULL, host_thread, NULL)) return cudaErrorUnknown;
+    ff_engine.host_thread_runs = true;
+    pthread_detach(ff_engine.host_thread);
+  }
+  engine_print_flush(); /* the manual: printed output is flushed before a callback */
+  engine_append_host();
+  engine_host_call *call = ff_alloc(sizeof *call);
+  *call = (engine_host_call){.function = function, .data = data, .stream = stream};
+  if (ff_engine.host_last) ff_engine.host_last->next = call;
+  else ff_engine.host_first = call;
+  ff_engine.host_last = call;
+  stream->pending++;
+  ff_engine.host_pending++;
+  pthread_cond_signal(&ff_engine.host_work);
+  while (wait && ff_engine.host_pending && ff_engine.phase == ENGINE_READY) pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
+  return ff_engine.phase == ENGINE_READY ? cudaSuccess : cudaErrorCudartUnloading;
+}
+
+cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void *data) {
+  if (!function) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  bool taken = false;
+  engine_node_params node = {.kind = ENGINE_NODE_HOST, .host = {function, data}};
+  error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
+  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
+  if (!error && !taken) error = engine_stream_host_locked(stream, function, data, false);
+  engine_leave();
+  return error;
+}
+
+/* ---- the access stream ---- */
+
+/* The stream is the same in every run: it has canonical addresses, and none of pageable memory. (A launch's are made so in engine_launch.c.) */
+static void make_canonical(trace_op *op) {
+  uint64_t *address[2] = {NULL, NULL};
+  switch (op->kind) {
+  case TRACE_OP_ALLOC: case TRACE_OP_RESERVE: address[0] = &op->alloc.address; break;
+  case TRACE_OP_FREE: address[0] = &op->free.address; break;
+  case TRACE_OP_MAP: case TRACE_OP_UNMAP: case TRACE_OP_SET_ACCESS: case TRACE_OP_UNRESERVE: address[0] = &op->map.address; break;
+  case TRACE_OP_COPY: address[0] = &op->copy.to, address[1] = &op->copy.from; break;
+  case TRACE_OP_SET: address[0] = &op->set.to; break;
+  case TRACE_OP_HOST_TOUCH: address[0] = &op->touch.address; break;
+  case TRACE_OP_ADVISE: case TRACE_OP_PREFETCH: address[0] = &op->hint.address; break;
+  default: break;
+  }
+  for (int i = 0; i < 2 && address[i]; i++) *address[i] = exec_memory_canonical(ff_engine.memory, *address[i]);
+}
+
+uint64_t engine_append(const trace_op *op) {
+  if (ff_engine.check) check_operation(ff_engine.check, op);
+  if (!ff_engine.trace) return ++ff_engine.last_sequence;
+  trace_op own = *op;
+  make_canonical(&own);
+  if (ff_engine.batch) { /* one call has put it: its first launch pays for all */
+    own.stream = trace_origin(op->stream, 0, !(op->kind == TRACE_OP_LAUNCH && ff_engine.batch == ENGINE_BATCH_UNPAID));
+    if (op->kind == TRACE_OP_LAUNCH) ff_engine.batch = ENGINE_BATCH_PAID;
+  }
+  return ff_engine.last_sequence = trace_op_append(ff_engine.trace, &own);
+}
+
+void engine_append_host(void) {
+  engine_append(&(trace_op){.kind = TRACE_OP_HOST});
+  engine_time_host(ff_engine.machine->api_us);
+}
+
+/* ---- limits ---- */
+
+cudaError_t engine_limit_get(cudaLimit limit, size_t *value) {
+  if (!value) return cudaErrorInvalidValue;
+  if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  *value = ff_engine.limits[engine_device_current()][limit];
+  engine_leave();
+  return cudaSuccess;
+}
+
+cudaError_t engine_limit_set(cudaLimit limit, size_t value) {
+  if ((unsigned)limit >= cudaLimitCount) return cudaErrorUnsupportedLimit;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  const size_t stack_most = 512 << 10; /* local memory per thread on every device so far */
+  if (limit == cudaLimitStackSize && value > stack_most) error = cudaErrorInvalidValue;
+  else if (limit == cudaLimitMallocHeapSize && value > ff_engine.gpu_memory) error = cudaErrorMemoryAllocation;
+  else ff_engine.limits[engine_device_current()][limit] = limit == cudaLimitStackSize ? (value + 15) / 16 * 16 : value;
+  engine_leave();
+  return error;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Green contexts: sets of SMs, and the streams whose kernels run on them (Driver API, "Green Contexts").
+ *
+ * What always holds: a green context has a stream of its own, which stands for NULL in threads where it is current; every
+ * stream of it was given its SMs in the access stream before anything else. The two helper streams carry no work: `gather`
+ * waits for the others so that one event stands for all of them, `gate` has what streams that are made later wait for.
+ *
+ *     engine_green_create --> streams come and go --engine_green_destroy--> its streams are orphans until they are reset */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/engine/engine_internal.h"
+
+static _Thread_local engine_green *current; /* may be gone: current_id says whether it is still the one */
+static _Thread_local uint64_t current_id;
+
+static bool is_live(const engine_green *green) { return engine_handles_have(&ff_engine.handles, green, ENGINE_HANDLE_GREEN); }
+
+engine_green *engine_green_current(void) { return current && is_live(current) && current->id == current_id ? current : NULL; }
+
+static void fill_list(engine_green *green) {
+  for (uint32_t i = 0; i < TRACE_SMS_MAX; i++)
+    if (green->sms.mask[i / 64] >> i % 64 & 1) green->list[green->count++] = (uint16_t)i;
+}
+
+/* At least one, and only what the device has. */
+static bool is_possible(const engine_green *green) {
+  return green->count && green->list[green->count - 1] < ff_engine.machine->sm_count;
+}
+
+cudaError_t engine_green_create(int device, const trace_sms *sms, engine_green **out) {
+  if (!sms || !out) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_green *green = ff_alloc(sizeof *green);
+  *green = (engine_green){.device = device, .id = ff_engine.next_green + 1, .sms = *sms, .next = ff_engine.greens};
+  fill_list(green);
+  if (is_possible(green) && engine_device_exists(device)) {
+    ff_engine.next_green++;
+    ff_engine.greens = green;
+    engine_handles_add(&ff_engine.handles, green, ENGINE_HANDLE_GREEN);
+    green->main = engine_stream_make(device, cudaStreamDefault, 0, green);
+    *out = green;
+  } else {
+    free(green);
+    error = cudaErrorInvalidValue;
+  }
+  engine_leave();
+  return error;
+}
+
+static void green_free(engine_green *green) {
+  engine_green **at = &ff_engine.greens;
+  while (*at != green) at = &(*at)->next;
+  *at = green->next;
+  engine_handles_remove(&ff_engine.handles, green);
+  free(green);
+}
+
+static bool is_helper(const engine_stream *s) { return s == s->green->main || s == s->green->gather || s == s->green->gate; }
+
+cudaError_t engine_green_destroy(engine_green *green) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
+  for (engine_stream *s = ff_engine.streams, *next; !error && s; s = next) {
+    next = s->next;
+    if (s->green != green) continue;
+    if (is_helper(s)) engine_stream_free(s);
+    else *s = (engine_stream){.number = s->number, .device = s->device, .orphan = true, .pending = s->pending, .next = s->next};
+  }
+  if (!error) green_free(green);
+  engine_leave();
+  return error;
+}
+
+void engine_greens_reset(int device) { /* the streams are freed with all others */
+  for (engine_green *green = ff_engine.greens, *next; green; green = next) {
+    next = green->next;
+    if (green->device == device) green_free(green);
+  }
+}
+
+int engine_green_device(engine_green *green) {
+  pthread_mutex_lock(&ff_engine.lock);
+  int device = is_live(green) ? green->device : 0;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return device;
+}
+
+bool engine_green_valid(const engine_green *green) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool live = is_live(green);
+  pthread_mutex_unlock(&ff_engine.lock);
+  return live;
+}
+
+cudaError_t engine_green_describe(engine_green *green, trace_sms *sms, uint64_t *id) {
+  cudaError_t error = engine_enter_now();
+  if (error) return error;
+  if (is_live(green)) {
+    *sms = green->sms;
+    *id = green->id;
+  } else {
+    error = cudaErrorContextIsDestroyed;
+  }
+  engine_leave();
+  return error;
+}
+
+void engine_green_use(engine_green *green) {
+  current = NULL;
+  if (!green) return; /* without the lock: a kernel of another thread's may hold it for long */
+  pthread_mutex_lock(&ff_engine.lock);
+  if (is_live(green)) {
+    current = green;
+    current_id = green->id;
+  }
+  pthread_mutex_unlock(&ff_engine.lock);
+}
+
+/* ---- streams ---- */
+
+void engine_green_admit(engine_green *green, engine_stream *stream) {
+  if (green->gate) engine_stream_wait_for(stream, engine_stream_record(green->gate), engine_stream_ready(green->gate));
+}
+
+cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
+  if (!stream || (flags & ~(unsigned)cudaStreamNonBlocking)) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (priority > ENGINE_PRIORITY_LEAST) priority = ENGINE_PRIORITY_LEAST;
+  if (priority < ENGINE_PRIORITY_GREATEST) priority = ENGINE_PRIORITY_GREATEST;
+  if (is_live(green)) {
+    engine_stream *made = engine_stream_make(green->device, flags, priority, green);
+    engine_green_admit(green, made);
+    *stream = (cudaStream_t)made;
+  } else {
+    error = cudaErrorContextIsDestroyed;
+  }
+  engine_leave();
+  return error;
+}
+
+/* ---- events of all its streams ---- */
+
+static engine_stream *helper(engine_green *green, engine_stream **place) {
+  if (!*place) *place = engine_stream_make(green->device, cudaStreamNonBlocking, 0, green);
+  return *place;
+}
+
+static void gather(engine_green *green) {
+  engine_stream *all = helper(green, &green->gather);
+  for (engine_stream *s = ff_engine.streams; s; s = s->next)
+    if (s->green == green && s != green->gather && s != green->gate) engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
+}
+
+cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = engine_event_find(handle);
+  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
+  else if (!event) error = cudaErrorInvalidResourceHandle;
+  else {
+    gather(green);
+    engine_event_record_locked(event, green->gather);
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_event *event = engine_event_find(handle);
+  if (!is_live(green)) error = cudaErrorContextIsDestroyed;
+  else if (!event) error = cudaErrorInvalidResourceHandle;
+  else if (event->recorded) {
+    helper(green, &green->gate);
+    for (engine_stream *s = ff_engine.streams; s; s = s->next)
+      if (s->green == green && s != green->gather) engine_stream_wait_for(s, event->number, event->time_ps);
+    engine_time_host(ff_engine.machine->api_us);
+  }
+  engine_leave();
+  return error;
+}

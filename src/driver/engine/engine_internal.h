@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the engine, for engine*.c only.
+ *
+ * Glossary: *enter* takes the lock, makes the engine if need be and refuses when an error is sticky; *leave* gives the
+ * lock back. A function named *_locked expects the lock. *Local clock*: the engine's own estimate of virtual time, used
+ * only when no simulation runs.
+ *
+ * What always holds while the lock is free:
+ *   - every stream, event, module and function that exists is in `handles`, nothing else is;
+ *   - allocations made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE;
+ *   - every operation that changed memory or time was appended to the access stream before it was carried out. */
+#ifndef FF_DRIVER_ENGINE_INTERNAL_H
+#define FF_DRIVER_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "check/launch_check.h"
+#include "driver/engine/engine.h"
+#include "session/session.h"
+
+typedef enum engine_phase {
+  ENGINE_NEW,      /* nothing has needed it yet */
+  ENGINE_READY,
+  ENGINE_FAILED,   /* could not be made; said once */
+  ENGINE_FORKED,   /* this process is the child of one that had it */
+  ENGINE_FINISHED, /* the process is ending: results are written, calls are refused */
+} engine_phase;
+
+/* ---- handles ---- */
+
+typedef enum engine_handle_kind { ENGINE_HANDLE_STREAM = 1, ENGINE_HANDLE_EVENT, ENGINE_HANDLE_MODULE, ENGINE_HANDLE_FUNCTION,
+                                  ENGINE_HANDLE_VARIABLE, ENGINE_HANDLE_GREEN, ENGINE_HANDLE_ARRAY, ENGINE_HANDLE_MIPMAP, ENGINE_HANDLE_GRAPH,
+                                  ENGINE_HANDLE_NODE, ENGINE_HANDLE_EXEC, ENGINE_HANDLE_OBJECT } engine_handle_kind;
+typedef struct engine_handles { /* open addressing by pointer; never follows one */
+  struct { const void *pointer; engine_handle_kind kind; } *slots;
+  size_t count, used, capacity; /* used: live ones and tombstones */
+} engine_handles;
+void engine_handles_add(engine_handles *handles, const void *pointer, engine_handle_kind kind);
+void engine_handles_remove(engine_handles *handles, const void *pointer);
+bool engine_handles_have(const engine_handles *handles, const void *pointer, engine_handle_kind kind);
+
+/* ---- streams, events ---- */
+
+typedef struct engine_known { uint32_t stream; uint64_t sequence; } engine_known; /* what that stream did up to there is over */
+typedef struct engine_stream {
+  uint32_t number;         /* in the access stream, with its device (trace/origin.h); of the device's, 0 is the legacy default stream */
+  int device;
+  unsigned flags;
+  int priority;
+  uint64_t end_ps;         /* local clock: when its last operation is over */
+  bool dirty;              /* something was appended since `marker` */
+  bool marked;
+  uint64_t marker;         /* sequence of the event record that stands behind its last operation */
+  uint32_t pending;        /* host functions that have not returned */
+  engine_green *green;     /* whose SMs its kernels have; NULL: all */
+  bool orphan;             /* its green context was destroyed */
+  bool behind;             /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_behind.c */
+  struct engine_capture *capture; /* into which it is captured; NULL: none */
+  FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
+  FF_VEC(engine_known) known; /* how far of other streams it has waited for */
+  struct engine_stream *next;
+} engine_stream;
+
+struct engine_green {
+  uint64_t id;             /* never used again */
+  int device;
+  trace_sms sms;
+  uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
+  uint32_t count;
+  engine_stream *main;     /* what NULL means where it is current */
+  engine_stream *gather;   /* engine_green_record: waits for the others; NULL: not needed yet */
+  engine_stream *gate;     /* engine_green_wait: what later streams wait for first; NULL likewise */
+  struct engine_green *next;
+};
+
+typedef struct engine_event {
+  int device;              /* whose streams may record it */
+  unsigned flags;
+  bool recorded;
+  uint32_t number;         /* of the latest recording */
+  uint64_t sequence;       /* of its operation */
+  uint64_t time_ps;        /* local clock */
+  engine_stream *stream;   /* recorded in; NULL once destroyed */
+  uint32_t stream_number;
+  uint32_t behind;         /* recordings of it that are queued: engine_behind.c */
+  uint64_t capture;        /* last recorded in the capture of this id; 0: in none */
+  FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
+  FF_VEC(engine_known) known; /* else: what its stream knew */
+  struct engine_event *next;
+} engine_event;
+
+typedef struct engine_host_call {
+  cudaHostFn_t function;
+  void *data;
+  engine_stream *stream;
+  struct engine_host_call *next;
+} engine_host_call;
+
+/* ---- modules ---- */
+
+typedef struct engine_kernel { /* a function on one device */
+  exec_kernel *code;       /* NULL until used */
+  bool marked;             /* engine_function_mark has looked at it */
+  int dynamic_shared;      /* as set; -1: not set */
+  int carveout;
+  unsigned cache;
+} engine_kernel;
+
+struct engine_function {
+  char *name;
+  engine_module *module;
+  char *title;             /* demangled */
+  uint32_t index;          /* kernel_index of the access stream */
+  engine_kernel on[ENGINE_DEVICES_MAX];
+  engine_function *next;   /* in its module */
+};
+
+struct engine_variable {
+  char *name;
+  engine_module *module;
+  size_t bytes;            /* as registered; 0: unknown */
+  void **host_pointer;     /* __managed__ */
+  engine_variable *next;
+};
+
+typedef struct engine_source { char *name; char *text; size_t length; } engine_source; /* PTX, owned */
+
+struct engine_module {
+  uint32_t number;         /* from 1, in order of registration */
+  const void *binary;      /* registered: read when the module loads; NULL: `sources` are there from the start */
+  int device;              /* that it is for; ENGINE_ANY_DEVICE: for each that uses it */
+  bool failed;
+  bool traced;             /* its code was given to the access stream */
+  cudaError_t error;       /* why it failed */
+  FF_VEC(engine_source) sources;
+  FF_VEC(ptx_module *) parts;
+  ptx_module *linked;      /* NULL: the only part stands for itself */
+  exec_program *programs[ENGINE_DEVICES_MAX]; /* where it is loaded: variables once per device, managed ones once in all */
+  engine_function *functions;
+  engine_variable *variables;
+  engine_module *next;
+};
+
+/* ---- everything ---- */
+
+typedef enum engine_owner { ENGINE_OWNER_NONE, ENGINE_OWNER_PROGRAM, ENGINE_OWNER_MODULE } engine_owner;
+typedef struct engine_note { /* beside an exec_allocation, by its id */
+  const exec_allocation *allocation;
+  unsigned flags;
+  int device;              /* whose memory it is; of host and managed memory, which was current */
+  engine_owner owner;
+} engine_note;
+
+typedef struct engine_state {
+  pthread_mutex_t lock;
+  engine_phase phase;
+  session_options options;
+  session *session;
+  const machine_spec *machine;
+  uint64_t gpu_memory;
+  trace_program *trace;    /* NULL: no simulation */
+  sim *primaries[ENGINE_DEVICES_MAX]; /* by device; NULL likewise */
+  session_progress *progress;
+  exec_memory *memory;
+  check *check;            /* of `farfault memcheck` or `racecheck`; NULL: nothing is checked */
+
+  cudaError_t sticky;
+  int sticky_device;       /* where it arose */
+  const char *fault;       /* its message; NULL: none */
+  engine_handles handles;
+  engine_stream legacy[ENGINE_DEVICES_MAX];
+  engine_stream *streams;
+  engine_green *greens;
+  uint64_t next_green;
+  engine_event *events;
+  engine_module *modules;
+  FF_VEC(engine_note) notes;
+  uint32_t next_stream[ENGINE_DEVICES_MAX], generation[ENGINE_DEVICES_MAX];
+  uint32_t next_event, next_module, next_kernel;
+  uint64_t allocations, launches;
+  uint64_t device_used[ENGINE_DEVICES_MAX]; /* bytes of each device's memory in use by device allocations, whole pages */
+  FF_VEC(trace_launch *) running; /* the launches that exec works on, or that have given way; none without a simulation */
+  uint32_t given;          /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_behind.c */
+  pthread_cond_t behind_done; /* the last of them has finished, and all that was queued behind them */
+  volatile bool stop;      /* the process ends: a running kernel is to stop */
+  uint64_t last_sequence;  /* of the latest operation */
+  enum { ENGINE_BATCH_NONE, ENGINE_BATCH_UNPAID, ENGINE_BATCH_PAID } batch; /* one call puts what is appended; has the host paid for it? */
+
+  uint64_t host_ps, device_ps[ENGINE_DEVICES_MAX]; /* local clock: the host; when the last kernel is over */
+  size_t limits[ENGINE_DEVICES_MAX][cudaLimitCount];
+
+  ff_text printed;         /* kernel printf, not yet given to stdout */
+
+  pthread_t host_thread;   /* runs host functions */
+  bool host_thread_runs;
+  pthread_cond_t host_work, host_done;
+  engine_host_call *host_first, *host_last;
+  uint32_t host_pending;
+} engine_state;
+
+extern engine_state ff_engine;
+
+/* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way; engine_enter_beside
+ * for host functions only (what is behind that kernel is seen to: engine_behind.c), engine_enter_now for neither (queries). */
+cudaError_t engine_enter(void);
+cudaError_t engine_enter_beside(void);
+cudaError_t engine_enter_now(void);
+void engine_leave(void);
+void engine_fault_locked(cudaError_t error, int device, const char *message); /* makes it sticky */
+
+/* Appends to the access stream (if there is one); remembers and returns the sequence. */
+uint64_t engine_append(const trace_op *op);
+void engine_append_host(void); /* a call that only costs host time */
+
+engine_stream *engine_stream_find(cudaStream_t stream); /* NULL: not a stream, or not one any more: */
+cudaError_t engine_stream_error(cudaStream_t stream);   /* why */
+engine_stream *engine_stream_make(int device, unsigned flags, int priority, engine_green *green);
+bool engine_stream_is_legacy(const engine_stream *stream);
+bool engine_stream_lives(const engine_stream *stream); /* what the pointer pointed to may be gone */
+void engine_stream_free(engine_stream *stream);
+cudaError_t engine_stream_host_locked(engine_stream *stream, cudaHostFn_t function, void *data, bool wait); /* wait: until it has returned */
+bool engine_happened(int device, uint64_t sequence, uint64_t local_ps); /* what was recorded there, by now; costs nothing */
+uint32_t engine_stream_record(engine_stream *stream); /* appends an event's recording; its number */
+void engine_stream_wait_for(engine_stream *stream, uint32_t number, uint64_t time_ps);
+uint64_t engine_stream_ready(const engine_stream *stream); /* local clock */
+engine_event *engine_event_find(cudaEvent_t event);
+void engine_event_record_locked(engine_event *event, engine_stream *stream);
+void engine_green_admit(engine_green *green, engine_stream *stream); /* a new stream of it: waits for what engine_green_wait said */
+engine_green *engine_green_current(void); /* of this thread; NULL: none */
+void engine_greens_reset(int device);
+uint32_t engine_stream_sms(const engine_stream *stream); /* how many SMs its kernels have */
+void engine_streams_reset(int device);
+cudaError_t engine_synchronize_stream_locked(engine_stream *stream);
+void engine_synchronize_device_locked(int device);
+
+/* Local clock: the stream's next operation takes `ps`; blocking: the host waits for it. */
+void engine_time_spend(engine_stream *stream, uint64_t ps, bool kernel, bool blocking);
+uint64_t engine_time_transfer(uint64_t bytes, trace_direction direction);
+uint64_t engine_time_kernel(const exec_stats *stats, uint32_t sms);
+void engine_time_host(double microseconds);
+void engine_time_wait_device(int device); /* the host waits for all its streams */
+
+/* engine_declare.c: what the calling thread has declared for its next launch, now the caller's; NULL: nothing. */
+typedef struct engine_declared { ff_virtual_use *uses; uint32_t count; } engine_declared; /* never NULL: uses */
+engine_declared *engine_declared_take(void);
+void engine_declared_free(engine_declared *declared);
+
+/* Operations, checked and on a stream. What a graph has is checked before it is launched, and again then: `graph` means that
+ * the host waits for nothing. Memory that only a running graph has is let through by _check_. */
+cudaError_t engine_copy_check_locked(const engine_copy *copy);
+cudaError_t engine_copy_on(engine_copy copy, engine_stream *stream, bool graph);
+cudaError_t engine_set_check_locked(const engine_set *set);
+cudaError_t engine_set_on(engine_set set, engine_stream *stream, bool graph);
+/* The parameter block, the caller's, and what the function is; or why it cannot be launched so. */
+cudaError_t engine_launch_pack_locked(const engine_launch *launch, int device, engine_function_info *info, unsigned char **params);
+cudaError_t engine_launch_on(const engine_launch *launch, engine_stream *stream); /* with `packed` */
+cudaError_t engine_launch_packed(const engine_launch *launch, const engine_function_info *info, engine_stream *stream, unsigned char *params,
+                                 const engine_declared *declared); /* what engine_launch_pack_locked gave; declared: NULL or borrowed */
+void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device);
+void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event);
+
+/* engine_behind.c: a kernel that waits for the host, and what comes after it */
+struct engine_node_params;
+bool engine_behind(const engine_stream *stream); /* is what is put on the stream now queued? */
+void engine_behind_wait(void);                   /* until nothing is; gives the lock away meanwhile */
+bool engine_behind_full(void);                   /* no more can be appended until then */
+void engine_behind_rest(void);                   /* without the lock, after a query of what is behind: the kernel wants the lock */
+/* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
+cudaError_t engine_behind_take(engine_stream *stream, const struct engine_node_params *params, bool async, bool *taken);
+bool engine_behind_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
+/* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has to. */
+cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);
+bool engine_behind_can(void);                    /* does this thread's kernel give way? then by */
+void engine_behind_give_way(void *unused);
+void engine_behind_forget(void);                 /* in a forked child */
+
+/* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not captured, or
+ * the error ends the capture. `async`: may the call be captured at all? */
+struct engine_node_params;
+cudaError_t engine_capture_take(engine_stream *stream, struct engine_node_params *params, bool async, bool *taken);
+cudaError_t engine_capture_refuse(engine_stream *stream); /* a call that no captured stream allows: a query, a synchronisation */
+cudaError_t engine_capture_any(void);                     /* a call that no capture anywhere allows: cudaDeviceSynchronize */
+cudaError_t engine_capture_unsafe(void);                  /* a call that this thread's and others' captures may forbid: cudaMalloc */
+cudaError_t engine_capture_record(engine_event *event, engine_stream *stream, bool *taken);
+cudaError_t engine_capture_wait(engine_stream *stream, engine_event *event, bool *taken);
+void engine_capture_forget(engine_stream *stream);        /* it is destroyed */
+void engine_graphs_reset(int device);                     /* its graphs and captures go */
+void engine_execs_forget(const engine_stream *stream);    /* likewise, with its device */
+bool engine_graph_address(uint64_t address);              /* in memory that alloc nodes give out */
+cudaError_t engine_graph_free_address(uint64_t address, engine_stream *stream, bool *found);
+
+/* engine_pool.c: what streams know of each other's past; what the host has waited for; what came from a pool */
+void engine_known_record(engine_event *event, const engine_stream *stream);
+void engine_known_wait(engine_stream *stream, const engine_event *event);
+void engine_pools_synchronised(int device);  /* ENGINE_ANY_DEVICE: a stream or an event was */
+void engine_pools_reset(int device);         /* before all its memory goes */
+bool engine_pool_take_back(uint64_t address, engine_stream *stream);
+bool engine_pool_allows(const exec_allocation *allocation, int device, int *access);
+cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address);
+cudaError_t engine_free_locked(uint64_t address, unsigned allowed);
+
+#define ENGINE_ANY_DEVICE (-1)
+int engine_device_of(const engine_stream *stream); /* NULL: the calling thread's */
+uint32_t engine_origin(int device);      /* trace_op.stream of what is no stream's */
+bool engine_device_exists(int device);
+void engine_peers_changed(void);         /* whose memory which device may use, or what memory there is */
+void engine_peers_show(int device);      /* before a kernel of its: it sees what it may use, and nothing else */
+bool engine_peer_may(int device, const exec_allocation *allocation, bool write); /* use memory of its own or of another one's */
+int engine_memory_device(const exec_allocation *allocation); /* whose it is */
+
+uint64_t engine_allocate_hidden(int device, uint64_t bytes, const char *name); /* device memory that is not the program's; 0: no room */
+void engine_release_hidden(uint64_t address);
+
+/* engine_vmm.c with the lock: as the functions of the same name */
+cudaError_t engine_reserve_locked(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *address);
+cudaError_t engine_unreserve_locked(uint64_t address);
+cudaError_t engine_memory_create_locked(int device, uint64_t bytes, const void *note, uint32_t note_bytes, uint64_t *handle);
+void engine_memory_release_locked(uint64_t handle);
+cudaError_t engine_map_locked(uint64_t address, uint64_t bytes, uint64_t handle);
+cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes);
+
+void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
+                            trace_memory_kind memory);
+void engine_forget_allocation(const exec_allocation *allocation);
+engine_pointer engine_pointer_find_locked(uint64_t address);
+void engine_memory_reset(int device);
+void engine_vmm_reset(int device); /* unmaps, releases and gives back all that is its */
+void engine_vmm_show(int device);  /* mappings as it may use them; engine_peers_show */
+/* Is all of the range mapped, with such access for some device, without gaps? The address is in a mapping. */
+bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write);
+bool engine_mapped_may(const exec_allocation *mapping, int device, bool write);
+int engine_mapped_device(const exec_allocation *mapping); /* whose memory is mapped there */
+void engine_mapped_open(const exec_allocation *mapping, int device, unsigned access); /* engine_set_access */
+bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes);
+
+/* Parses the module's sources (at least one), as far as they are needed: fills `parts`, in the order of the sources. */
+ff_status engine_parts_parse(engine_module *module, ff_error *error);
+/* On a device that it is for. */
+cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error);
+int engine_module_device(const engine_module *module, int wanted); /* where it is used: that one, or its own */
+/* The module's PTX to the access stream, once. */
+void engine_module_trace(engine_module *module);
+char *engine_demangle(const char *name); /* the C++ name a person reads, or the name; of malloc */
+const ptx_func *engine_module_function(const engine_module *module, const char *name); /* of a loaded module; NULL: it has none */
+void engine_function_mark(engine_function *function, int device); /* before its kernel's first launch; engine_marks.c */
+engine_function *engine_function_of_locked(engine_module *module, const char *name); /* of a loaded module; NULL: it has no such kernel */
+cudaError_t engine_function_load_locked(engine_function *function, int device);
+void engine_modules_reset(int device);
+void engine_function_info_locked(engine_function *function, int device, engine_function_info *info);
+cudaError_t engine_status_error(ff_status status);
+
+void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
+
+/* What the program does with managed memory between its calls: engine_touch.c. `filled`: it has contents already.
+ * collect: before an operation of the device, or one that says how far the host is; appends what was touched since. The
+ * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be armed. */
+typedef enum engine_touch_level { ENGINE_TOUCH_OFF, ENGINE_TOUCH_GROUPS, ENGINE_TOUCH_PAGES, ENGINE_TOUCH_EXACT } engine_touch_level;
+engine_touch_level engine_touch_level_now(void);
+void engine_touch_track(const exec_allocation *allocation, bool filled);
+void engine_touch_forget(const exec_allocation *allocation);
+void engine_touch_collect(bool launch);
+void engine_touch_settle(uint64_t address, uint64_t bytes);
+void engine_touch_settle_all(void);
+
+void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
+
+#endif

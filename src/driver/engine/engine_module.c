@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: from what a program registers or loads to code that exec/ can run.
+ *
+ *   registered --engine_module_load_locked--> loaded on a device --engine_modules_reset--> registered
+ *                     | no PTX, broken PTX
+ *                     v
+ *                   failed: the reason was said on stderr, every use returns the same error
+ *
+ * The code is read once; each device that uses it has variables of its own, but for managed ones, and kernels of its own.
+ *
+ * A registered module is looked at when something of it is first used. One fat binary gives one PTX text; after a
+ * device link there is one per translation unit, and those that are needed (engine_parts.c) are linked. What always
+ * holds: a loaded module has a program there, its variables are in memory and known to the access stream; functions keep
+ * their identity (and their attributes and kernel numbers) when the module loads again after a reset. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/engine/engine_internal.h"
+#include "exec/launch/beside.h"
+#include "fatbin/fatbin.h"
+
+#define PTX_ADVICE "build it with nvcc's -gencode arch=compute_75,code=compute_75 (or plain -arch=sm_XX), so that it carries PTX"
+
+/* ---- reading images ---- */
+
+static void add_source(engine_module *module, char *text, size_t length) {
+  ff_text name = {0};
+  ff_text_add(&name, "module %u of %s", module->number, program_invocation_short_name);
+  if (module->sources.count) ff_text_add(&name, " (part %zu)", module->sources.count + 1);
+  engine_source source = {.name = name.chars, .text = text, .length = length};
+  FF_PUSH(&module->sources, source);
+}
+
+static uint32_t capability(void) {
+  return (uint32_t)(ff_engine.machine->compute_major * 10 + ff_engine.machine->compute_minor);
+}
+
+/* Takes the PTX of one fat binary; any will do, for a newer GPU too. FF_NOT_FOUND: it has none. */
+static ff_status take_image(engine_module *module, const fatbin *image, ff_error *error) {
+  const fatbin_entry *entry = fatbin_best_ptx(image, capability(), NULL);
+  if (!entry)
+    return ff_fail(error, FF_NOT_FOUND, "module %u of %s holds machine code only, no PTX: %s", module->number,
+                   program_invocation_short_name, PTX_ADVICE);
+  char *text;
+  size_t length;
+  ff_status status = fatbin_ptx(entry, &text, &length, error);
+  if (!status) add_source(module, text, length);
+  return status;
+}
+
+/* Of a device link the first image is the linker's own output; the code is in the others. */
+static ff_status take_set(engine_module *module, const fatbin_set *set, ff_error *error) {
+  uint32_t first = set->relocatable && set->count > 1 ? 1 : 0;
+  ff_status status = FF_OK;
+  for (uint32_t i = first; i < set->count && !status; i++)
+    if (set->images[i].entry_count || set->count == 1) status = take_image(module, &set->images[i], error);
+  return status;
+}
+
+static bool looks_like_binary(const void *image, size_t bytes) {
+  uint32_t magic = 0;
+  if (bytes && bytes < sizeof magic) return false;
+  memcpy(&magic, image, sizeof magic);
+  return magic == FATBIN_WRAPPER_MAGIC || magic == FATBIN_MAGIC;
+}
+
+static ff_status read_image(engine_module *module, const void *image, size_t bytes, ff_error *error) {
+  if (!looks_like_binary(image, bytes)) {
+    if (!memcmp(image, "\177ELF", 4))
+      return ff_fail(error, FF_NOT_FOUND, "the image is machine code (ELF), which the virtual GPU cannot run: load PTX instead");
+    size_t length = bytes ? strnlen(image, bytes) : strlen(image);
+    char *text = ff_alloc(length + 1);
+    memcpy(text, image, length);
+    add_source(module, text, length);
+    return FF_OK;
+  }
+  fatbin_set set;
+  ff_status status = fatbin_open_registered(image, &set, error);
+  if (status) return status;
+  status = take_set(module, &set, error);
+  fatbin_set_close(&set);
+  return status;
+}
+
+/* ---- loading ---- */
+
+static ff_status parse_and_link(engine_module *module, ff_error *error) {
+  ff_status status = engine_parts_parse(module, error);
+  if (status || module->parts.count < 2) return status;
+  return ptx_link(module->parts.items, (uint32_t)module->parts.count, &module->linked, error);
+}
+
+static const ptx_module *module_code(const engine_module *module) {
+  return module->linked ? module->linked : module->parts.items[0];
+}
+
+static bool in_memory(const ptx_var *variable) {
+  return (variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST) && variable->size &&
+         variable->linkage != PTX_LINK_EXTERN;
+}
+
+static bool loaded_elsewhere(const engine_module *module, int device) {
+  for (int d = 0; d < (int)ENGINE_DEVICES_MAX; d++)
+    if (d != device && module->programs[d]) return true;
+  return false;
+}
+
+/* Tells the access stream about every module variable (or, with `add` false, that it is gone): of managed ones, with the first device
+ * (the last). */
+static void note_variables(engine_module *module, int device, bool add) {
+  const ptx_module *code = module_code(module);
+  for (uint32_t i = 0; i < code->var_count; i++) {
+    const ptx_var *variable = code->vars[i];
+    uint64_t address, bytes;
+    if (!in_memory(variable) || exec_program_variable(module->programs[device], variable->name, &address, &bytes, NULL)) continue;
+    if (variable->managed && loaded_elsewhere(module, device)) continue;
+    const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+    if (!allocation) continue;
+    if (add) engine_note_allocation(device, allocation, cudaMemAttachGlobal, ENGINE_OWNER_MODULE, variable->name,
+                                    variable->managed ? TRACE_MEMORY_MANAGED : TRACE_MEMORY_DEVICE);
+    else engine_forget_allocation(allocation);
+  }
+}
+
+static void point_managed_variables(engine_module *module, int device) {
+  for (engine_variable *v = module->variables; v; v = v->next) {
+    uint64_t address, bytes;
+    if (v->host_pointer && exec_program_variable(module->programs[device], v->name, &address, &bytes, NULL) == FF_OK)
+      *v->host_pointer = (void *)(uintptr_t)address;
+  }
+}
+
+static void drop_text(engine_module *module) {
+  if (module->linked) ptx_module_free(module->linked);
+  for (size_t i = 0; i < module->parts.count; i++) ptx_module_free(module->parts.items[i]);
+  free(module->parts.items);
+  memset(&module->parts, 0, sizeof module->parts);
+  module->linked = NULL;
+  module->failed = false;
+}
+
+static exec_program *any_program(const engine_module *module) {
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++)
+    if (module->programs[d]) return module->programs[d];
+  return NULL;
+}
+
+static void drop_program(engine_module *module, int device) {
+  exec_program *program = module->programs[device];
+  if (!program) return;
+  note_variables(module, device, false);
+  for (engine_function *f = module->functions; f; f = f->next) f->on[device].code = NULL, f->on[device].marked = false;
+  module->programs[device] = NULL;
+  exec_program *other = any_program(module);
+  if (other) exec_program_hand_over(program, other);
+  exec_program_free(program);
+  if (!other) drop_text(module);
+}
+
+static void drop_code(engine_module *module) {
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) drop_program(module, (int)d);
+  drop_text(module);
+}
+
+static ff_status read_code(engine_module *module, ff_error *error) {
+  ff_status status = FF_OK;
+  if (module->parts.count) return FF_OK; /* another device has it */
+  if (!module->sources.count && module->binary) status = read_image(module, module->binary, 0, error);
+  if (!status && !module->sources.count)
+    status = ff_fail(error, FF_NOT_FOUND, "module %u of %s is empty", module->number, program_invocation_short_name);
+  return status ? status : parse_and_link(module, error);
+}
+
+int engine_module_device(const engine_module *module, int wanted) { return module->device == ENGINE_ANY_DEVICE ? wanted : module->device; }
+
+cudaError_t engine_module_load_locked(engine_module *module, int device, ff_error *error) {
+  if (module->programs[device]) return cudaSuccess;
+  if (module->failed) {
+    ff_fail(error, FF_INVALID, "the module could not be loaded before");
+    return module->error;
+  }
+  ff_status status = read_code(module, error);
+  exec_program *made = NULL;
+  if (!status) status = exec_program_create_beside(module_code(module), ff_engine.memory, any_program(module), &made, error);
+  if (status && any_program(module)) return engine_status_error(status); /* there it goes on */
+  if (status) {
+    drop_code(module);
+    module->failed = true;
+    module->error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : engine_status_error(status);
+    return module->error;
+  }
+  module->programs[device] = made;
+  note_variables(module, device, true);
+  point_managed_variables(module, device);
+  return cudaSuccess;
+}
+
+/* For calls that have no way to hand the message on. */
+static cudaError_t load_or_say(engine_module *module, int device) {
+  ff_error reason;
+  bool failed_before = module->failed;
+  cudaError_t error = engine_module_load_locked(module, device, &reason);
+  if (error && !failed_before) engine_say("%s", reason.message);
+  return error;
+}
+
+/* ---- life of a module ---- */
+
+static engine_module *make_module(const void *binary) {
+  engine_module *module = ff_alloc(sizeof *module);
+  module->binary = binary;
+  module->device = ENGINE_ANY_DEVICE;
+  module->number = ++ff_engine.next_module;
+  engine_module **tail = &ff_engine.modules;
+  while (*tail) tail = &(*tail)->next;
+  *tail = module;
+  engine_handles_add(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
+  return module;
+}
+
+engine_module *engine_module_register(const void *binary) {
+  pthread_mutex_lock(&ff_engine.lock); /* not engine_enter: nothing may start yet */
+  engine_module *module = make_module(binary);
+  pthread_mutex_unlock(&ff_engine.lock);
+  return module;
+}
+
+static void free_module(engine_module *module) {
+  drop_code(module);
+  for (engine_function *f = module->functions, *next; f; f = next) {
+    next = f->next;
+    engine_handles_remove(&ff_engine.handles, f);
+    free(f->name);
+    free(f->title);
+    free(f);
+  }
+  for (engine_variable *v = module->variables, *next; v; v = next) {
+    next = v->next;
+    engine_handles_remove(&ff_engine.handles, v);
+    free(v->name);
+    free(v);
+  }
+  for (size_t i = 0; i < module->sources.count; i++) {
+    free(module->sources.items[i].name);
+    free(module->sources.items[i].text);
+  }
+  free(module->sources.items);
+  engine_module **at = &ff_engine.modules;
+  while (*at != module) at = &(*at)->next;
+  *at = module->next;
+  engine_handles_remove(&ff_engine.handles, module);
+  free(module);
+}
+
+cudaError_t engine_module_link(const void *const *images, const size_t *bytes, const char *const *names, uint32_t count,
+                               engine_module **out, ff_error *reason) {
+  cudaError_t error = engine_enter();
+  if (error) {
+    ff_fail(reason, FF_INVALID, "the virtual GPU is not available");
+    return error;
+  }
+  engine_module *module = make_module(NULL);
+  ff_status status = FF_OK;
+  for (uint32_t i = 0; i < count && !status; i++) {
+    size_t before = module->sources.count;
+    status = read_image(module, images[i], bytes ? bytes[i] : 0, reason);
+    if (!status && names && names[i] && module->sources.count > before) {
+      free(module->sources.items[before].name);
+      module->sources.items[before].name = ff_strdup(names[i]);
+    }
+  }
+  error = status == FF_NOT_FOUND ? cudaErrorNoKernelImageForDevice : status ? cudaErrorInvalidKernelImage : cudaSuccess;
+  if (!error) error = engine_module_load_locked(module, engine_device_of(NULL), reason);
+  if (error) free_module(module);
+  else *out = module;
+  engine_print_flush();
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_module_bind(engine_module *module) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) module->device = engine_device_of(NULL);
+  else error = cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_module_load(const void *image, size_t bytes, engine_module **module, ff_error *error) {
+  return engine_module_link(&image, &bytes, NULL, 1, module, error);
+}
+
+/* Also at the end of the process, when the engine may never have started, or be broken: it is not started for this, and
+ * a finished one is left as it is. */
+cudaError_t engine_module_unload(engine_module *module) {
+  if (pthread_mutex_lock(&ff_engine.lock)) return cudaErrorCudartUnloading;
+  cudaError_t error = cudaSuccess;
+  if (ff_engine.phase == ENGINE_FINISHED) error = cudaErrorCudartUnloading;
+  else if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
+  else {
+    if (!module->binary) engine_print_flush(); /* cuModuleUnload does that; the end of the process does not */
+    free_module(module);
+  }
+  engine_leave();
+  return error;
+}
+
+/* Where the calling thread uses it. */
+static int module_place(const engine_module *module) { return engine_module_device(module, engine_device_of(NULL)); }
+
+bool engine_module_valid(const engine_module *module) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool valid = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
+  pthread_mutex_unlock(&ff_engine.lock);
+  return valid;
+}
+
+cudaError_t engine_module_ready(engine_module *module) {
+  cudaError_t error = engine_enter_beside();
+  if (error) return error;
+  error = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE) ? load_or_say(module, module_place(module)) : cudaErrorInvalidResourceHandle;
+  engine_leave();
+  return error;
+}
+
+void engine_modules_reset(int device) {
+  for (engine_module *module = ff_engine.modules; module; module = module->next) drop_program(module, device);
+}
+
+void engine_module_trace(engine_module *module) {
+  if (module->traced || !ff_engine.trace) return;
+  module->traced = true;
+  for (size_t i = 0; i < module->sources.count; i++) {
+    const engine_source *source = &module->sources.items[i];
+    trace_op op = {.kind = TRACE_OP_MODULE, .module = {.ptx = trace_keep(ff_engine.trace, source->text, source->length), .bytes = source->length, .id = module->number}};
+    engine_append(&op);
+  }
+}
+
+/* ---- functions ---- */
+
+/* The C++ name a person reads. The demangler belongs to the program's C++ library; without one the name stays. It is only asked of
+ * mangled names: loading the library takes longer than many a kernel, and it would make `int` of one that is called `i`. */
+char *engine_demangle(const char *name) {
+  if (strncmp(name, "_Z", 2)) return ff_strdup(name);
+  char *(*demangler)(const char *, char *, size_t *, int *) = NULL;
+  void *symbol = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  if (!symbol) {
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+    if (library) symbol = dlsym(library, "__cxa_demangle");
+  }
+  memcpy(&demangler, &symbol, sizeof demangler);
+  int status = -1;
+  char *text = demangler ? demangler(name, NULL, NULL, &status) : NULL;
+  return text && status == 0 ? text : ff_strdup(name);
+}
+
+static engine_function *named_function(engine_module *module, const char *name) {
+  for (engine_function *f = module->functions; f; f = f->next)
+    if (!strcmp(f->name, name)) return f;
+  return NULL;
+}
+
+static engine_function *make_function(engine_module *module, const char *name) {
+  engine_function *function = named_function(module, name);
+  if (function) return function;
+  function = ff_alloc(sizeof *function);
+  *function = (engine_function){.name = ff_strdup(name), .module = module, .next = module->functions};
+  for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) function->on[d].dynamic_shared = function->on[d].carveout = -1;
+  module->functions = function;
+  engine_handles_add(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
+  return function;
+}
+
+engine_function *engine_function_declare(engine_module *module, const char *name) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool valid = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
+  engine_function *function = valid ? make_function(module, name) : NULL;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return function;
+}
+
+cudaError_t engine_function_find(engine_module *module, const char *name, engine_function **out) {
+  if (!name || !out) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter_beside();
+  if (error) return error;
+  if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
+  if (!error) error = load_or_say(module, module_place(module));
+  engine_function *found = error ? NULL : engine_function_of_locked(module, name);
+  if (found) *out = found;
+  else if (!error) error = cudaErrorSymbolNotFound;
+  engine_leave();
+  return error;
+}
+
+engine_function *engine_function_of_locked(engine_module *module, const char *name) {
+  const ptx_func *found = ptx_find_func(module_code(module), name);
+  return found && found->entry && found->has_body ? make_function(module, name) : NULL;
+}
+
+bool engine_function_valid(const engine_function *function) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool valid = engine_handles_have(&ff_engine.handles, function, ENGINE_HANDLE_FUNCTION);
+  pthread_mutex_unlock(&ff_engine.lock);
+  return valid;
+}
+
+const char *engine_function_name(const engine_function *function) { return function->name; }
+
+const ptx_func *engine_module_function(const engine_module *module, const char *name) { return ptx_find_func(module_code(module), name); }
+
+cudaError_t engine_function_load_locked(engine_function *function, int device) {
+  if (function->on[device].code) return cudaSuccess;
+  cudaError_t error = load_or_say(function->module, device);
+  if (error) return error;
+  ff_error reason;
+  ff_status status = exec_program_kernel(function->module->programs[device], function->name, &function->on[device].code, &reason);
+  if (status == FF_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
+  if (status) {
+    engine_say_once(function->name, "%s", reason.message);
+    return engine_status_error(status);
+  }
+  if (!function->index) function->index = ++ff_engine.next_kernel;
+  if (!function->title) function->title = engine_demangle(function->name);
+  return cudaSuccess;
+}
+
+/* ---- variables ---- */
+
+static engine_variable *make_variable(engine_module *module, const char *name, size_t bytes) {
+  engine_variable *variable = module->variables;
+  while (variable && strcmp(variable->name, name)) variable = variable->next;
+  if (variable) return variable;
+  variable = ff_alloc(sizeof *variable);
+  *variable = (engine_variable){.name = ff_strdup(name), .module = module, .bytes = bytes, .next = module->variables};
+  module->variables = variable;
+  engine_handles_add(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
+  return variable;
+}
+
+engine_variable *engine_variable_declare(engine_module *module, const char *name, size_t bytes) {
+  pthread_mutex_lock(&ff_engine.lock);
+  bool valid = engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE);
+  engine_variable *variable = valid ? make_variable(module, name, bytes) : NULL;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return variable;
+}
+
+void engine_variable_manage(engine_variable *variable, void **host_pointer) { variable->host_pointer = host_pointer; }
+
+engine_variable *engine_variable_managed(const void *address) {
+  engine_variable *found = NULL;
+  if (!address || pthread_mutex_lock(&ff_engine.lock)) return NULL;
+  for (engine_module *module = ff_engine.modules; module && !found; module = module->next)
+    for (engine_variable *v = module->variables; v && !found; v = v->next)
+      if (v->host_pointer && *v->host_pointer == address) found = v;
+  pthread_mutex_unlock(&ff_engine.lock);
+  return found;
+}
+
+static cudaError_t address_locked(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+  int device = module_place(variable->module);
+  cudaError_t error = load_or_say(variable->module, device);
+  if (error) return error;
+  if (exec_program_variable(variable->module->programs[device], variable->name, address, bytes, NULL)) return cudaErrorInvalidSymbol;
+  if (variable->bytes && variable->bytes < *bytes) *bytes = variable->bytes;
+  return cudaSuccess;
+}
+
+cudaError_t engine_variable_address(engine_variable *variable, uint64_t *address, uint64_t *bytes) {
+  cudaError_t error = engine_enter_beside();
+  if (error) return error;
+  bool valid = engine_handles_have(&ff_engine.handles, variable, ENGINE_HANDLE_VARIABLE);
+  error = valid ? address_locked(variable, address, bytes) : cudaErrorInvalidSymbol;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_variable_find(engine_module *module, const char *name, engine_variable **out) {
+  if (!name || !out) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter_beside();
+  if (error) return error;
+  if (!engine_handles_have(&ff_engine.handles, module, ENGINE_HANDLE_MODULE)) error = cudaErrorInvalidResourceHandle;
+  if (!error) error = load_or_say(module, module_place(module));
+  if (!error) {
+    uint64_t address, bytes;
+    bool found = exec_program_variable(module->programs[module_place(module)], name, &address, &bytes, NULL) == FF_OK;
+    if (found) *out = make_variable(module, name, 0);
+    else error = cudaErrorSymbolNotFound;
+  }
+  engine_leave();
+  return error;
+}

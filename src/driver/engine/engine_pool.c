@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory pools: pieces that are allocated and freed in the order of streams (engine_pool.h).
+ *
+ * A *piece* is an allocation. Freed, it is parked: kernels and copies find it freed, but it keeps its memory, and an allocation
+ * of as many bytes may have it again, if what its last owner's stream still does to it is over by then:
+ *
+ *     in the stream in which it was freed         always
+ *     in one that has waited for that, by events   ENGINE_POOL_REUSE_EVENTS
+ *     when the freeing is over, by luck            ENGINE_POOL_REUSE_OPPORTUNISTIC
+ *     by making the stream wait                    ENGINE_POOL_REUSE_INTERNAL, before there is a new piece
+ *
+ * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the stream's
+ * or event's synchronisation on it does not count as reserved. What always holds: used <= reserved, each by its piece's bytes;
+ * pieces in use belong to a pool, live or destroyed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/engine/engine_graph.h"
+#include "driver/engine/engine_internal.h"
+#include "driver/engine/engine_pool.h"
+#include "exec/memory/visibility.h"
+
+struct engine_pool {
+  bool live;
+  int device;
+  int reuse[3];                 /* the first three attributes */
+  int access[ENGINE_DEVICES_MAX];
+  uint64_t threshold, most, used, used_high, reserved, reserved_high;
+};
+
+typedef struct piece {
+  const exec_allocation *allocation; /* NULL: none */
+  engine_pool *pool;
+  bool used, surrendered;       /* surrendered: free, and no longer counted as reserved */
+  int device;                   /* whose stream it was freed in: */
+  uint32_t stream, event;       /* this one, by this recording, */
+  uint64_t sequence, time_ps;   /* which is this operation; 0: the host has waited for it */
+} piece;
+
+static struct {
+  FF_VEC(engine_pool *) pools;  /* all that ever were */
+  engine_pool *first[ENGINE_DEVICES_MAX], *current[ENGINE_DEVICES_MAX];
+  FF_VEC(piece) pieces;
+  FF_VEC(uint32_t) of;          /* by allocation id: place in `pieces` + 1; 0: none */
+} all;
+
+/* ---- what streams have waited for ---- */
+
+static void know(engine_stream *stream, engine_known known) {
+  for (size_t i = 0; i < stream->known.count; i++)
+    if (stream->known.items[i].stream == known.stream) {
+      if (stream->known.items[i].sequence < known.sequence) stream->known.items[i].sequence = known.sequence;
+      return;
+    }
+  FF_PUSH(&stream->known, known);
+}
+
+void engine_known_record(engine_event *event, const engine_stream *stream) {
+  event->known.count = 0;
+  for (size_t i = 0; i < stream->known.count; i++) FF_PUSH(&event->known, stream->known.items[i]);
+  event->stream_number = stream->number;
+}
+
+void engine_known_wait(engine_stream *stream, const engine_event *event) {
+  for (size_t i = 0; i < event->known.count; i++) know(stream, event->known.items[i]);
+  know(stream, (engine_known){event->stream_number, event->sequence});
+}
+
+static bool knows(const engine_stream *stream, const piece *p) {
+  for (size_t i = 0; i < stream->known.count; i++)
+    if (stream->known.items[i].stream == p->stream) return stream->known.items[i].sequence >= p->sequence;
+  return false;
+}
+
+/* ---- pools ---- */
+
+static engine_pool *pool_make(int device, uint64_t most) {
+  engine_pool *pool = ff_alloc(sizeof *pool);
+  *pool = (engine_pool){.live = true, .device = device, .reuse = {1, 1, 1}, .most = most};
+  pool->access[device] = ENGINE_ACCESS_READ_WRITE;
+  FF_PUSH(&all.pools, pool);
+  return pool;
+}
+
+static engine_pool *default_of(int device) {
+  if (!all.first[device]) all.first[device] = all.current[device] = pool_make(device, 0);
+  return all.first[device];
+}
+
+static bool is_live(const engine_pool *pool) {
+  for (size_t i = 0; i < all.pools.count; i++)
+    if (all.pools.items[i] == pool) return pool->live;
+  return false;
+}
+
+cudaError_t engine_pool_create(int device, uint64_t most, engine_pool **pool) {
+  if (!pool) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_device_exists(device)) *pool = pool_make(device, most);
+  else error = cudaErrorInvalidDevice;
+  engine_leave();
+  return error;
+}
+
+static cudaError_t get_pool(int device, bool first, engine_pool **pool) {
+  if (!pool) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (engine_device_exists(device)) {
+    engine_pool *the_default = default_of(device);
+    *pool = first ? the_default : all.current[device];
+  } else {
+    error = cudaErrorInvalidDevice;
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_default(int device, engine_pool **pool) { return get_pool(device, true, pool); }
+cudaError_t engine_pool_current(int device, engine_pool **pool) { return get_pool(device, false, pool); }
+
+cudaError_t engine_pool_set_current(int device, engine_pool *pool) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
+  else if (!is_live(pool) || pool->device != device) error = cudaErrorInvalidValue;
+  else {
+    default_of(device);
+    all.current[device] = pool;
+  }
+  engine_leave();
+  return error;
+}
+
+/* ---- pieces ---- */
+
+static piece *piece_of(const exec_allocation *allocation) {
+  uint32_t at = allocation && allocation->id < all.of.count ? all.of.items[allocation->id] : 0;
+  return at ? &all.pieces.items[at - 1] : NULL;
+}
+
+static uint64_t bytes_of(const piece *p) { return p->allocation->bytes; }
+
+/* Back to the device. It is free. */
+static void piece_drop(piece *p) {
+  uint64_t address = p->allocation->address;
+  exec_memory_park(p->allocation, false);
+  all.of.items[p->allocation->id] = 0;
+  if (!p->surrendered) p->pool->reserved -= bytes_of(p);
+  engine_forget_allocation(p->allocation);
+  exec_memory_release(ff_engine.memory, address, NULL);
+  *p = (piece){0};
+}
+
+static bool over(const piece *p) { return !p->sequence || engine_happened(p->device, p->sequence, p->time_ps); }
+
+/* What the pool holds and nobody uses, as far as that is over, down to `keep` bytes in all; `surrender`: it stays, uncounted. */
+static void give_back(engine_pool *pool, uint64_t keep, bool surrender) {
+  for (size_t i = 0; i < all.pieces.count; i++) {
+    piece *p = &all.pieces.items[i];
+    if (!p->allocation || p->pool != pool || p->used || (surrender && p->surrendered)) continue;
+    if (!p->surrendered && pool->reserved <= keep) continue;
+    if (!over(p)) continue;
+    if (surrender) {
+      p->surrendered = true;
+      pool->reserved -= bytes_of(p);
+    } else {
+      piece_drop(p);
+    }
+  }
+}
+
+void engine_pools_synchronised(int device) {
+  if (!all.pieces.count) return;
+  for (size_t i = 0; i < all.pieces.count; i++)
+    if (all.pieces.items[i].device == device) all.pieces.items[i].sequence = 0;
+  for (size_t i = 0; i < all.pools.count; i++)
+    give_back(all.pools.items[i], all.pools.items[i]->live ? all.pools.items[i]->threshold : 0, device == ENGINE_ANY_DEVICE);
+}
+
+static void give_back_all(void) { /* room is needed */
+  for (size_t i = 0; i < all.pools.count; i++) give_back(all.pools.items[i], 0, false);
+}
+
+cudaError_t engine_pool_destroy(engine_pool *pool) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!is_live(pool) || pool == default_of(pool->device)) error = cudaErrorInvalidValue;
+  else {
+    pool->live = false;
+    if (all.current[pool->device] == pool) all.current[pool->device] = default_of(pool->device);
+    give_back(pool, 0, false);
+  }
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_trim(engine_pool *pool, uint64_t keep) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (is_live(pool)) give_back(pool, keep, false);
+  else error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
+/* All that is the device's was freed or is about to be; pools stay, but for those that are destroyed. */
+void engine_pools_reset(int device) {
+  for (size_t i = 0; i < all.pieces.count; i++) {
+    piece *p = &all.pieces.items[i];
+    if (!p->allocation || p->pool->device != device) continue;
+    if (!p->used) exec_memory_park(p->allocation, false);
+    all.of.items[p->allocation->id] = 0;
+    *p = (piece){0};
+  }
+  for (size_t i = 0; i < all.pools.count; i++) {
+    engine_pool *pool = all.pools.items[i];
+    if (pool->device != device) continue;
+    pool->used = pool->used_high = pool->reserved = pool->reserved_high = 0;
+    if (pool != all.first[pool->device]) pool->live = false;
+    all.current[pool->device] = all.first[pool->device];
+  }
+}
+
+/* ---- allocating ---- */
+
+static void raise(uint64_t *high, uint64_t now) {
+  if (*high < now) *high = now;
+}
+
+typedef enum fit { FIT_NONE, FIT_WAIT, FIT_LUCK, FIT_EVENTS, FIT_STREAM } fit; /* the last is best */
+
+static fit fit_of(const piece *p, const engine_pool *pool, const engine_stream *stream) {
+  if (!p->sequence || p->stream == stream->number) return FIT_STREAM;
+  if (pool->reuse[ENGINE_POOL_REUSE_EVENTS - 1] && knows(stream, p)) return FIT_EVENTS;
+  if (pool->reuse[ENGINE_POOL_REUSE_OPPORTUNISTIC - 1] && over(p)) return FIT_LUCK;
+  return pool->reuse[ENGINE_POOL_REUSE_INTERNAL - 1] ? FIT_WAIT : FIT_NONE;
+}
+
+static piece *find_piece(const engine_pool *pool, uint64_t bytes, const engine_stream *stream) {
+  piece *best = NULL;
+  fit best_fit = FIT_NONE;
+  for (size_t i = 0; i < all.pieces.count && best_fit < FIT_STREAM; i++) {
+    piece *p = &all.pieces.items[i];
+    if (!p->allocation || p->used || p->pool != pool || bytes_of(p) != bytes) continue;
+    fit its = fit_of(p, pool, stream);
+    if (its > best_fit) best = p, best_fit = its;
+  }
+  return best;
+}
+
+static void reuse(piece *p, engine_stream *stream) {
+  if (fit_of(p, p->pool, stream) == FIT_WAIT) engine_stream_wait_for(stream, p->event, p->time_ps);
+  exec_memory_park(p->allocation, false);
+  engine_peers_changed();
+  p->used = true;
+  if (p->surrendered) p->pool->reserved += bytes_of(p);
+  p->surrendered = false;
+  engine_append_host();
+}
+
+static cudaError_t make_piece(engine_pool *pool, uint64_t bytes, const char *call, piece **out) {
+  uint64_t address;
+  if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) give_back(pool, pool->most > bytes ? pool->most - bytes : 0, false);
+  if (pool->most && (bytes > pool->most || pool->reserved > pool->most - bytes)) return cudaErrorMemoryAllocation;
+  if (!engine_memory_fits(pool->device, ENGINE_DEVICE, bytes)) give_back_all();
+  cudaError_t error = engine_allocate_locked(pool->device, ENGINE_DEVICE, bytes, 0, call, &address);
+  if (error) return error;
+  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+  size_t at = 0;
+  while (at < all.pieces.count && all.pieces.items[at].allocation) at++;
+  if (at == all.pieces.count) FF_PUSH(&all.pieces, ((piece){0}));
+  all.pieces.items[at] = (piece){.allocation = allocation, .pool = pool, .used = true};
+  while (all.of.count <= allocation->id) FF_PUSH(&all.of, 0);
+  all.of.items[allocation->id] = (uint32_t)at + 1;
+  pool->reserved += bytes;
+  *out = &all.pieces.items[at];
+  return cudaSuccess;
+}
+
+static cudaError_t allocate_locked(engine_pool *pool, uint64_t bytes, engine_stream *stream, const char *call, uint64_t *address) {
+  piece *p = find_piece(pool, bytes, stream);
+  cudaError_t error = cudaSuccess;
+  if (p) reuse(p, stream);
+  else error = make_piece(pool, bytes, call, &p);
+  if (error) return error;
+  pool->used += bytes;
+  raise(&pool->used_high, pool->used);
+  raise(&pool->reserved_high, pool->reserved);
+  *address = p->allocation->address;
+  return cudaSuccess;
+}
+
+/* Who may use what a captured allocation gives: those who may use the pool's now. */
+static void note_access(const engine_pool *pool, cudaMemAccessDesc *list, engine_node_params *node) {
+  node->memory.device = pool->device;
+  node->memory.access = list;
+  for (int device = 0; engine_device_exists(device); device++)
+    if (device != pool->device && pool->access[device] != ENGINE_ACCESS_NONE)
+      list[node->memory.access_count++] = (cudaMemAccessDesc){.location = {cudaMemLocationTypeDevice, device}, .flags = pool->access[device]};
+}
+
+cudaError_t engine_pool_allocate(engine_pool *pool, uint64_t bytes, cudaStream_t handle, const char *call, uint64_t *address) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  bool taken = false;
+  engine_node_params node = {.kind = ENGINE_NODE_ALLOC, .memory = {.bytes = bytes}};
+  cudaMemAccessDesc list[ENGINE_DEVICES_MAX];
+  *address = 0;
+  if (!pool) {
+    default_of(engine_device_of(stream));
+    pool = all.current[engine_device_of(stream)];
+  }
+  if (!stream) error = engine_stream_error(handle);
+  else if (!is_live(pool)) error = cudaErrorInvalidValue;
+  else if (bytes) {
+    note_access(pool, list, &node);
+    error = engine_capture_take(stream, &node, true, &taken);
+  }
+  if (!error && taken) *address = node.memory.address;
+  if (!error && !taken && bytes) error = allocate_locked(pool, bytes, stream, call, address);
+  engine_leave();
+  return error;
+}
+
+/* ---- freeing ---- */
+
+/* A piece in use that starts there. `stream` NULL: the host has waited for whatever used it. */
+bool engine_pool_take_back(uint64_t address, engine_stream *stream) {
+  const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
+  piece *p = allocation && allocation->address == address && !allocation->freed ? piece_of(allocation) : NULL;
+  if (!p || !p->used) return false;
+  engine_touch_collect(false);
+  p->used = false;
+  p->pool->used -= bytes_of(p);
+  p->sequence = 0;
+  if (stream) {
+    p->event = engine_stream_record(stream);
+    p->stream = stream->number;
+    p->device = stream->device;
+    p->sequence = ff_engine.last_sequence;
+    p->time_ps = engine_stream_ready(stream);
+    engine_time_host(ff_engine.machine->api_us);
+  }
+  exec_memory_park(p->allocation, true);
+  return true;
+}
+
+static cudaError_t free_in(uint64_t address, engine_stream *stream) {
+  bool found;
+  cudaError_t error = engine_graph_free_address(address, stream, &found);
+  if (found) return error;
+  return engine_pool_take_back(address, stream) ? cudaSuccess : engine_free_locked(address, 1u << ENGINE_DEVICE);
+}
+
+cudaError_t engine_pool_free(uint64_t address, cudaStream_t handle) {
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  engine_stream *stream = engine_stream_find(handle);
+  bool taken = false;
+  engine_node_params node = {.kind = ENGINE_NODE_FREE, .memory = {.address = address}};
+  error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
+  if (!error && !taken && address) error = free_in(address, stream);
+  engine_leave();
+  return error;
+}
+
+/* ---- attributes ---- */
+
+static cudaError_t set_locked(engine_pool *pool, int attribute, const void *value) {
+  uint64_t number = 0;
+  memcpy(&number, value, attribute <= ENGINE_POOL_REUSE_INTERNAL ? sizeof(int) : sizeof number);
+  switch (attribute) {
+    case ENGINE_POOL_REUSE_EVENTS: case ENGINE_POOL_REUSE_OPPORTUNISTIC: case ENGINE_POOL_REUSE_INTERNAL:
+      pool->reuse[attribute - 1] = (int)number;
+      return cudaSuccess;
+    case ENGINE_POOL_RELEASE_THRESHOLD: pool->threshold = number; return cudaSuccess;
+    case ENGINE_POOL_RESERVED_HIGH: case ENGINE_POOL_USED_HIGH: /* may only be set back */
+      if (number) return cudaErrorInvalidValue;
+      if (attribute == ENGINE_POOL_USED_HIGH) pool->used_high = pool->used;
+      else pool->reserved_high = pool->reserved;
+      return cudaSuccess;
+    default: return cudaErrorInvalidValue;
+  }
+}
+
+cudaError_t engine_pool_set(engine_pool *pool, int attribute, const void *value) {
+  if (!value || attribute < ENGINE_POOL_REUSE_EVENTS || attribute > ENGINE_POOL_USED_HIGH) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  error = is_live(pool) ? set_locked(pool, attribute, value) : cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
+static uint64_t attribute_of(const engine_pool *pool, int attribute) {
+  switch (attribute) {
+    case ENGINE_POOL_RELEASE_THRESHOLD: return pool->threshold;
+    case ENGINE_POOL_RESERVED: return pool->reserved;
+    case ENGINE_POOL_RESERVED_HIGH: return pool->reserved_high;
+    case ENGINE_POOL_USED: return pool->used;
+    case ENGINE_POOL_USED_HIGH: return pool->used_high;
+    default: return (uint64_t)(unsigned)pool->reuse[attribute - 1];
+  }
+}
+
+cudaError_t engine_pool_get(engine_pool *pool, int attribute, void *value) {
+  if (!value || attribute < ENGINE_POOL_REUSE_EVENTS || attribute > ENGINE_POOL_USED_HIGH) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  uint64_t number = is_live(pool) ? attribute_of(pool, attribute) : 0;
+  if (is_live(pool)) memcpy(value, &number, attribute <= ENGINE_POOL_REUSE_INTERNAL ? sizeof(int) : sizeof number);
+  else error = cudaErrorInvalidValue;
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_set_access(engine_pool *pool, int device, int access) {
+  if (access != ENGINE_ACCESS_NONE && access != ENGINE_ACCESS_READ && access != ENGINE_ACCESS_READ_WRITE) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!is_live(pool)) error = cudaErrorInvalidValue;
+  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
+  else if (device == pool->device && access != ENGINE_ACCESS_READ_WRITE) error = cudaErrorInvalidValue;
+  else pool->access[device] = access;
+  if (!error) engine_peers_changed();
+  engine_leave();
+  return error;
+}
+
+cudaError_t engine_pool_access(engine_pool *pool, int device, int *access) {
+  if (!access) return cudaErrorInvalidValue;
+  cudaError_t error = engine_enter();
+  if (error) return error;
+  if (!is_live(pool)) error = cudaErrorInvalidValue;
+  else if (!engine_device_exists(device)) error = cudaErrorInvalidDevice;
+  else *access = pool->access[device];
+  engine_leave();
+  return error;
+}
+
+/* 0: it is no pool's; else what that device may do with it. */
+bool engine_pool_allows(const exec_allocation *allocation, int device, int *access) {
+  const piece *p = piece_of(allocation);
+  if (p) *access = p->pool->access[device];
+  return p != NULL;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device, error and version management of the CUDA runtime (CUDA Runtime API, "Device Management", "Error Handling",
+ * "Peer Device Memory Access", "Version Management", "Driver Entry Point Access").
+ *
+ * All devices are the same machine. Everything that asks about one that is not there is cudaErrorInvalidDevice. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/runtime_api/cudart.h"
+#include "driver/engine/engine_peer.h"
+#include "driver/errors.h"
+#include "driver/properties.h"
+
+#define DRIVER_VERSION 13000 /* what cuDriverGetVersion says: any runtime up to CUDA 13.0 runs on it */
+
+static unsigned device_flags[ENGINE_DEVICES_MAX];
+static cudaFuncCache cache_config[ENGINE_DEVICES_MAX];
+
+static cudaError_t check_device(int device) {
+  cudaError_t error = engine_start();
+  return error ? error : cudart_is_device(device) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+bool cudart_is_device(int device) { return device >= 0 && (uint32_t)device < engine_devices(); }
+
+/* ---- which device ---- */
+
+CUDART_API cudaError_t cudaGetDeviceCount(int *count) {
+  if (!count) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = engine_start();
+  *count = error == cudaErrorInitializationError ? 0 : (int)engine_devices();
+  return engine_return(error);
+}
+
+/* Also while an error is sticky, so that the device where it arose can be reset. */
+CUDART_API cudaError_t cudaSetDevice(int device) {
+  cudaError_t error = engine_start();
+  if (!engine_machine() || !cudart_is_device(device)) return engine_return(error ? error : cudaErrorInvalidDevice);
+  engine_device_choose(device);
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaGetDevice(int *device) {
+  if (!device) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = engine_start();
+  if (!error) *device = engine_device_current();
+  return engine_return(error);
+}
+
+static cudaError_t set_flags(unsigned flags, int device) {
+  unsigned schedule = flags & cudaDeviceScheduleMask;
+  if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (!error) device_flags[device] = flags;
+  return error;
+}
+
+CUDART_API cudaError_t cudaSetDeviceFlags(unsigned flags) { return engine_return(set_flags(flags, engine_device_current())); }
+
+CUDART_API cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+  if (!flags) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = engine_start();
+  if (!error) *flags = device_flags[engine_device_current()] | cudaDeviceMapHost; /* always with unified addressing */
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaInitDevice(int device, unsigned wanted_flags, unsigned flags) {
+  cudaError_t error = flags > 1 ? cudaErrorInvalidValue : check_device(device);
+  if (!error && flags) error = set_flags(wanted_flags, device); /* 1: cudaInitDeviceFlagsAreValid */
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaSetValidDevices(int *devices, int count) {
+  if (count < 0 || (count && !devices)) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = engine_start();
+  for (int i = 0; i < count && !error; i++) error = check_device(devices[i]);
+  if (!error) engine_device_prefer(count ? devices[0] : 0);
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaChooseDevice(int *device, const void *properties) {
+  if (!device || !properties) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = engine_start();
+  if (!error) *device = 0;
+  return engine_return(error);
+}
+
+/* ---- what it is ---- */
+
+CUDART_API cudaError_t cudaGetDeviceProperties(void *properties, int device) {
+  if (!properties) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  if (error) return engine_return(error);
+#if CUDART_MAJOR >= 13
+  properties_fill_13(engine_machine(), device, engine_gpu_memory(), properties);
+#else
+  properties_fill_11(engine_machine(), device, engine_gpu_memory(), properties);
+#endif
+  return cudaSuccess;
+}
+
+#if CUDART_MAJOR == 12
+CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
+CUDART_API cudaError_t cudaGetDeviceProperties_v2(void *properties, int device) {
+  if (!properties) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  if (!error) properties_fill_12(engine_machine(), device, engine_gpu_memory(), properties);
+  return engine_return(error);
+}
+#endif
+
+CUDART_API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+  if (!value) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  if (!error && !properties_attribute(engine_machine(), device, (int)attribute, value)) error = cudaErrorInvalidValue;
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  cudaError_t error = engine_start();
+  if (!error && least) *least = ENGINE_PRIORITY_LEAST;
+  if (!error && greatest) *greatest = ENGINE_PRIORITY_GREATEST;
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device) {
+  if (!text || size <= 0) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  char address[16];
+  if (!error) properties_bus_write(device, address);
+  if (!error && (size_t)size <= strlen(address)) error = cudaErrorInvalidValue;
+  if (!error) strcpy(text, address);
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *text) {
+  int found = device && text ? properties_bus_read(text) : -1;
+  if (found < 0) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(found);
+  if (!error) *device = found;
+  return engine_return(error);
+}
+
+/* ---- what it does ---- */
+
+CUDART_API cudaError_t cudaDeviceSynchronize(void) { return engine_return(engine_device_synchronize(engine_device_current())); }
+
+CUDART_API cudaError_t cudaDeviceReset(void) {
+  return engine_return(engine_reset(engine_device_current()));
+}
+
+CUDART_API cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) { return engine_return(engine_limit_get(limit, value)); }
+
+CUDART_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) { return engine_return(engine_limit_set(limit, value)); }
+
+CUDART_API cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
+  cudaError_t error = config ? engine_start() : cudaErrorInvalidValue;
+  if (!error) *config = cache_config[engine_device_current()];
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+  cudaError_t error = (unsigned)config <= cudaFuncCachePreferEqual ? engine_start() : cudaErrorInvalidValue;
+  if (!error) cache_config[engine_device_current()] = config;
+  return engine_return(error);
+}
+
+/* Banks are four bytes wide on every device since compute capability 5.0; setting another width changes nothing. */
+CUDART_API cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
+  cudaError_t error = config ? engine_start() : cudaErrorInvalidValue;
+  if (!error) *config = cudaSharedMemBankSizeFourByte;
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+  return engine_return((unsigned)config <= cudaSharedMemBankSizeEightByte ? engine_start() : cudaErrorInvalidValue);
+}
+
+CUDART_API cudaError_t cudaProfilerStart(void) { return engine_return(engine_start()); }
+CUDART_API cudaError_t cudaProfilerStop(void) { return engine_return(engine_start()); }
+CUDART_API cudaError_t cudaCtxResetPersistingL2Cache(void) { return engine_return(engine_start()); }
+
+#if CUDART_MAJOR < 13 /* the names of CUDA 3, which lived until CUDA 12 */
+CUDART_API cudaError_t cudaThreadSynchronize(void);
+CUDART_API cudaError_t cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+CUDART_API cudaError_t cudaThreadExit(void);
+CUDART_API cudaError_t cudaThreadExit(void) { return cudaDeviceReset(); }
+CUDART_API cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value);
+CUDART_API cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value) { return cudaDeviceSetLimit(limit, value); }
+CUDART_API cudaError_t cudaThreadGetLimit(size_t *value, cudaLimit limit);
+CUDART_API cudaError_t cudaThreadGetLimit(size_t *value, cudaLimit limit) { return cudaDeviceGetLimit(value, limit); }
+CUDART_API cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config);
+CUDART_API cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) { return cudaDeviceSetCacheConfig(config); }
+CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config);
+CUDART_API cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config) { return cudaDeviceGetCacheConfig(config); }
+#endif
+
+/* ---- peers: every device may be every other one's ---- */
+
+CUDART_API cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  if (!can) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  if (!error) error = check_device(peer);
+  if (!error) *can = device != peer;
+  return engine_return(error);
+}
+
+CUDART_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags) return engine_return(cudaErrorInvalidValue);
+  return engine_return(engine_peer_enable(engine_device_current(), peer));
+}
+
+CUDART_API cudaError_t cudaDeviceDisablePeerAccess(int peer) { return engine_return(engine_peer_disable(engine_device_current(), peer)); }
+
+CUDART_API cudaError_t cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
+  if (!value || attribute < 1 || attribute > 5) return engine_return(cudaErrorInvalidValue);
+  cudaError_t error = check_device(device);
+  if (!error) error = check_device(peer);
+  if (!error && device == peer) error = cudaErrorInvalidDevice;
+  if (!error) *value = engine_peer_attribute(attribute);
+  return engine_return(error);
+}
+
+/* ---- versions and errors ---- */
+
+CUDART_API cudaError_t cudaDriverGetVersion(int *version) {
+  if (!version) return engine_return(cudaErrorInvalidValue);
+  *version = DRIVER_VERSION;
+  return cudaSuccess;
+}
+
+CUDART_API cudaError_t cudaRuntimeGetVersion(int *version) {
+  if (!version) return engine_return(cudaErrorInvalidValue);
+  *version = CUDART_MAJOR == 11 ? 11080 : CUDART_MAJOR == 12 ? 12090 : 13000;
+  return cudaSuccess;
+}
+
+CUDART_API cudaError_t cudaGetLastError(void) { return engine_last_error(true); }
+CUDART_API cudaError_t cudaPeekAtLastError(void) { return engine_last_error(false); }
+CUDART_API const char *cudaGetErrorName(cudaError_t error) { return cuda_error_name((int)error); }
+CUDART_API const char *cudaGetErrorString(cudaError_t error) { return cuda_error_string((int)error); }
+
+CUDART_API cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
+  return (cudaChannelFormatDesc){.x = x, .y = y, .z = z, .w = w, .f = kind};
+}
+
+/* ---- the driver's functions by name ---- */
+
+typedef int (*get_proc_address)(const char *symbol, void **function, int version, uint64_t flags, int *status);
+
+static cudaError_t entry_point(const char *symbol, void **function, int version, unsigned long long flags, int *status) {
+  if (!symbol || !function) return cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  *function = NULL;
+  if (status) *status = 1; /* cudaDriverEntryPointSymbolNotFound */
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *asker = library ? dlsym(library, "cuGetProcAddress_v2") : NULL;
+  get_proc_address ask = NULL;
+  memcpy(&ask, &asker, sizeof ask);
+  int found = 1;
+  if (!ask || ask(symbol, function, version, flags, &found)) *function = NULL;
+  if (status) *status = *function ? 0 : found ? found : 1;
+  return *function || status ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+
+CUDART_PAIR(cudaGetDriverEntryPoint, _ptsz, (const char *symbol, void **function, unsigned long long flags, int *status),
+            entry_point(symbol, function, DRIVER_VERSION, flags | (own ? 2 : 0), status))
+CUDART_PAIR(cudaGetDriverEntryPointByVersion, _ptsz,
+            (const char *symbol, void **function, unsigned version, unsigned long long flags, int *status),
+            entry_point(symbol, function, (int)version, flags | (own ? 2 : 0), status))

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches, function attributes and occupancy (CUDA Runtime API, "Execution Control" and "Occupancy").
+ *
+ * A function is named by its host stub's address or by a kernel handle (__cudaGetKernel); anything else is
+ * cudaErrorInvalidDeviceFunction. The checks of a launch's shape are the engine's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/runtime_api/cudart.h"
+
+static cudaError_t launch(const void *named, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream,
+                          bool cooperative) {
+  engine_function *function = cudart_function(named);
+  cudaError_t error = engine_start();
+  if (error) return error;
+  if (!function) return cudaErrorInvalidDeviceFunction;
+  engine_launch request = {.function = function, .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
+                           .dynamic_shared = shared, .stream = stream, .arguments = arguments, .cooperative = cooperative};
+  return engine_launch_run(&request);
+}
+
+CUDART_PAIR(cudaLaunchKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+            launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), false))
+
+CUDART_PAIR(__cudaLaunchKernel, _ptsz, (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+            launch(kernel, grid, block, arguments, shared, engine_stream_handle(stream, own), false))
+
+CUDART_PAIR(cudaLaunchCooperativeKernel, _ptsz, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream),
+            launch(function, grid, block, arguments, shared, engine_stream_handle(stream, own), true))
+
+/* Of the attributes only the cooperative one changes what happens here; a cluster of one block is what there is. */
+static cudaError_t read_attributes(const cudaLaunchConfig_t *config, bool *cooperative) {
+  if (config->numAttrs && !config->attrs) return cudaErrorInvalidValue;
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    const cudaLaunchAttribute *attribute = &config->attrs[i];
+    if (attribute->id == cudaLaunchAttributeCooperative) *cooperative = attribute->val.cooperative != 0;
+    if (attribute->id != cudaLaunchAttributeClusterDimension) continue;
+    if (attribute->val.clusterDim.x == 1 && attribute->val.clusterDim.y == 1 && attribute->val.clusterDim.z == 1) continue;
+    engine_say_once("clusters", "thread block clusters are not implemented by the virtual GPU");
+    return cudaErrorNotSupported;
+  }
+  return cudaSuccess;
+}
+
+static cudaError_t launch_config(const cudaLaunchConfig_t *config, const void *function, void **arguments, bool own) {
+  bool cooperative = false;
+  if (!config) return cudaErrorInvalidConfiguration;
+  cudaError_t error = read_attributes(config, &cooperative);
+  if (error) return error;
+  return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                engine_stream_handle(config->stream, own), cooperative);
+}
+CUDART_PAIR(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *config, const void *function, void **arguments),
+            launch_config(config, function, arguments, own))
+
+CUDART_PAIR(cudaLaunchHostFunc, _ptsz, (cudaStream_t stream, cudaHostFn_t function, void *data),
+            engine_stream_host(engine_stream_handle(stream, own), function, data))
+
+/* ---- attributes ---- */
+
+static cudaError_t describe(const void *named, engine_function_info *info) {
+  cudaError_t error = engine_start();
+  if (error) return error;
+  engine_function *function = cudart_function(named);
+  return function ? engine_function_describe(function, info) : cudaErrorInvalidDeviceFunction;
+}
+
+static cudaError_t get_attributes(cudaFuncAttributes *out, const void *function) {
+  engine_function_info info;
+  if (!out) return cudaErrorInvalidValue;
+  cudaError_t error = describe(function, &info);
+  if (error) return error;
+  const machine_spec *machine = engine_machine();
+  memset(out, 0, sizeof *out);
+  out->sharedSizeBytes = info.kernel.static_shared;
+  out->constSizeBytes = info.kernel.const_bytes;
+  out->localSizeBytes = info.kernel.local_bytes;
+  out->maxThreadsPerBlock = (int)info.max_threads;
+  out->numRegs = (int)info.kernel.registers;
+  out->ptxVersion = (int)info.kernel.target;
+  out->binaryVersion = (int)(machine->compute_major * 10 + machine->compute_minor);
+  out->maxDynamicSharedSizeBytes = (int)info.max_dynamic_shared;
+  out->preferredShmemCarveout = info.carveout;
+  return cudaSuccess;
+}
+
+CUDART_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function) {
+  return engine_return(get_attributes(attributes, function));
+}
+
+static cudaError_t set_attribute(const void *named, cudaFuncAttribute attribute, int value) {
+  cudaError_t error = engine_start();
+  if (error) return error;
+  engine_function *function = cudart_function(named);
+  if (!function) return cudaErrorInvalidDeviceFunction;
+  switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize: return engine_function_set_dynamic_shared(function, value);
+    case cudaFuncAttributePreferredSharedMemoryCarveout: return engine_function_set_carveout(function, value);
+    case cudaFuncAttributeClusterDimMustBeSet: case cudaFuncAttributeNonPortableClusterSizeAllowed:
+    case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+    case cudaFuncAttributeRequiredClusterWidth: case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth: return value <= 1 ? cudaSuccess : cudaErrorNotSupported;
+  }
+  return cudaErrorInvalidValue;
+}
+
+CUDART_API cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value) {
+  return engine_return(set_attribute(function, attribute, value));
+}
+
+static cudaError_t set_cache(const void *named, cudaFuncCache config) {
+  cudaError_t error = engine_start();
+  if (error) return error;
+  engine_function *function = cudart_function(named);
+  return function ? engine_function_set_cache(function, config) : cudaErrorInvalidDeviceFunction;
+}
+
+CUDART_API cudaError_t cudaFuncSetCacheConfig(const void *function, cudaFuncCache config) { return engine_return(set_cache(function, config)); }
+
+CUDART_API cudaError_t cudaFuncSetSharedMemConfig(const void *function, cudaSharedMemConfig config) {
+  engine_function_info info;
+  if ((unsigned)config > cudaSharedMemBankSizeEightByte) return engine_return(cudaErrorInvalidValue);
+  return engine_return(describe(function, &info));
+}
+
+CUDART_API cudaError_t cudaFuncGetName(const char **name, const void *function) {
+  engine_function *found = cudart_function(function);
+  if (!name) return engine_return(cudaErrorInvalidValue);
+  if (!found) return engine_return(cudaErrorInvalidDeviceFunction);
+  *name = engine_function_name(found);
+  return cudaSuccess;
+}
+
+static cudaError_t param_info(const void *function, size_t index, size_t *offset, size_t *size) {
+  engine_function_info info;
+  if (!offset) return cudaErrorInvalidValue;
+  cudaError_t error = describe(function, &info);
+  if (error) return error;
+  if (index >= info.kernel.param_count) return cudaErrorInvalidValue;
+  *offset = info.kernel.params[index].offset;
+  if (size) *size = info.kernel.params[index].size;
+  return cudaSuccess;
+}
+
+CUDART_API cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset, size_t *size) {
+  return engine_return(param_info(function, index, offset, size));
+}
+
+/* ---- occupancy ---- */
+
+static cudaError_t active_blocks(int *blocks, const void *named, int threads, size_t shared, unsigned flags) {
+  if (!blocks || threads <= 0 || flags > cudaOccupancyDisableCachingOverride) return cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  engine_function *function = cudart_function(named);
+  engine_occupancy occupancy;
+  error = function ? engine_occupancy_find(function, (uint32_t)threads, shared, &occupancy) : cudaErrorInvalidDeviceFunction;
+  if (!error) *blocks = (int)occupancy.blocks;
+  return error;
+}
+
+CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads,
+                                                                              size_t shared, unsigned flags) {
+  return engine_return(active_blocks(blocks, function, threads, shared, flags));
+}
+
+CUDART_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads, size_t shared) {
+  return engine_return(active_blocks(blocks, function, threads, shared, cudaOccupancyDefault));
+}
+
+static cudaError_t available_shared(size_t *bytes, const void *named, int blocks, int threads) {
+  if (!bytes || blocks <= 0 || threads <= 0) return cudaErrorInvalidValue;
+  cudaError_t error = engine_start();
+  if (error) return error;
+  engine_function *function = cudart_function(named);
+  uint64_t most = 0;
+  error = function ? engine_occupancy_shared(function, (uint32_t)blocks, (uint32_t)threads, &most) : cudaErrorInvalidDeviceFunction;
+  if (!error) *bytes = most;
+  return error;
+}
+
+CUDART_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function, int blocks, int threads) {
+  return engine_return(available_shared(bytes, function, blocks, threads));
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory pools of the CUDA runtime (CUDA Runtime API, "Stream Ordered Memory Allocator"), thin on the engine's. */
+#include <string.h>
+
+#include "driver/runtime_api/cudart.h"
+#include "driver/engine/engine_pool.h"
+#include "driver/graph_abi.h"
+
+static engine_pool *pool_of(cudaMemPool_t handle) { return (engine_pool *)handle; }
+
+CUDART_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device) {
+  return engine_return(engine_pool_default(device, (engine_pool **)out));
+}
+CUDART_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *out, int device) { return engine_return(engine_pool_current(device, (engine_pool **)out)); }
+CUDART_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) { return engine_return(engine_pool_set_current(device, pool_of(pool))); }
+
+/* Pools that other processes may use, or that lie elsewhere than on a device, are not there. */
+static cudaError_t create(cudaMemPool_t *out, const cudaMemPoolProps *properties) {
+  if (!out || !properties || properties->allocType != 1) return cudaErrorInvalidValue; /* 1: cudaMemAllocationTypePinned */
+  if (properties->handleTypes) {
+    engine_say_once("pool handles", "memory pools that other processes may use are not implemented by the virtual GPU");
+    return cudaErrorNotSupported;
+  }
+  if (properties->location.type != cudaMemLocationTypeDevice)
+    return properties->location.type == cudaMemLocationTypeInvalid ? cudaErrorInvalidValue : cudaErrorNotSupported;
+  return engine_pool_create(properties->location.id, properties->maxSize, (engine_pool **)out);
+}
+CUDART_API cudaError_t cudaMemPoolCreate(cudaMemPool_t *out, const void *properties) { return engine_return(create(out, properties)); }
+
+CUDART_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) { return engine_return(engine_pool_destroy(pool_of(pool))); }
+CUDART_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, int attribute, void *value) {
+  return engine_return(engine_pool_set(pool_of(pool), attribute, value));
+}
+CUDART_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, int attribute, void *value) {
+  return engine_return(engine_pool_get(pool_of(pool), attribute, value));
+}
+CUDART_API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return engine_return(engine_pool_trim(pool_of(pool), keep)); }
+
+static cudaError_t set_access(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
+  if (count && !list) return cudaErrorInvalidValue;
+  cudaError_t error = cudaSuccess;
+  for (size_t i = 0; i < count && !error; i++)
+    error = list[i].location.type == cudaMemLocationTypeDevice ? engine_pool_set_access(pool_of(pool), list[i].location.id, list[i].flags) : cudaErrorInvalidValue;
+  return error;
+}
+CUDART_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
+  return engine_return(set_access(pool, list, count));
+}
+
+CUDART_API cudaError_t cudaMemPoolGetAccess(int *flags, cudaMemPool_t pool, cudaMemLocation *location) {
+  if (!flags || !location || location->type != cudaMemLocationTypeDevice) return engine_return(cudaErrorInvalidValue);
+  return engine_return(engine_pool_access(pool_of(pool), location->id, flags));
+}
+
+static cudaError_t allocate(void **out, size_t size, engine_pool *pool, cudaStream_t stream, const char *call) {
+  uint64_t address;
+  if (!out) return cudaErrorInvalidValue;
+  cudaError_t error = engine_pool_allocate(pool, size, stream, call, &address);
+  if (!error) *out = (void *)(uintptr_t)address;
+  return error;
+}
+CUDART_PAIR(cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream),
+            allocate(pointer, size, NULL, engine_stream_handle(stream, own), "cudaMallocAsync"))
+CUDART_PAIR(cudaMallocFromPoolAsync, _ptsz, (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),
+            pool ? allocate(pointer, size, pool_of(pool), engine_stream_handle(stream, own), "cudaMallocFromPoolAsync") : cudaErrorInvalidValue)
+CUDART_PAIR(cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream), engine_pool_free((uint64_t)(uintptr_t)pointer, engine_stream_handle(stream, own)))
+
+/* ---- CUDA 13: pools by location and kind of memory ---- */
+
+#if CUDART_MAJOR >= 13
+static cudaError_t by_location(const cudaMemLocation *location, int type) {
+  if (!location || type < 1 || type > 2) return cudaErrorInvalidValue; /* pinned, managed */
+  return type == 1 && location->type == cudaMemLocationTypeDevice ? cudaSuccess : cudaErrorNotSupported;
+}
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
+CUDART_API cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type) {
+  cudaError_t error = by_location(location, type);
+  return engine_return(error ? error : engine_pool_default(location->id, (engine_pool **)out));
+}
+cudaError_t cudaMemGetMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type);
+CUDART_API cudaError_t cudaMemGetMemPool(cudaMemPool_t *out, cudaMemLocation *location, int type) {
+  cudaError_t error = by_location(location, type);
+  return engine_return(error ? error : engine_pool_current(location->id, (engine_pool **)out));
+}
+cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int type, cudaMemPool_t pool);
+CUDART_API cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int type, cudaMemPool_t pool) {
+  cudaError_t error = by_location(location, type);
+  return engine_return(error ? error : engine_pool_set_current(location->id, pool_of(pool)));
+}
+#endif

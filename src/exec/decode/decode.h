@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decoder's own state, shared by decode.c and its companions decode_memory.c and decode_control.c.
+ *
+ * A PTX instruction becomes one exec_instr, and sometimes helpers before and after it that bring operands into the form
+ * its handler wants. All of them carry the PTX index, so counting by index counts PTX instructions. */
+#ifndef FF_EXEC_DECODE_H
+#define FF_EXEC_DECODE_H
+
+#include "exec/memory/access.h"
+#include "exec/decode/layout.h"
+#include "exec/instructions/moves.h"
+#include "exec/decode/program.h"
+
+#define DECODE_TEMP_BYTES 512u /* of a scratch slot: any register fits */
+
+typedef struct decoder {
+  const exec_kernel *kernel;
+  const ptx_func *func;
+  const exec_isa_table *isa;
+  ff_arena *arena;
+  ptx_cfg *cfg;
+  exec_layout *layout;
+  exec_function *out;
+  FF_VEC(exec_instr) code;
+  FF_VEC(unsigned char) pool;
+  struct { uint64_t value; uint32_t offset, bytes; } *constants; /* hash table over the pool */
+  uint32_t constant_room, constant_count;
+  const ptx_instr *instr;
+  uint32_t index;
+  uint32_t temps, most_temps; /* scratch slots used by this instruction; by any */
+  uint32_t temp_base;         /* where they stand in the frame */
+  exec_place *places;         /* per variable: .param words */
+  uint32_t *local;            /* per variable: offset of a .local variable or a parameter whose address is taken */
+  uint32_t *load_number;      /* per register: index among those that loads write, EXEC_NO_OFFSET */
+  ff_error *error;
+} decoder;
+
+/* ---- operands: all return false after writing d->error ---- */
+bool decode_fail(decoder *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The operand as a source of this type: its slot, a constant, or a scratch slot that helpers fill. */
+bool decode_source(decoder *d, const ptx_operand *operand, ptx_type type, uint32_t *offset);
+/* The slot of a destination register; a sink gets a scratch slot. */
+bool decode_destination(decoder *d, const ptx_operand *operand, ptx_type type, uint32_t *offset);
+uint32_t decode_constant(decoder *d, uint64_t value, uint32_t bytes); /* bytes: 4 or 8 per lane */
+uint32_t decode_temp(decoder *d);
+uint32_t decode_register(const decoder *d, uint32_t reg);
+/* A new instruction; the pointer lives until the next call. */
+exec_instr *decode_emit(decoder *d, exec_flow flow);
+exec_instr *decode_move(decoder *d, exec_move move);
+/* An address operand: its slot, its width and what is added. `local`: relative to local memory. */
+bool decode_address(decoder *d, const ptx_operand *operand, ptx_space space, uint32_t *offset, bool *wide, int64_t *add);
+
+/* Side data of an access of this instruction to one element of the type (of `vector` ones), and the instruction itself. */
+exec_access *decode_new_access(decoder *d, exec_op op, ptx_space space, ptx_type type);
+exec_instr *decode_emit_access(decoder *d, exec_access *a, uint32_t address, bool wide, int64_t add);
+
+/* ---- families: true if the instruction was decoded ---- */
+bool decode_memory(decoder *d);
+bool decode_atomic(decoder *d);
+bool decode_prefetch(decoder *d);
+bool decode_async_copy(decoder *d);
+bool decode_mbarrier(decoder *d); /* mbarrier.c */
+bool decode_texture(decoder *d); /* decode_texture.c: tex, tld4, txq, istypep, suld, sust, sured, suq */
+bool decode_mov(decoder *d);
+bool decode_cvta(decoder *d);
+bool decode_isspacep(decoder *d);
+bool decode_branch(decoder *d);
+bool decode_call(decoder *d);
+bool decode_return(decoder *d);
+bool decode_barrier(decoder *d);
+bool decode_shfl(decoder *d);
+bool decode_vote(decoder *d);
+bool decode_warp_value(decoder *d); /* match, redux, elect */
+bool decode_matrix(decoder *d);     /* wmma, mma, ldmatrix, stmatrix, movmatrix */
+/* A word of a .param variable to or from a register, by byte offset. */
+bool decode_param_load(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes, uint32_t reg_bits);
+bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_type type, uint32_t slot, uint32_t slot_bytes);
+void decode_prologue(decoder *d); /* .reg parameters */
+
+#endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A linked module on the virtual GPU: its variables in memory, and its kernels, made when they are first asked for.
+ *
+ * What always holds: a module variable has one allocation for the program's whole life, which may be another program's (beside.h); a kernel's shared memory holds
+ * the variables of every function that it can reach, without overlap, in the order in which they are found. */
+#include "exec/launch/beside.h"
+#include "exec/instructions/host_call.h"
+#include "exec/decode/program.h"
+#include "exec/texture/texture_table.h"
+#include "ptx/rewrite/persistent.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- variables ---- */
+
+static bool in_memory(const ptx_var *var) { return var->space == PTX_SPACE_GLOBAL || var->space == PTX_SPACE_CONST || var->space == PTX_SPACE_TEX; }
+
+/* .texref, .samplerref, .surfref, and variables of the old .tex space, which are texture references too. */
+static bool is_opaque(const ptx_var *var) { return ptx_type_class(var->type) == 'O' || var->space == PTX_SPACE_TEX; }
+
+static uint64_t function_address(const ptx_func *func) { return EXEC_CODE_WINDOW + 16 * ((uint64_t)func->index + 1); }
+
+static ff_status place_variable(exec_program *program, const ptx_var *var, ff_error *error) {
+  exec_memory_kind kind = var->managed ? EXEC_MEMORY_MANAGED : EXEC_MEMORY_DEVICE;
+  if (var->managed && program->beside) {
+    program->vars[var->index] = program->beside->vars[var->index];
+    return FF_OK;
+  }
+  uint64_t bytes = is_opaque(var) && var->size < 8 ? 8 : var->size ? var->size : 1;
+  ff_status status = exec_memory_allocate(program->memory, bytes, var->align, kind, var->name, &program->vars[var->index], error);
+  if (status == FF_OK) exec_memory_exempt(program->vars[var->index]);
+  if (status == FF_OK && is_opaque(var)) exec_texture_cells(program->memory, program->vars[var->index]->address, bytes);
+  return status;
+}
+
+/* The value of an address in initialised data. */
+static ff_status initial_address(const exec_program *program, const ptx_var *var, const ptx_init *init, uint64_t *value, ff_error *error) {
+  const ptx_symbol *symbol = init->symbol;
+  if (symbol->func) *value = function_address(symbol->func);
+  else if (symbol->var && !symbol->var->func && program->vars[symbol->var->index]) *value = program->vars[symbol->var->index]->address;
+  else return ff_fail(error, FF_UNSUPPORTED, "%s:%u: the initial value of %s: %s has no address before a kernel runs",
+                      program->module->name, var->place.line, var->name, symbol->name);
+  *value = (*value + (uint64_t)init->offset) >> (init->shift & 63);
+  return FF_OK;
+}
+
+static ff_status fill_variable(const exec_program *program, const ptx_var *var, ff_error *error) {
+  if (var->managed && program->beside) return FF_OK; /* has what the program wrote */
+  unsigned char *memory = (unsigned char *)(uintptr_t)program->vars[var->index]->address;
+  if (var->data) memcpy(memory, var->data, var->size);
+  for (uint32_t n = 0; n < var->init_count; n++) {
+    const ptx_init *init = &var->inits[n];
+    uint64_t value;
+    ff_status status = initial_address(program, var, init, &value, error);
+    if (status != FF_OK) return status;
+    if (init->bytes > 8 || init->at > var->size || var->size - init->at < init->bytes)
+      return ff_fail(error, FF_PARSE, "%s:%u: an initial value of %s lies outside it", program->module->name, var->place.line, var->name);
+    memcpy(memory + init->at, &value, init->bytes);
+  }
+  if (var->space == PTX_SPACE_CONST) exec_memory_protect(program->vars[var->index]);
+  return FF_OK;
+}
+
+static void add_taken(exec_program *program, const ptx_symbol *symbol) {
+  if (!symbol || !symbol->func) return;
+  for (uint32_t n = 0; n < program->taken_count; n++)
+    if (program->taken[n] == symbol->func) return;
+  program->taken[program->taken_count++] = symbol->func;
+}
+
+/* Functions whose address somebody takes: what an indirect call may reach. */
+static void find_taken(exec_program *program) {
+  const ptx_module *module = program->module;
+  program->taken = ff_alloc((module->func_count + 1) * sizeof *program->taken);
+  for (uint32_t v = 0; v < module->var_count; v++)
+    for (uint32_t n = 0; n < module->vars[v]->init_count; n++) add_taken(program, module->vars[v]->inits[n].symbol);
+  for (uint32_t f = 0; f < module->func_count; f++) {
+    const ptx_func *func = module->funcs[f];
+    for (uint32_t n = 0; n < func->instr_count; n++)
+      for (uint32_t k = 0; func->instrs[n].opcode != PTX_OP_CALL && k < func->instrs[n].operand_count; k++)
+        add_taken(program, func->instrs[n].operands[k].symbol);
+  }
+}
+
+ff_status exec_program_create_beside(const ptx_module *linked, exec_memory *memory, exec_program *beside, exec_program **program, ff_error *error) {
+  if (linked->address_size != 64) return ff_fail(error, FF_UNSUPPORTED, "%s: .address_size 32", linked->name);
+  exec_program *made = ff_alloc(sizeof *made);
+  made->module = linked;
+  made->memory = memory;
+  made->beside = beside;
+  made->owns_managed = !beside;
+  made->vars = ff_alloc((linked->var_count + 1) * sizeof *made->vars);
+  pthread_mutex_init(&made->lock, NULL);
+  ff_status status = FF_OK;
+  for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
+    if (in_memory(linked->vars[v])) status = place_variable(made, linked->vars[v], error);
+  for (uint32_t v = 0; v < linked->var_count && status == FF_OK; v++)
+    if (in_memory(linked->vars[v])) status = fill_variable(made, linked->vars[v], error);
+  if (status != FF_OK) {
+    exec_program_free(made);
+    return status;
+  }
+  find_taken(made);
+  made->beside = NULL;
+  *program = made;
+  return FF_OK;
+}
+
+ff_status exec_program_create(const ptx_module *linked, exec_memory *memory, exec_program **program, ff_error *error) {
+  return exec_program_create_beside(linked, memory, NULL, program, error);
+}
+
+void exec_program_hand_over(exec_program *from, exec_program *to) {
+  if (from->owns_managed) to->owns_managed = true;
+  from->owns_managed = false;
+}
+
+static void free_kernel(exec_kernel *kernel) {
+  for (uint32_t n = 0; n < 2 * EXEC_ISAS; n++) ff_arena_free(&kernel->code[n].arena);
+  if (kernel->params_memory) exec_memory_release(kernel->program->memory, kernel->params_memory->address, NULL);
+  if (kernel->workspace) exec_memory_release(kernel->program->memory, kernel->workspace->address, NULL);
+  free(kernel->reach);
+  free(kernel->shared.items);
+  free(kernel->variables.items);
+  ff_arena_free(&kernel->arena);
+  free(kernel);
+}
+
+void exec_program_free(exec_program *program) {
+  if (!program) return;
+  while (program->kernels) {
+    exec_kernel *next = program->kernels->next;
+    free_kernel(program->kernels);
+    program->kernels = next;
+  }
+  for (uint32_t v = 0; v < program->module->var_count; v++) {
+    if (!program->vars[v] || (program->module->vars[v]->managed && !program->owns_managed)) continue;
+    if (is_opaque(program->module->vars[v])) exec_texture_forget_cells(program->memory, program->vars[v]->address);
+    exec_memory_release(program->memory, program->vars[v]->address, NULL);
+  }
+  free(program->vars);
+  free(program->taken);
+  pthread_mutex_destroy(&program->lock);
+  free(program);
+}
+
+ff_status exec_program_variable(exec_program *program, const char *name, uint64_t *address, uint64_t *bytes, ff_error *error) {
+  const ptx_var *var = ptx_find_var(program->module, name);
+  if (!var || !program->vars[var->index])
+    return ff_fail(error, FF_NOT_FOUND, "%s: no .global or .const variable '%s'", program->module->name, name);
+  *address = program->vars[var->index]->address;
+  *bytes = var->size;
+  return FF_OK;
+}
+
+/* ---- what a kernel reaches ---- */
+
+uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func) {
+  for (uint32_t n = 0; n < kernel->reach_count; n++)
+    if (kernel->reach[n] == func) return n;
+  return EXEC_NO_OFFSET;
+}
+
+static void add_reach(exec_kernel *kernel, const ptx_func *func) {
+  if (func->has_body && exec_kernel_function(kernel, func) == EXEC_NO_OFFSET) kernel->reach[kernel->reach_count++] = func;
+}
+
+/* Does it look at what others may write? Their writes do not show in a block's own shared memory. */
+static bool looks(const ptx_instr *instr) {
+  switch (instr->opcode) {
+    case PTX_OP_LD:
+      return ptx_instr_space(instr) != PTX_SPACE_SHARED &&
+             (ptx_has(instr, PTX_MOD_VOLATILE) || ptx_has(instr, PTX_MOD_RELAXED) || ptx_has(instr, PTX_MOD_ACQUIRE));
+    case PTX_OP_ATOM: return ptx_instr_space(instr) != PTX_SPACE_SHARED;
+    case PTX_OP_MEMBAR: case PTX_OP_FENCE: return true;
+    default: return false;
+  }
+}
+
+/* Can it wait for somebody: does it look in a loop? `called`: the loop may be around the call. */
+static bool may_wait(const ptx_func *func, bool called) {
+  uint32_t loops_from = called ? 0 : func->instr_count; /* where the first of the loops begins that end here or behind */
+  for (uint32_t n = func->instr_count; n-- > 0;) {
+    const ptx_instr *instr = &func->instrs[n];
+    if (instr->opcode == PTX_OP_BRX) loops_from = 0;
+    if (instr->opcode == PTX_OP_BRA && instr->operand_count && instr->operands[0].label < loops_from) loops_from = instr->operands[0].label;
+    if (n >= loops_from && looks(instr)) return true;
+  }
+  return false;
+}
+
+static void find_reach(exec_kernel *kernel) {
+  const exec_program *program = kernel->program;
+  kernel->reach = ff_alloc((program->module->func_count + 2) * sizeof *kernel->reach);
+  kernel->reach[kernel->reach_count++] = kernel->func;
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    kernel->info.may_wait |= may_wait(kernel->reach[f], f > 0);
+    for (uint32_t n = 0; n < kernel->reach[f]->instr_count; n++) {
+      const ptx_instr *instr = &kernel->reach[f]->instrs[n];
+      kernel->info.reads_smid |= instr->opcode == PTX_OP_MOV && instr->operand_count > 1 && instr->operands[1].kind == PTX_OPERAND_SREG && instr->operands[1].sreg == PTX_SREG_SMID;
+      kernel->pulls |= ptx_persistent_pulls(kernel->reach[f], instr);
+      if (instr->opcode != PTX_OP_CALL) continue;
+      const ptx_operand *callee = ptx_call_parts(instr).callee;
+      if (callee && callee->kind == PTX_OPERAND_SYMBOL) {
+        if (!callee->symbol->func) continue;
+        add_reach(kernel, callee->symbol->func);
+        uint32_t host = exec_host_function(callee->symbol->name);
+        kernel->prints |= host == EXEC_HOST_VPRINTF;
+        kernel->launches |= host == EXEC_HOST_PARAMETER_BUFFER;
+        continue;
+      }
+      kernel->recursive = true; /* indirect: nobody knows how deep */
+      for (uint32_t t = 0; t < program->taken_count; t++)
+        if (!program->taken[t]->entry) add_reach(kernel, program->taken[t]);
+    }
+  }
+}
+
+#define DEEPEST_CHAIN 2000 /* of functions that call each other; beyond it the stack counts as unknown */
+
+/* The deepest stack below reach[f], without going around a cycle: marks recursion. depth[]: 0 unknown, 1 on the way. */
+static uint64_t deepest(exec_kernel *kernel, uint32_t f, uint64_t *depth, uint32_t level) {
+  const ptx_func *func = kernel->reach[f];
+  uint64_t below = 0;
+  if (depth[f] == 1 || level > DEEPEST_CHAIN) kernel->recursive = true;
+  if (level > DEEPEST_CHAIN) return 0;
+  if (depth[f]) return depth[f] == 1 ? 0 : depth[f] - 2;
+  depth[f] = 1;
+  for (uint32_t n = 0; n < func->instr_count; n++) {
+    if (func->instrs[n].opcode != PTX_OP_CALL) continue;
+    const ptx_operand *callee = ptx_call_parts(&func->instrs[n]).callee;
+    if (!callee || callee->kind != PTX_OPERAND_SYMBOL || !callee->symbol->func) continue;
+    uint32_t index = exec_kernel_function(kernel, callee->symbol->func);
+    uint64_t found = index == EXEC_NO_OFFSET ? 0 : deepest(kernel, index, depth, level + 1);
+    if (found > below) below = found;
+  }
+  depth[f] = exec_stack_bytes(func) + below + 2;
+  return depth[f] - 2;
+}
+
+/* ---- shared memory ---- */
+
+static uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
+
+static void place_shared(exec_kernel *kernel, const ptx_var *var, uint64_t *total) {
+  if (var->space != PTX_SPACE_SHARED) return;
+  for (size_t n = 0; n < kernel->shared.count; n++)
+    if (kernel->shared.items[n].var == var) return;
+  uint64_t at = align_up(*total, var->align);
+  FF_PUSH(&kernel->shared, ((exec_shared_var){var, (uint32_t)at}));
+  if (!var->unsized && var->size) *total = at + var->size;
+}
+
+static void note_variable(exec_kernel *kernel, const ptx_var *var) {
+  const exec_allocation *allocation = var->index < kernel->program->module->var_count ? kernel->program->vars[var->index] : NULL;
+  if (!allocation) return;
+  for (size_t n = 0; n < kernel->variables.count; n++)
+    if (kernel->variables.items[n] == allocation->address) return;
+  FF_PUSH(&kernel->variables, allocation->address);
+}
+
+static void place_used(exec_kernel *kernel, const ptx_operand *operand, uint64_t *total) {
+  const ptx_var *var = operand->symbol ? operand->symbol->var : NULL;
+  if (var && !var->func) place_shared(kernel, var, total);
+  if (var && !var->func && var->space != PTX_SPACE_SHARED) note_variable(kernel, var);
+  for (uint32_t e = 0; e < operand->element_count; e++) place_used(kernel, &operand->elements[e], total);
+}
+
+/* Variables of its functions, and those of the module that its functions name. Unsized ones begin where the rest ends. */
+static ff_status layout_shared(exec_kernel *kernel, ff_error *error) {
+  uint64_t total = 0;
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    const ptx_func *func = kernel->reach[f];
+    for (uint32_t v = 0; v < func->var_count; v++) place_shared(kernel, func->vars[v], &total);
+    for (uint32_t n = 0; n < func->instr_count; n++)
+      for (uint32_t k = 0; k < func->instrs[n].operand_count; k++) place_used(kernel, &func->instrs[n].operands[k], &total);
+  }
+  if (total > EXEC_WINDOW_BYTES)
+    return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of shared memory", kernel->info.name, total);
+  for (size_t n = 0; n < kernel->shared.count; n++) {
+    const ptx_var *var = kernel->shared.items[n].var;
+    if (var->unsized || !var->size) kernel->shared.items[n].offset = (uint32_t)align_up(total, var->align < 16 ? 16 : var->align);
+  }
+  kernel->info.static_shared = (uint32_t)total;
+  kernel->info.variables = kernel->variables.items;
+  kernel->info.variable_count = (uint32_t)kernel->variables.count;
+  return FF_OK;
+}
+
+/* ---- addresses ---- */
+
+static bool own_param(const ptx_func *func, const ptx_var *var) {
+  for (uint32_t p = 0; p < func->param_count; p++)
+    if (func->params[p] == var) return true;
+  return false;
+}
+
+ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbol, uint64_t *address, ff_error *error) {
+  const ptx_var *var = symbol->var;
+  if (symbol->func) {
+    *address = function_address(symbol->func);
+    return FF_OK;
+  }
+  if (!var->func && kernel->program->vars[var->index]) {
+    *address = kernel->program->vars[var->index]->address;
+    return FF_OK;
+  }
+  for (size_t n = 0; n < kernel->shared.count; n++)
+    if (kernel->shared.items[n].var == var) {
+      *address = kernel->shared.items[n].offset;
+      return FF_OK;
+    }
+  for (uint32_t p = 0; p < kernel->func->param_count && kernel->params_memory; p++)
+    if (kernel->func->params[p] == var) {
+      *address = kernel->params_memory->address + kernel->info.params[p].offset;
+      return FF_OK;
+    }
+  return ff_fail(error, FF_UNSUPPORTED, "the address of %s", symbol->name);
+}
+
+static bool takes_param_address(const ptx_func *func) {
+  for (uint32_t n = 0; n < func->instr_count; n++) {
+    const ptx_instr *instr = &func->instrs[n];
+    for (uint32_t k = 0; instr->opcode != PTX_OP_CALL && k < instr->operand_count; k++) {
+      const ptx_operand *operand = &instr->operands[k];
+      if (operand->kind == PTX_OPERAND_SYMBOL && operand->symbol->var && own_param(func, operand->symbol->var)) return true;
+    }
+  }
+  return false;
+}
+
+/* ---- kernels ---- */
+
+/* Where each parameter stands, into `params` unless that is NULL; the bytes of all. */
+static uint32_t place_parameters(const ptx_func *func, exec_param *params) {
+  uint64_t at = 0;
+  for (uint32_t p = 0; p < func->param_count; p++) {
+    const ptx_var *var = func->params[p];
+    at = align_up(at, var->align);
+    if (params) params[p] = (exec_param){(uint32_t)at, (uint32_t)var->size, var->align};
+    at += var->size;
+  }
+  return at > UINT32_MAX ? UINT32_MAX : (uint32_t)at;
+}
+
+uint32_t exec_param_bytes(const ptx_func *func) { return place_parameters(func, NULL); }
+
+static void layout_params(exec_kernel *kernel) {
+  exec_param *params = ff_arena_alloc(&kernel->arena, (kernel->func->param_count + 1) * sizeof *params);
+  kernel->info.params = params;
+  kernel->info.param_count = kernel->func->param_count;
+  kernel->info.param_bytes = place_parameters(kernel->func, params);
+}
+
+static uint32_t thread_limit(const ptx_func *func) {
+  const uint32_t *given = func->reqntid[0] ? func->reqntid : func->maxntid;
+  if (!given[0]) return EXEC_MAX_THREADS;
+  uint64_t threads = 1;
+  for (int n = 0; n < 3; n++) threads *= given[n] ? given[n] : 1;
+  return threads < EXEC_MAX_THREADS ? (uint32_t)threads : EXEC_MAX_THREADS;
+}
+
+static uint32_t register_count(const exec_kernel *kernel) {
+  uint32_t most = 0;
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    ptx_cfg *cfg = ptx_cfg_build(kernel->reach[f]);
+    uint32_t found = ptx_register_estimate(kernel->reach[f], cfg);
+    if (found > most) most = found;
+    ptx_cfg_free(cfg);
+  }
+  uint32_t limit = kernel->func->maxnreg;
+  return limit && most > limit ? limit : most;
+}
+
+static uint32_t const_bytes(const exec_kernel *kernel) {
+  uint64_t total = 0;
+  const ptx_module *module = kernel->program->module;
+  for (uint32_t v = 0; v < module->var_count; v++)
+    if (module->vars[v]->space == PTX_SPACE_CONST) total += module->vars[v]->size;
+  return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+}
+
+static ff_status describe(exec_kernel *kernel, ff_error *error) {
+  exec_kernel_info *info = &kernel->info;
+  const ptx_module *module = kernel->func->source; /* programs ask for what the kernel itself was compiled for */
+  info->name = kernel->func->name;
+  info->max_threads = thread_limit(kernel->func);
+  info->ptx_version = module->version_major * 10 + module->version_minor;
+  info->target = module->target;
+  layout_params(kernel);
+  find_reach(kernel);
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    if (exec_local_bytes(kernel->reach[f]) > EXEC_MAX_LOCAL)
+      return ff_fail(error, FF_LIMIT, "%s: more local memory than the %u KiB that a thread can have", kernel->reach[f]->name, EXEC_MAX_LOCAL >> 10);
+    kernel->pc_total += kernel->reach[f]->instr_count;
+  }
+  uint64_t *depth = ff_alloc(kernel->reach_count * sizeof *depth);
+  uint64_t local = deepest(kernel, 0, depth, 0);
+  free(depth);
+  if (local > EXEC_MAX_LOCAL) return ff_fail(error, FF_LIMIT, "kernel %s: %" PRIu64 " bytes of stack per thread", info->name, local);
+  info->local_bytes = (uint32_t)local;
+  info->registers = register_count(kernel);
+  info->const_bytes = const_bytes(kernel);
+  ff_status status = layout_shared(kernel, error);
+  if (status == FF_OK && takes_param_address(kernel->func)) {
+    status = exec_memory_allocate(kernel->program->memory, info->param_bytes ? info->param_bytes : 1, 0, EXEC_MEMORY_DEVICE,
+                                  "kernel parameters", &kernel->params_memory, error);
+    if (status == FF_OK) exec_memory_protect(kernel->params_memory);
+    if (status == FF_OK) exec_memory_exempt(kernel->params_memory);
+  }
+  return status;
+}
+
+static ff_status make_kernel(exec_program *program, const ptx_func *func, exec_kernel **kernel, ff_error *error) {
+  exec_kernel *made = ff_alloc(sizeof *made);
+  made->program = program;
+  made->func = func;
+  ff_status status = describe(made, error);
+  if (status != FF_OK) {
+    free_kernel(made);
+    return status;
+  }
+  made->next = program->kernels;
+  program->kernels = made;
+  *kernel = made;
+  return FF_OK;
+}
+
+ff_status exec_program_kernel(exec_program *program, const char *name, exec_kernel **kernel, ff_error *error) {
+  pthread_mutex_lock(&program->lock);
+  ff_status status = FF_OK;
+  exec_kernel *found = program->kernels;
+  while (found && strcmp(found->info.name, name)) found = found->next;
+  if (!found) {
+    const ptx_func *func = ptx_find_func(program->module, name);
+    if (!func || !func->entry || !func->has_body)
+      status = ff_fail(error, FF_NOT_FOUND, "%s: no kernel '%s'", program->module->name, name);
+    else status = make_kernel(program, func, &found, error);
+  }
+  pthread_mutex_unlock(&program->lock);
+  if (status == FF_OK) *kernel = found;
+  return status;
+}
+
+static bool known(const ptx_func *func, const exec_bound *bound) { return bound->reg == PTX_NO_REG || bound->reg < func->reg_count; }
+
+ff_status exec_kernel_mark(exec_kernel *kernel, const exec_mark *marks, uint32_t count, ff_error *error) {
+  for (uint32_t n = 0; n < count; n++) {
+    const exec_mark *m = &marks[n];
+    if ((n && m->entry <= marks[n - 1].entry) || m->entry >= kernel->func->instr_count || m->exit > kernel->func->instr_count || m->exit == m->entry ||
+        !known(kernel->func, &m->from) || !known(kernel->func, &m->to))
+      return ff_fail(error, FF_INVALID, "kernel %s: marked region %u, from %u to %u: out of order, or not in the kernel", kernel->info.name, n, m->entry, m->exit);
+  }
+  pthread_mutex_lock(&kernel->program->lock);
+  bool decoded = false;
+  for (uint32_t n = 0; n < 2 * EXEC_ISAS; n++) decoded |= kernel->code[n].functions != NULL;
+  if (!decoded) {
+    kernel->marks = ff_arena_alloc(&kernel->arena, (count + (size_t)1) * sizeof *kernel->marks);
+    if (count) memcpy(kernel->marks, marks, count * sizeof *marks);
+    kernel->mark_count = count;
+  }
+  pthread_mutex_unlock(&kernel->program->lock);
+  return FF_OK;
+}
+
+const exec_kernel_info *exec_kernel_describe(const exec_kernel *kernel) { return &kernel->info; }
+
+ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error) {
+  exec_code *wanted = &kernel->code[exec_isa_index(isa)];
+  pthread_mutex_lock(&kernel->program->lock);
+  if (!wanted->functions) {
+    exec_function **functions = ff_arena_alloc(&wanted->arena, kernel->reach_count * sizeof *functions);
+    uint32_t pc_base = 0;
+    for (uint32_t f = 0; f < kernel->reach_count; f++) {
+      functions[f] = exec_decode(kernel, kernel->reach[f], pc_base, isa, &wanted->arena);
+      functions[f]->number = f;
+      pc_base += kernel->reach[f]->instr_count;
+    }
+    wanted->functions = functions;
+  }
+  pthread_mutex_unlock(&kernel->program->lock);
+  *code = wanted;
+  return FF_OK;
+}
+
+/* ---- printing ---- */
+
+static void print_operand(ff_text *out, const char *name, uint32_t operand) {
+  if (operand) ff_text_add(out, " %s=%s%u", name, operand & 1 ? "c" : "", operand & ~1u);
+}
+
+static void print_instr(ff_text *out, const exec_function *function, const exec_instr *i, uint32_t number) {
+  static const char *const flows[] = {"", "guarded", "bra", "bra-if", "brx", "call", "call-indirect", "host-call", "ret",
+                                      "exit", "barrier", "sync", "yield", "pull", "trap", "unsupported"};
+  ff_text_add(out, "%5u %5u %c%c%c %-12s", number, i->rank, i->attention & EXEC_ATTEND_LEADER ? 'L' : '-',
+              i->attention & EXEC_ATTEND_WAIT ? 'W' : '-', i->guard != EXEC_NO_GUARD ? '@' : '-', flows[i->flow]);
+  print_operand(out, "d", i->dst);
+  print_operand(out, "d2", i->dst2);
+  for (int s = 0; s < 4; s++) print_operand(out, "s", i->src[s] == EXEC_NO_OFFSET ? 0 : i->src[s]);
+  if (i->flow == EXEC_FLOW_BRA || i->flow == EXEC_FLOW_BRA_IF) ff_text_add(out, " -> %u", i->target);
+  ff_text_add(out, "\t// ");
+  if (i->flow == EXEC_FLOW_UNSUPPORTED) ff_text_add(out, "%s: ", (const char *)i->side);
+  if (i->index < function->source->instr_count) ptx_print_instr(function->source, &function->source->instrs[i->index], out);
+  ff_text_add(out, "\n");
+}
+
+void exec_kernel_print(const exec_kernel *kernel, ff_text *out) {
+  const exec_code *code;
+  exec_kernel *decoded = (exec_kernel *)(uintptr_t)kernel;
+  if (exec_kernel_code(decoded, exec_isa_find(NULL), &code, NULL) != FF_OK) return;
+  for (uint32_t f = 0; f < kernel->reach_count; f++) {
+    const exec_function *function = code->functions[f];
+    ff_text_add(out, "%s: %u instructions, frame %u bytes, local %u bytes\n", function->name, function->count,
+                function->frame_bytes, function->local_bytes);
+    for (uint32_t n = 0; n < function->count; n++) print_instr(out, function, &function->code[n], n);
+  }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs and kernels from the inside: where variables are, which functions a kernel can reach, their decoded code.
+ *
+ * A kernel has its own copy of every function that it can reach, because shared memory is laid out per kernel. */
+#ifndef FF_EXEC_PROGRAM_H
+#define FF_EXEC_PROGRAM_H
+
+#include "exec/core.h"
+
+#define EXEC_ISAS 3
+
+typedef struct exec_shared_var { const ptx_var *var; uint32_t offset; } exec_shared_var;
+
+typedef struct exec_code { /* a kernel's functions for one instruction set; functions[0] is the kernel */
+  exec_function **functions;
+  ff_arena arena;
+  void *native[8];              /* what native.h's provider knows it by: with and without stream and uses, two bodies; NULL: it was not asked yet */
+} exec_code;
+
+struct exec_kernel {
+  exec_kernel_info info;
+  exec_program *program;
+  const ptx_func *func;
+  const ptx_func **reach;       /* every function it can call, itself first */
+  uint32_t reach_count;
+  bool recursive;               /* or with indirect calls: the stack is not known beforehand */
+  bool prints;                  /* calls vprintf */
+  bool launches;                /* calls for kernels of its own: children.c */
+  bool pulls;                   /* its blocks take their work from a queue (ptx/rewrite/persistent.h) */
+  const exec_allocation *params_memory; /* a parameter's address is taken: they stand there; else NULL */
+  const exec_allocation *workspace;     /* of its cooperative launches; NULL: there was none */
+  FF_VEC(exec_shared_var) shared;
+  FF_VEC(uint64_t) variables;   /* info.variables */
+  uint32_t pc_total;            /* PTX instructions of all its functions: trace pcs */
+  exec_mark *marks;             /* exec_kernel_mark; on arena */
+  uint32_t mark_count;
+  exec_code code[2 * EXEC_ISAS]; /* decoded on demand; the second half is for launches that are checked */
+  ff_arena arena;
+  exec_kernel *next;
+};
+
+struct exec_program {
+  const ptx_module *module;
+  exec_memory *memory;
+  const exec_allocation **vars; /* per module variable; NULL: not in global or constant memory */
+  exec_program *beside;         /* while it is made: whose managed variables it takes; NULL: it makes its own */
+  bool owns_managed;            /* frees them */
+  exec_kernel *kernels;
+  const ptx_func **taken;       /* functions whose address is taken somewhere in the module */
+  uint32_t taken_count;
+  pthread_mutex_t lock;
+};
+
+/* The address of a symbol as its own space sees it: FF_UNSUPPORTED if it has none in this kernel. For .local and call
+ * parameters the decoder knows itself. */
+ff_status exec_symbol_address(const exec_kernel *kernel, const ptx_symbol *symbol, uint64_t *address, ff_error *error);
+/* Index into kernel->reach, or EXEC_NO_OFFSET. */
+uint32_t exec_kernel_function(const exec_kernel *kernel, const ptx_func *func);
+/* The kernel's decoded code for an instruction set (exec_isa_index). Thread-safe. */
+ff_status exec_kernel_code(exec_kernel *kernel, const exec_isa_table *isa, const exec_code **code, ff_error *error);
+uint32_t exec_isa_index(const exec_isa_table *isa); /* below 2 * EXEC_ISAS; from EXEC_ISAS on: exec_isa_checked's */
+const exec_isa_table *exec_isa_numbered(uint32_t index); /* below EXEC_ISAS */
+const char *exec_isa_name(const exec_isa_table *isa);
+
+/* decode.c: one function; everything it makes is on `arena`. Never fails on what the code contains: an instruction
+ * that cannot be decoded becomes one that faults when it is reached. */
+exec_function *exec_decode(const exec_kernel *kernel, const ptx_func *func, uint32_t pc_base, const exec_isa_table *isa, ff_arena *arena);
+/* Local memory of one activation, without decoding: a multiple of 16. */
+uint32_t exec_local_bytes(const ptx_func *func);
+uint32_t exec_stack_bytes(const ptx_func *func);
+/* The packed size of a kernel's parameters. */
+uint32_t exec_param_bytes(const ptx_func *func);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, elect (PTX ISA, "Data
+ * Movement: shfl", "Parallel Synchronization and Communication"). All lanes that take part are in w->active.
+ *
+ * A lane that asks for the value of a lane that does not take part gets 0 (the manual leaves it undefined). */
+#include "exec/core.h"
+#include "exec/instructions/lanes.h"
+
+INLINE void set_predicate(const core_warp *w, uint32_t operand, uint32_t bits) {
+  uint32_t *cell = exec_pred(&w->x, operand);
+  *cell = (*cell & ~w->active) | (bits & w->active);
+}
+
+/* ---- shfl ---- */
+
+typedef struct shfl_lanes { uint32_t source[32], valid, absent; } shfl_lanes; /* absent: whose source does not take part */
+
+/* Which lane each lane reads; one that reads nobody reads itself. Without branches, for the compiler to make vectors of it. */
+INLINE void shfl_sources(shfl_lanes *s, const uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
+  uint32_t valid = 0, absent = 0;
+  EVERY_LANE {
+    uint32_t lane = (uint32_t)l, segment = c[l] >> 8 & 31, delta = b[l] & 31;
+    uint32_t last = (lane & segment) | (c[l] & 31 & ~segment);
+    uint32_t source = mode == EXEC_SHFL_UP     ? lane - delta
+                      : mode == EXEC_SHFL_DOWN ? lane + delta
+                      : mode == EXEC_SHFL_BFLY ? lane ^ delta
+                                               : (lane & segment) | (delta & ~segment);
+    uint32_t good = (mode == EXEC_SHFL_UP ? (int32_t)source >= (int32_t)last : (int32_t)source <= (int32_t)last) ? UINT32_MAX : 0;
+    source = ((source & good) | (lane & ~good)) & 31;
+    s->source[l] = source;
+    valid |= good & 1u << lane;
+    absent |= (~(active >> source) & 1) << lane;
+  }
+  s->valid = valid;
+  s->absent = absent;
+}
+
+static void shfl_find(shfl_lanes *s, uint32_t mode, const uint32_t *b, const uint32_t *c, uint32_t active) {
+  switch (mode) {
+    case EXEC_SHFL_UP: shfl_sources(s, EXEC_SHFL_UP, b, c, active); break;
+    case EXEC_SHFL_DOWN: shfl_sources(s, EXEC_SHFL_DOWN, b, c, active); break;
+    case EXEC_SHFL_BFLY: shfl_sources(s, EXEC_SHFL_BFLY, b, c, active); break;
+    default: shfl_sources(s, mode, b, c, active); break;
+  }
+}
+
+INLINE void permute(uint32_t *to, const uint32_t *from, const uint32_t *lane, uint32_t mask) {
+#if EXEC_ISA_avx512
+  __m512i low = _mm512_loadu_si512(from), high = _mm512_loadu_si512(from + 16);
+  __m512i a = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(lane), high);
+  __m512i b = _mm512_permutex2var_epi32(low, _mm512_loadu_si512(lane + 16), high);
+  _mm512_mask_storeu_epi32(to, (__mmask16)mask, a);
+  _mm512_mask_storeu_epi32(to + 16, (__mmask16)(mask >> 16), b);
+#else
+  uint32_t copy[32];
+  memcpy(copy, from, sizeof copy);
+  if (LIKELY(mask == UINT32_MAX)) {
+    for (uint32_t l = 0; l < 32; l++) to[l] = copy[lane[l]];
+  } else {
+    EACH_LANE(mask) to[l] = copy[lane[l]];
+  }
+#endif
+}
+
+static void shfl(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_sync *sync = i->side;
+  const uint32_t *lanes = sync->lane;
+  uint32_t valid = sync->valid, active = w->active, absent = 0;
+  shfl_lanes computed;
+  if (UNLIKELY(!sync->constant || active != UINT32_MAX)) {
+    shfl_find(&computed, sync->mode, exec_u32(x, i->src[1]), exec_u32(x, i->src[2]), active);
+    lanes = computed.source;
+    valid = computed.valid;
+    absent = computed.absent & active;
+  }
+  permute(exec_u32(x, i->dst), exec_u32(x, i->src[0]), lanes, active);
+  if (absent) lanes_fill32(exec_u32(x, i->dst), 0, absent); /* undefined; programs count on 0 */
+  if (sync->has_predicate) set_predicate(w, i->dst2, valid);
+}
+
+/* ---- vote ---- */
+
+static void vote(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_sync *sync = i->side;
+  uint32_t among = w->active, predicate = *exec_pred(x, i->src[0]);
+  if (sync->negated) predicate = ~predicate;
+  if (!sync->legacy) among &= exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
+  predicate &= among;
+  switch (sync->mode) {
+    case EXEC_VOTE_ALL: set_predicate(w, i->dst, predicate == among ? UINT32_MAX : 0); break;
+    case EXEC_VOTE_ANY: set_predicate(w, i->dst, predicate ? UINT32_MAX : 0); break;
+    case EXEC_VOTE_UNI: set_predicate(w, i->dst, predicate == among || !predicate ? UINT32_MAX : 0); break;
+    default: lanes_fill32(exec_u32(x, i->dst), predicate, w->active); break;
+  }
+}
+
+/* ---- match ---- */
+
+INLINE uint64_t match_value(const exec_warp *x, const exec_instr *i, uint32_t lane) {
+  const exec_sync *sync = i->side;
+  return sync->wide ? exec_u64(x, i->src[0])[lane] : exec_u32(x, i->src[0])[lane];
+}
+
+static void match_any(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  uint32_t *dst = exec_u32(x, i->dst), left = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)], result[32] = {0};
+  while (left) { /* one round per distinct value */
+    uint64_t value = match_value(x, i, (uint32_t)__builtin_ctz(left));
+    uint32_t same = 0;
+    EACH_LANE(left) same |= (uint32_t)(match_value(x, i, l) == value) << l;
+    EACH_LANE(same) result[l] = same;
+    left &= ~same;
+  }
+  EACH_LANE(w->active) dst[l] = result[l];
+}
+
+static void match_all(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_sync *sync = i->side;
+  uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
+  uint64_t value = match_value(x, i, (uint32_t)__builtin_ctz(w->active));
+  bool all = true;
+  EACH_LANE(among) all = all && match_value(x, i, l) == value;
+  lanes_fill32(exec_u32(x, i->dst), all ? among : 0, w->active);
+  if (sync->has_predicate) set_predicate(w, i->dst2, all ? UINT32_MAX : 0);
+}
+
+/* ---- redux, elect ---- */
+
+INLINE uint32_t redux_integer(uint32_t mode, bool is_signed, uint32_t a, uint32_t b) {
+  switch (mode) {
+    case EXEC_REDUX_ADD: return a + b;
+    case EXEC_REDUX_AND: return a & b;
+    case EXEC_REDUX_OR: return a | b;
+    case EXEC_REDUX_XOR: return a ^ b;
+    case EXEC_REDUX_MIN: return is_signed ? (uint32_t)((int32_t)a < (int32_t)b ? (int32_t)a : (int32_t)b) : a < b ? a : b;
+    default: return is_signed ? (uint32_t)((int32_t)a > (int32_t)b ? (int32_t)a : (int32_t)b) : a > b ? a : b;
+  }
+}
+
+INLINE bool is_nan32(uint32_t a) { return (a & 0x7fffffff) > 0x7f800000; }
+/* Floats in an order of integers: -0 below +0. */
+INLINE int32_t float_order(uint32_t a) { return (int32_t)a < 0 ? (int32_t)(0x80000000u - a) - 1 : (int32_t)a; }
+
+INLINE uint32_t redux_float(const exec_sync *sync, uint32_t a, uint32_t b) {
+  if (is_nan32(a) || is_nan32(b)) {
+    if (sync->nan || (is_nan32(a) && is_nan32(b))) return 0x7fffffff;
+    return is_nan32(a) ? b : a;
+  }
+  bool less = float_order(a) < float_order(b);
+  return less == (sync->mode == EXEC_REDUX_FMIN) ? a : b;
+}
+
+static void redux(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_sync *sync = i->side;
+  const uint32_t *value = exec_u32(x, i->src[0]);
+  uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)], result = 0;
+  uint32_t keep = sync->absolute ? 0x7fffffff : UINT32_MAX;
+  bool first = true;
+  EACH_LANE(among) {
+    uint32_t v = value[l] & keep;
+    if (first) result = v;
+    else result = sync->mode >= EXEC_REDUX_FMIN ? redux_float(sync, result, v) : redux_integer(sync->mode, sync->is_signed, result, v);
+    first = false;
+  }
+  lanes_fill32(exec_u32(x, i->dst), result, w->active);
+}
+
+static void elect(exec_warp *x, const exec_instr *i) {
+  core_warp *w = (core_warp *)x;
+  const exec_sync *sync = i->side;
+  uint32_t among = w->active & exec_u32(x, i->src[3])[__builtin_ctz(w->active)];
+  uint32_t leader = (uint32_t)__builtin_ctz(among ? among : w->active);
+  lanes_fill32(exec_u32(x, i->dst), leader, w->active);
+  if (sync->has_predicate) set_predicate(w, i->dst2, 1u << leader);
+}
+
+static void warp_barrier(exec_warp *x, const exec_instr *i) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+void ISA(core_mma)(exec_warp *x, const exec_instr *i);
+void ISA(core_quad_mma)(exec_warp *x, const exec_instr *i);
+void ISA(core_movmatrix)(exec_warp *x, const exec_instr *i);
+
+extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
+const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER] = {
+    [EXEC_SYNC_WARP] = warp_barrier, [EXEC_SYNC_SHFL] = shfl,   [EXEC_SYNC_VOTE] = vote,   [EXEC_SYNC_MATCH_ANY] = match_any,
+    [EXEC_SYNC_MATCH_ALL] = match_all, [EXEC_SYNC_REDUX] = redux, [EXEC_SYNC_ELECT] = elect,
+    [EXEC_SYNC_MMA] = ISA(core_mma), [EXEC_SYNC_QUAD_MMA] = ISA(core_quad_mma), [EXEC_SYNC_MOVMATRIX] = ISA(core_movmatrix),
+};

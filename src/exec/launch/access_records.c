@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records that a running warp writes into the access stream (trace/stream.h).
+ *
+ * What always holds: every executed instruction is counted in exactly one ISSUE; the instruction that makes an ACCESS is
+ * counted before it; a WAIT stands before the ISSUE that counts the instruction which needs the value.
+ *
+ * Loads are numbered per warp from 1. The frame remembers for each register that loads write the number of the newest
+ * one that has not been waited for (0: none). As in the hardware's scoreboard, that is per warp, not per lane. */
+#include "exec/memory/access.h"
+#include "trace/coalesce.h"
+
+/* ---- issue ---- */
+
+/* An ISSUE is filled to the last instruction that fits, so that it does not matter in which pieces they are counted. */
+void core_trace_issue(core_warp *w, uint32_t end) {
+  const exec_function *f = w->function;
+  uint32_t at = w->segment, n = end - at;
+  w->executed += n;
+  w->thread_executed += (uint64_t)n * w->active_count;
+  w->budget -= (int32_t)n;
+  w->segment = end;
+  for (uint32_t piece; n; at += piece, n -= piece) {
+    uint32_t room = TRACE_ISSUE_MAX - w->trace->issue;
+    piece = !room ? n < TRACE_ISSUE_MAX ? n : TRACE_ISSUE_MAX : n < room ? n : room;
+    trace_put_issue(w->trace, piece, 0, f->sfu_before[at + piece] - f->sfu_before[at], f->fp64_before[at + piece] - f->fp64_before[at]);
+  }
+}
+
+/* ---- accesses ---- */
+
+static trace_access_op operation(const exec_access *a) {
+  return a->op == EXEC_OP_LOAD ? TRACE_LOAD : a->op == EXEC_OP_STORE ? TRACE_STORE : a->op == EXEC_OP_ATOMIC ? TRACE_ATOMIC : TRACE_PREFETCH;
+}
+
+/* The ACCESS of instruction i: returns where its line words go. */
+static uint64_t *begin_access(core_warp *w, const exec_instr *i, uint32_t mask, uint32_t lines) {
+  const exec_access *a = i->side;
+  core_trace_issue(w, i->index + 1);
+  uint64_t *at = trace_put_access(w->trace, operation(a), a->log2_total, a->trace_flags, w->function->pc_base + i->index, mask, lines);
+  if (a->op != EXEC_OP_LOAD && !(a->op == EXEC_OP_ATOMIC && a->returns)) return at;
+  w->loads++;
+  uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
+  for (uint32_t e = 0; e < a->elements; e++)
+    if (a->load[e] != EXEC_NO_OFFSET) newest[a->load[e]] = w->loads;
+  return at;
+}
+
+/* An access's lines get the addresses that they have in the access stream; mostly they have them already. */
+static inline void make_canonical(const core_warp *w, uint64_t *lines, uint32_t count) {
+  const exec_memory *memory = w->launch->memory;
+  if (__builtin_expect(exec_memory_arena(memory)->plain, true)) return;
+  for (uint32_t n = 0; n < count; n++) {
+    uint64_t address = exec_memory_canonical_line(memory, trace_line_address(lines[n]), TRACE_LINE_BYTES);
+    lines[n] = trace_line(address, trace_line_lanes(lines[n]), trace_line_sectors(lines[n]));
+  }
+}
+
+/* The sectors of [low, high) in the 128-byte line that begins at `line`. */
+static uint32_t sectors_of(uint64_t low, uint64_t high, uint64_t line) {
+  uint32_t first = low > line ? (uint32_t)(low - line) / TRACE_SECTOR_BYTES : 0;
+  uint64_t end = high - line;
+  uint32_t last = end >= TRACE_LINE_BYTES ? 3 : (uint32_t)(end - 1) / TRACE_SECTOR_BYTES;
+  return (2u << last) - (1u << first);
+}
+
+void core_trace_row(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
+  uint32_t first = (uint32_t)__builtin_ctz(mask), run = mask >> first;
+  if (run & (run + 1)) { /* holes */
+    uint64_t value[EXEC_LANES];
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) value[lane] = address + (uint64_t)lane * bytes - (uint64_t)first * bytes;
+    core_trace_gather(w, i, value, 0, bytes, mask);
+    return;
+  }
+  uint64_t high = address + (uint64_t)__builtin_popcount(mask) * bytes, line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
+  uint32_t lines = (uint32_t)((high - 1 - line) / TRACE_LINE_BYTES) + 1;
+  uint64_t *at = begin_access(w, i, mask, lines);
+  for (uint32_t n = 0; n < lines; n++, line += TRACE_LINE_BYTES) {
+    uint64_t low = address > line ? address : line, end = high < line + TRACE_LINE_BYTES ? high : line + TRACE_LINE_BYTES;
+    uint32_t sectors = sectors_of(address, high, line);
+    at[n] = trace_line(line, (uint32_t)((end - low) / bytes), sectors);
+    w->sectors += trace_sector_count(sectors);
+  }
+  make_canonical(w, at, lines);
+}
+
+void core_trace_one(core_warp *w, const exec_instr *i, uint64_t address, uint32_t bytes, uint32_t mask) {
+  uint64_t line = address & ~(uint64_t)(TRACE_LINE_BYTES - 1);
+  uint32_t sectors = sectors_of(address, address + bytes, line);
+  uint64_t *at = begin_access(w, i, mask, 1);
+  *at = trace_line(line, (uint32_t)__builtin_popcount(mask), sectors);
+  w->sectors += trace_sector_count(sectors);
+  make_canonical(w, at, 1);
+}
+
+void core_trace_gather(core_warp *w, const exec_instr *i, const uint64_t *value, uint64_t add, uint32_t bytes, uint32_t mask) {
+  trace_line_set set;
+  trace_lines_collect(&set, value, add, bytes, mask);
+  uint64_t *at = begin_access(w, i, mask, set.count);
+  for (uint32_t n = 0; n < set.count; n++) {
+    at[n] = trace_line(set.line[n] * TRACE_LINE_BYTES, set.lanes[n], set.sectors[n]);
+    w->sectors += trace_sector_count(set.sectors[n]);
+  }
+  make_canonical(w, at, set.count);
+}
+
+/* Addresses that nothing is allocated at are left out. */
+void core_trace_prefetch(core_warp *w, const exec_instr *i) {
+  const uint64_t *value = exec_u64(&w->x, i->src[0]);
+  uint32_t mask = 0;
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    const exec_record *record = exec_memory_record(w->launch->memory, value[__builtin_ctz(m)] + (uint64_t)i->immediate);
+    if (record && record->readable) mask |= m & -m;
+  }
+  if (mask) core_trace_gather(w, i, value, (uint64_t)i->immediate, 1, mask);
+}
+
+/* ---- memories on the chip: only the cycles that an access takes beyond its first ---- */
+
+/* Extra cycles come behind the instructions up to the one that costs them, so that a mark has them on its right side. */
+void core_trace_passes(core_warp *w, const exec_instr *i, uint32_t more) {
+  if (!more) return;
+  core_trace_issue(w, i->index + 1);
+  trace_put_issue(w->trace, 0, more, 0, 0);
+}
+
+static void add_passes(core_warp *w, const exec_instr *i, uint32_t passes) { core_trace_passes(w, i, passes ? passes - 1 : 0); }
+
+void core_trace_shared(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  add_passes(w, i, trace_shared_passes(offset, bytes, mask));
+}
+
+void core_trace_local(core_warp *w, const exec_instr *i, const uint32_t *offset, uint32_t bytes, uint32_t mask) {
+  add_passes(w, i, trace_local_passes(offset, bytes, mask));
+}
+
+void core_trace_const(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t mask) {
+  uint32_t passes = 0;
+  for (uint32_t left = mask; left; passes++) {
+    uint64_t word = value[__builtin_ctz(left)];
+    for (uint32_t m = left; m; m &= m - 1)
+      if (value[__builtin_ctz(m)] == word) left &= ~(m & -m);
+  }
+  add_passes(w, i, passes);
+}
+
+void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) {
+  const exec_access *a = i->side;
+  uint32_t bytes = (uint32_t)a->bytes * a->elements, global = 0, shared = 0, local = 0, offset[EXEC_LANES] = {0};
+  uint64_t address[EXEC_LANES] = {0};
+  for (uint32_t m = w->active; m; m &= m - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
+    address[lane] = (uint64_t)(uintptr_t)at[lane].host;
+    if (at[lane].space == PTX_SPACE_SHARED) shared |= bit, offset[lane] = (uint32_t)(at[lane].host - w->shared);
+    else if (at[lane].space == PTX_SPACE_LOCAL) local |= bit, offset[lane] = at[lane].offset;
+    else global |= bit;
+  }
+  if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);
+  else if (global) core_trace_gather(w, i, address, 0, bytes, global);
+  if (shared) core_trace_shared(w, i, offset, bytes, shared);
+  if (local) core_trace_local(w, i, offset, bytes, local);
+}
+
+/* ---- waits ---- */
+
+void core_trace_waits(core_warp *w, const exec_instr *i) {
+  const uint32_t *list = w->function->waits + i->wait - 1;
+  uint32_t *newest = (uint32_t *)(void *)(w->frame->registers + w->function->loads_offset);
+  for (uint32_t n = 1; n <= list[0]; n++) {
+    uint32_t number = newest[list[n]];
+    if (!number) continue;
+    newest[list[n]] = 0;
+    if (number == w->waited) continue; /* another register of the same load */
+    w->waited = number;
+    core_trace_issue(w, i->index);
+    trace_put_wait(w->trace, w->loads - number);
+  }
+}

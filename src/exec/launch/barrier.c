@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Barriers of a thread block (PTX ISA, "bar, barrier").
+ *
+ * What always holds: barrier.arrived counts the threads of the splits that wait at it plus those that only arrived;
+ * without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
+ * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */
+#include "exec/launch/checker.h"
+#include "exec/launch/fault.h"
+
+static const exec_sync *sync_of(const exec_instr *i) { return i->side; }
+
+/* Threads that the running split adds: with a count, the last live lanes of a warp bring the dead ones along. */
+static uint32_t threads_of(const core_warp *w, const exec_instr *i, uint32_t id, bool counted) {
+  uint32_t together = w->active;
+  for (uint32_t s = 0; s < w->other_count; s++)
+    if (w->others[s].state == SPLIT_BARRIER && w->others[s].barrier == id) together |= w->others[s].mask;
+  uint32_t threads = w->active_count;
+  if (counted && together == w->live) threads += EXEC_LANES - (uint32_t)__builtin_popcount(w->live);
+  return threads;
+}
+
+static bool complete(const core_block *block, const core_barrier *barrier) {
+  return barrier->arrived && barrier->arrived >= (barrier->expected ? barrier->expected : block->live_threads);
+}
+
+static void give_result(const exec_split *split, const core_barrier *barrier) {
+  const exec_instr *i = split->pc;
+  unsigned char *cell = split->frame->registers + i->dst;
+  uint32_t mode = sync_of(i)->mode;
+  if (mode == EXEC_BARRIER_POPC) {
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++)
+      if (split->mask >> lane & 1) ((uint32_t *)(void *)cell)[lane] = barrier->popc;
+  } else if (mode == EXEC_BARRIER_AND || mode == EXEC_BARRIER_OR) {
+    bool result = mode == EXEC_BARRIER_AND ? barrier->popc == barrier->threads : barrier->popc != 0;
+    uint32_t *predicate = (uint32_t *)(void *)cell;
+    *predicate = result ? *predicate | split->mask : *predicate & ~split->mask;
+  }
+}
+
+static bool waits_at(const core_warp *w, uint32_t id) {
+  for (uint32_t s = 0; s < w->other_count; s++)
+    if (w->others[s].state == SPLIT_BARRIER && w->others[s].barrier == id) return true;
+  return false;
+}
+
+static void trace_barrier(core_warp *w, uint32_t id, bool arrive_only, uint32_t expected) {
+  if (w->inside) core_mark_leave(w);
+  trace_put_barrier(w->trace, id, arrive_only, expected);
+}
+
+/* One BARRIER record per warp that waited; those that only arrived have theirs already. */
+static void trace_completion(core_block *block, uint32_t id, uint32_t arrived_only) {
+  uint32_t records = arrived_only;
+  for (uint32_t n = 0; n < block->warp_count; n++) records += waits_at(&block->warps[n], id);
+  for (uint32_t n = 0; n < block->warp_count; n++)
+    if (waits_at(&block->warps[n], id)) trace_barrier(&block->warps[n], id, false, records);
+}
+
+/* A warp that waits as a whole, and nothing of it runs: as dropping its split and adding it again. */
+static bool release_alone(core_warp *w, uint32_t id, const core_barrier *done) {
+  exec_split *split = &w->others[0];
+  if (w->active || w->other_count != 1 || split->state != SPLIT_BARRIER || split->barrier != id) return false;
+  give_result(split, done);
+  *split = (exec_split){.mask = split->mask, .state = SPLIT_READY, .last = w->clock, .pc = split->pc + 1, .frame = split->frame};
+  w->next_key = core_key(split->frame, split->pc);
+  w->ready_count = 1;
+  return true;
+}
+
+static void release(core_block *block, uint32_t id) {
+  core_barrier *barrier = &block->barriers[id], done = *barrier;
+  exec_checker *checker = block->launch->checker;
+  if (block->launch->trace) trace_completion(block, id, done.arrive_records);
+  if (checker) checker->release(checker, block, id, done.expected);
+  *barrier = (core_barrier){0};
+  block->barriers_waiting &= ~(1u << id);
+  block->barrier_count++;
+  block->idle_turns = block->busy_turns = 0;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    if (release_alone(w, id, &done)) {
+      block->ready |= UINT64_C(1) << n;
+      continue;
+    }
+    for (uint32_t s = 0; s < w->other_count; s++) {
+      exec_split *split = &w->others[s];
+      if (split->state != SPLIT_BARRIER || split->barrier != id) continue;
+      give_result(split, &done);
+      exec_split freed = *split;
+      core_drop_split(w, s--);
+      core_add_ready(w, freed.mask, freed.pc + 1, freed.frame);
+      block->ready |= UINT64_C(1) << n;
+    }
+  }
+}
+
+void core_barrier_recheck(core_block *block) {
+  if (!block->barriers_waiting) return;
+  for (uint32_t id = 0; id < EXEC_BARRIERS; id++)
+    if ((block->barriers_waiting >> id & 1) && complete(block, &block->barriers[id])) release(block, id);
+}
+
+static uint32_t operand_value(const core_warp *w, uint32_t operand) {
+  return exec_u32(&w->x, operand)[__builtin_ctz(w->active)];
+}
+
+static uint32_t expected_threads(core_warp *w, const exec_instr *i) {
+  if (i->src[1] == EXEC_NO_OFFSET) return 0;
+  uint32_t count = (operand_value(w, i->src[1]) + EXEC_LANES - 1) & ~(EXEC_LANES - 1);
+  uint32_t lane = (uint32_t)__builtin_ctz(w->active);
+  if (!count || count > w->block->warp_count * EXEC_LANES)
+    core_fault(w, i, lane, EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "a barrier of %u threads in a block of %u",
+               operand_value(w, i->src[1]), w->block->thread_count);
+  return count == w->block->warp_count * EXEC_LANES && sync_of(i)->mode != EXEC_BARRIER_ARRIVE ? 0 : count;
+}
+
+/* A warp that arrives as a whole and as the last one need not wait: nobody is told of it, and it has no result to get. */
+static bool passes(const core_warp *w, const core_barrier *barrier, uint32_t mode) {
+  return !w->other_count && w->active && mode < EXEC_BARRIER_POPC && !w->trace && !w->launch->checker && complete(w->block, barrier);
+}
+
+bool core_barrier_arrive(core_warp *w, const exec_instr *i) {
+  const exec_sync *sync = i->side;
+  core_block *block = w->block;
+  uint32_t id = operand_value(w, i->src[0]);
+  if (id >= EXEC_CLUSTER_BARRIER && !sync->cluster)
+    core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_ILLEGAL_INSTRUCTION, 0, "barrier %u: there are 16", id);
+  core_barrier *barrier = &block->barriers[id];
+  uint32_t expected = expected_threads(w, i);
+  exec_checker *checker = w->launch->checker;
+  if (checker) checker->arrive(checker, w, i, id, expected);
+  core_count(w, i->index + 1);
+  barrier->arrived += threads_of(w, i, id, expected != 0);
+  if (expected) barrier->expected = expected;
+  block->barriers_waiting |= 1u << id;
+  if (sync->mode >= EXEC_BARRIER_POPC) {
+    uint32_t predicate = *exec_pred(&w->x, i->src[2]);
+    if (sync->negated) predicate = ~predicate;
+    barrier->popc += (uint32_t)__builtin_popcount(predicate & w->active);
+    barrier->threads += w->active_count;
+  }
+  w->pc = i;
+  if (sync->mode == EXEC_BARRIER_ARRIVE) {
+    barrier->arrive_records++;
+    if (w->trace) trace_barrier(w, id, true, expected / EXEC_LANES);
+    if (complete(block, barrier)) release(block, id);
+    return true;
+  }
+  if (passes(w, barrier, sync->mode)) {
+    release(block, id);
+    w->segment = (i + 1)->index;
+    w->rotated = 0;
+    return true;
+  }
+  core_park(w, i, SPLIT_BARRIER, id, 0);
+  if (complete(block, barrier)) release(block, id);
+  return false;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread block in progress: its warps take turns until all have exited.
+ *
+ * A warp runs until it exits, waits, or has used its turn up; a block until it has finished or until all its warps that
+ * can run have used up a turn by polling, without any barrier or exit in between: then they wait for something outside
+ * the block, and another block gets its turn. A warp that computes for long keeps its block going, but not for ever: it
+ * may wait in a way that does not look like it.
+ *
+ * The warps of a block start together: the first turn of each ends at a store in a loop or at the end of a loop's first
+ * round. On a device they do, and programs rely on it without saying so (eight warps read an element, add the same row
+ * to it, and all write it). */
+#include <string.h>
+
+#include "exec/launch/checker.h"
+#include "exec/launch/fault.h"
+#include "exec/launch/print_order.h"
+
+#define BUSY_TURNS 64u /* turns of computing after which a block counts as waiting */
+#define COUNT_STEP (UINT64_C(1) << 16) /* warp instructions that a block may be ahead of the launch's total */
+
+/* ---- contexts: kept by the worker for the next block ---- */
+
+static void set_thread_ids(core_block *block, const core_launch *launch) {
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    for (uint32_t lane = 0; lane < EXEC_LANES; lane++) {
+      uint32_t linear = n * EXEC_LANES + lane;
+      w->tid[0][lane] = linear % launch->block[0];
+      w->tid[1][lane] = linear / launch->block[0] % launch->block[1];
+      w->tid[2][lane] = linear / launch->block[0] / launch->block[1];
+    }
+    uint32_t left = block->thread_count - n * EXEC_LANES;
+    w->present = left >= EXEC_LANES ? EXEC_ALL_LANES : (1u << left) - 1;
+  }
+}
+
+/* Local memory: 32 lanes of `limit` bytes per warp, not cleared (frames do that). */
+static void set_local(core_block *block, const core_launch *launch) {
+  uint64_t per_warp = (uint64_t)launch->stack_limit * EXEC_LANES, wanted = per_warp * block->warp_count;
+  if (wanted > block->local_room) {
+    free(block->local);
+    block->local = aligned_alloc(64, wanted);
+    if (!block->local) block->local = ff_alloc_aligned(64, wanted);
+    block->local_room = wanted;
+  }
+  for (uint32_t n = 0; n < block->warp_count; n++) block->warps[n].local = block->local ? block->local + n * per_warp : NULL;
+}
+
+static void set_shape(core_block *block, core_launch *launch) {
+  if (block->warps_room < launch->warp_count) {
+    free(block->warps);
+    block->warps = ff_alloc_aligned(64, launch->warp_count * sizeof *block->warps);
+    block->warps_room = launch->warp_count;
+  }
+  uint32_t wanted = (launch->shared_bytes + 127) & ~63u;
+  if (block->shared_room < wanted) {
+    free(block->shared);
+    block->shared = ff_alloc_aligned(64, wanted);
+    block->shared_room = wanted;
+  }
+  block->launch = launch;
+  block->warp_count = launch->warp_count;
+  block->thread_count = launch->thread_count;
+  block->shared_bytes = launch->shared_bytes;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    w->block = block;
+    w->launch = launch;
+    w->worker = block->worker;
+    w->index = n;
+    w->shared = block->shared;
+    w->shared_bytes = block->shared_bytes;
+    w->params = launch->params;
+    w->trace = launch->trace ? &w->writer : NULL;
+    w->watched = launch->trace || launch->request->uses;
+  }
+  set_local(block, launch);
+  set_thread_ids(block, launch);
+  block->shape = launch->shape;
+}
+
+static void start_warp(core_block *block, core_warp *w) {
+  w->started = false;
+  w->known = NULL;
+  w->starting = block->warp_count > 1;
+  w->active = 0;
+  w->live = w->present;
+  w->other_count = w->ready_count = 0;
+  w->executed = w->thread_executed = w->accesses = w->sectors = w->diverged = w->mark = 0;
+  w->loads = w->waited = w->inside = 0;
+  w->clock = 0;
+  w->x.carry = 0;
+  if (block->chunk) trace_chunk_writer(block->chunk, w->index, &w->writer);
+}
+
+core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t index) {
+  core_block *block = worker->spare;
+  if (block) worker->spare = block->next;
+  else block = ff_alloc(sizeof *block);
+  block->worker = worker;
+  block->next = NULL;
+  block->index = index;
+  if (block->shape != launch->shape) set_shape(block, launch);
+  block->ctaid[0] = (uint32_t)(index % launch->grid[0]);
+  block->ctaid[1] = (uint32_t)(index / launch->grid[0] % launch->grid[1]);
+  block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
+  block->work = 0;
+  core_uses_start(block);
+  block->live_threads = block->thread_count;
+  block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
+  block->at = block->idle_turns = block->busy_turns = 0;
+  block->barriers_waiting = 0;
+  block->pulled = false;
+  block->barrier_count = block->counted = 0;
+  block->print.length = 0;
+  memset(block->barriers, 0, sizeof block->barriers);
+  memset(block->shared, 0, block->shared_bytes);
+  block->chunk = launch->trace ? trace_chunk_begin(launch->trace, index) : NULL;
+  for (uint32_t n = 0; n < block->warp_count; n++) start_warp(block, &block->warps[n]);
+  exec_checker *checker = launch->checker;
+  if (checker) checker->block_begin(checker, block);
+  return block;
+}
+
+/* ---- turns ---- */
+
+static bool too_many(const core_launch *launch, uint64_t executed) {
+  return launch->config->max_instructions && executed > launch->config->max_instructions;
+}
+
+static _Noreturn void stop_at(core_warp *w, uint64_t executed) {
+  uint32_t lane = (uint32_t)__builtin_ctz(w->active);
+  if (!too_many(w->launch, executed)) core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel was stopped");
+  core_fault(w, w->pc, lane, EXEC_FAULT_TIMEOUT, 0, "the kernel is not done after %llu warp instructions (the limit is %llu)",
+             (unsigned long long)executed, (unsigned long long)w->launch->config->max_instructions);
+}
+
+/* Adds to the launch's total of warp instructions, and stops for the reasons that are looked at now and then. */
+static void count_turn(core_block *block, core_warp *w, uint64_t before, uint64_t least) {
+  core_launch *launch = block->launch;
+  block->counted += w->executed - before;
+  if (block->counted < least) return;
+  uint64_t total = __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
+  block->counted = 0;
+  if (block->index > __atomic_load_n(&launch->stop_above, __ATOMIC_RELAXED)) longjmp(block->worker->escape, 1);
+  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  if ((cancelled || too_many(launch, total)) && w->active) stop_at(w, total);
+}
+
+/* A grid of many short blocks is stopped between two of them. */
+static void check_start(core_block *block) {
+  core_launch *launch = block->launch;
+  uint64_t total = __atomic_load_n(&launch->executed, __ATOMIC_RELAXED);
+  bool cancelled = launch->config->cancel && *launch->config->cancel;
+  if (!cancelled && !too_many(launch, total)) return;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    if (!w->live || (w->started && !w->active)) continue;
+    if (!w->started) core_warp_start(w);
+    stop_at(w, total);
+  }
+}
+
+static uint32_t next_ready(const core_block *block) {
+  uint64_t behind = block->ready & ~((UINT64_C(2) << block->at) - 1);
+  return (uint32_t)__builtin_ctzll(behind ? behind : block->ready);
+}
+
+static void warp_done(core_block *block, core_warp *w) {
+  block->ready &= ~(UINT64_C(1) << w->index);
+  if (w->inside) core_mark_leave(w);
+  if (w->trace) trace_put_exit(w->trace);
+}
+
+/* The block has taken a virtual block: what it has done so far says when its next turn is. The last one took as long as its slowest warp. */
+static block_result pulled(core_block *block) {
+  block->pulled = false;
+  uint64_t longest = 0;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    uint64_t all = w->executed + w->sectors;
+    if (longest < all - w->mark) longest = all - w->mark;
+    w->mark = all;
+  }
+  block->work += longest;
+  return BLOCK_PULLED;
+}
+
+block_result core_block_run(core_block *block) {
+  core_launch *launch = block->launch;
+  block->idle_turns = block->busy_turns = 0;
+  check_start(block);
+  while (block->live_threads) {
+    if (!block->ready) core_fault_deadlock(block);
+    if (!(block->ready >> block->at & 1)) block->at = next_ready(block);
+    core_warp *w = &block->warps[block->at];
+    uint64_t before = w->executed;
+    w->budget = EXEC_TURN_BUDGET;
+    w->polls = 0;
+    bool first = w->starting;
+    warp_turn turn = launch->isa->run(w);
+    w->starting = false;
+    if (turn == TURN_DONE) {
+      warp_done(block, w);
+    } else if (turn == TURN_BLOCKED) {
+      if (!w->ready_count) block->ready &= ~(UINT64_C(1) << w->index);
+    } else {
+      count_turn(block, w, before, 0);
+      block->at = next_ready(block);
+      if (block->pulled) return pulled(block);
+      if (first) continue;
+      bool waits = w->polls >= EXEC_SPIN_POLLS || ++block->busy_turns > BUSY_TURNS;
+      block->idle_turns = waits ? block->idle_turns + 1 : 0;
+      block->polled = block->busy_turns <= BUSY_TURNS;
+      if (block->idle_turns >= (uint32_t)__builtin_popcountll(block->ready)) return BLOCK_YIELD;
+      continue;
+    }
+    count_turn(block, w, before, COUNT_STEP);
+  }
+  return BLOCK_DONE;
+}
+
+/* ---- the end ---- */
+
+static void collect_stats(core_block *block) {
+  exec_stats *stats = &block->worker->stats;
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    const core_warp *w = &block->warps[n];
+    stats->warp_instructions += w->executed;
+    stats->thread_instructions += w->thread_executed;
+    stats->warp_accesses += w->accesses;
+    stats->sectors += w->sectors;
+    stats->divergent_branches += w->diverged;
+  }
+  stats->barriers += block->barrier_count;
+}
+
+static void back_to_pool(core_block *block) {
+  exec_checker *checker = block->launch->checker;
+  if (checker) checker->block_end(checker, block);
+  free(block->errors);
+  block->errors = NULL;
+  block->next = block->worker->spare;
+  block->worker->spare = block;
+}
+
+void core_block_end(core_block *block) {
+  core_launch *launch = block->launch;
+  collect_stats(block);
+  block->worker->stats.blocks++;
+  core_output_flush(launch->output, block, true);
+  if (block->chunk) trace_chunk_publish(block->chunk);
+  __atomic_add_fetch(&launch->executed, block->counted, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&launch->progress, 1, __ATOMIC_RELAXED);
+  if (launch->config->progress_blocks) __atomic_add_fetch(launch->config->progress_blocks, 1, __ATOMIC_RELAXED);
+  back_to_pool(block);
+}
+
+/* Frames of a warp that stopped in the middle: those of the running split and of the others, each once. */
+static void free_frames(core_warp *w) {
+  uint32_t masks[EXEC_LANES + 1];
+  exec_frame *frames[EXEC_LANES + 1];
+  uint32_t count = 0, running = w->live; /* w->active may be less: a guarded instruction has faulted */
+  for (uint32_t s = 0; s < w->other_count; s++) running &= ~w->others[s].mask;
+  if (running) masks[count] = running, frames[count++] = w->frame;
+  for (uint32_t s = 0; s < w->other_count; s++) masks[count] = w->others[s].mask, frames[count++] = w->others[s].frame;
+  for (uint32_t n = 0; n < count; n++)
+    for (exec_frame *frame = frames[n], *parent; frame; frame = parent) {
+      parent = frame->parent;
+      frame->lanes &= ~masks[n];
+      if (!frame->lanes) core_frame_free(w->worker, frame);
+    }
+}
+
+void core_block_abort(core_block *block) {
+  collect_stats(block);
+  for (uint32_t n = 0; n < block->warp_count; n++) {
+    core_warp *w = &block->warps[n];
+    if (w->started && w->live) free_frames(w);
+    if (w->inside && w->live) core_mark_leave(w);
+    if (w->trace && w->live) trace_put_exit(w->trace);
+  }
+  core_output_flush(block->launch->output, block, true);
+  if (block->chunk) trace_chunk_publish(block->chunk);
+  block->shape = 0;
+  back_to_pool(block);
+}
+
+void core_block_destroy(core_block *block) {
+  free(block->shared);
+  free(block->local);
+  free(block->warps);
+  free(block->own_ranges);
+  free(block->print.chars);
+  free(block);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter loop: runs one warp until it has exited, has to wait, or has used up its turn.
+ *
+ * One decoded instruction per step for all lanes of the running split. A step looks at one byte (`attention`): if nothing
+ * has to be asked, it calls the handler. Form 0 of a handler (all lanes) serves whenever every lane that is inside the
+ * frame takes part: the registers of lanes that are not inside do not matter. */
+#include "exec/core.h"
+#include "exec/launch/fault.h"
+#include "exec/instructions/lanes.h"
+#include "exec/launch/native.h"
+
+extern const exec_handler ISA(exec_move_handlers)[];
+void ISA(exec_choose_access)(const exec_access *a, exec_handler run[2]);
+ff_status ISA(exec_choose)(const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
+extern const exec_handler ISA(exec_sync_handlers)[EXEC_SYNC_BARRIER];
+
+typedef struct step { /* what the loop keeps in registers */
+  const exec_instr *i;
+  const exec_instr *code;
+  uint32_t form;
+  uint8_t attention;
+  const exec_instr *skip; /* compiled code has just left it to the interpreter */
+} step;
+
+/* The running split, frame or the set of others has changed. */
+INLINE void enter(core_warp *w, step *at) {
+  exec_frame *frame = w->frame;
+  w->function = frame->function;
+  w->x.base[0] = frame->registers;
+  w->x.base[1] = frame->function->constants;
+  at->i = w->pc;
+  at->code = frame->function->code;
+  at->attention = EXEC_ATTEND_FLOW | (w->trace ? EXEC_ATTEND_WAIT | EXEC_ATTEND_MARK : 0) | (w->ready_count ? EXEC_ATTEND_LEADER : 0) |
+                  (w->starting ? EXEC_ATTEND_START : 0);
+  const exec_native_code *native = __atomic_load_n(&w->launch->native, __ATOMIC_ACQUIRE);
+  if (native && native[w->function->number].full && !w->rotated) at->attention |= EXEC_ATTEND_NATIVE;
+  if (w->active == frame->lanes) {
+    at->form = 0;
+    w->x.mask = UINT32_MAX;
+  } else {
+    at->form = 1;
+    w->x.mask = w->active;
+    lanes_expand(w->active, w->x.lanes);
+  }
+}
+
+INLINE uint32_t guard_lanes(const core_warp *w, const exec_instr *i) {
+  uint32_t predicate = *exec_pred(&w->x, i->guard);
+  return (i->guard_negated ? ~predicate : predicate) & w->active;
+}
+
+/* A computing or memory instruction for some lanes only. */
+INLINE void run_guarded(core_warp *w, const exec_instr *i) {
+  uint32_t lanes = guard_lanes(w, i), active = w->active, mask = w->x.mask;
+  if (!lanes) return;
+  w->active = w->x.mask = lanes;
+  lanes_expand(lanes, w->x.lanes);
+  i->run[1](&w->x, i);
+  w->active = active;
+  w->x.mask = mask;
+  if (mask != UINT32_MAX) lanes_expand(mask, w->x.lanes);
+}
+
+/* The lanes of the running split whose guard is false go on after i; true: lanes are left that execute it. */
+INLINE bool split_guard(core_warp *w, step *at) {
+  const exec_instr *i = at->i;
+  if (i->guard == EXEC_NO_GUARD) return true;
+  uint32_t lanes = guard_lanes(w, i);
+  if (!lanes) return false;
+  if (lanes == w->active) return true;
+  core_count(w, i->index);
+  core_add_ready(w, w->active & ~lanes, i + 1, w->frame);
+  w->active = lanes;
+  w->active_count = (uint32_t)__builtin_popcount(lanes);
+  w->pc = i;
+  enter(w, at);
+  return true;
+}
+
+/* After an instruction behind which other splits may wait. */
+INLINE void rejoin(core_warp *w, step *at, const exec_instr *next) {
+  w->pc = next;
+  if (w->ready_count) core_switch(w);
+  enter(w, at);
+}
+
+/* Some lanes branch, some do not. */
+INLINE void diverge(core_warp *w, step *at, uint32_t taken) {
+  core_diverge(w, at->i, taken);
+  enter(w, at);
+}
+
+/* brx.idx: lanes by their index into the list of targets. */
+static void branch_indexed(core_warp *w, step *at) {
+  const exec_instr *i = at->i;
+  const uint32_t *index = exec_u32(&w->x, i->src[0]), *targets = i->side;
+  uint32_t left = w->active, count = i->aux, chosen = 0, chosen_lanes = 0;
+  core_count(w, i->index + 1);
+  while (left) {
+    uint32_t lane = (uint32_t)__builtin_ctz(left), same = 0;
+    if (index[lane] >= count)
+      core_fault(w, i, lane, EXEC_FAULT_INVALID_PC, 0, "branch index %u: the list has %u targets", index[lane], count);
+    EACH_LANE(left) same |= (uint32_t)(index[l] == index[lane]) << l;
+    if (!chosen_lanes) chosen = targets[index[lane]], chosen_lanes = same;
+    else core_add_ready(w, same, at->code + targets[index[lane]], w->frame);
+    left &= ~same;
+  }
+  w->diverged += chosen_lanes != w->active;
+  w->active = chosen_lanes;
+  w->active_count = (uint32_t)__builtin_popcount(chosen_lanes);
+  w->pc = at->code + chosen;
+  w->segment = w->pc->index;
+  rejoin(w, at, w->pc);
+}
+
+/* The turn is over at `next`, where the running split goes on later. */
+static warp_turn yield(core_warp *w, const exec_instr *next) {
+  w->pc = next;
+  if (w->ready_count) core_rotate(w);
+  return TURN_YIELD;
+}
+
+static warp_turn nobody_runs(const core_warp *w) { return w->live ? TURN_BLOCKED : TURN_DONE; }
+
+/* A whole warp is at barrier w->pc. True: it goes on behind it at once. False: it waits. */
+static bool pass_barrier(core_warp *w, const step *at) {
+  const exec_instr *i = w->pc;
+  uint8_t ask = i->attention & at->attention;
+  if (ask & EXEC_ATTEND_MARK) core_mark(w, i);
+  if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, i);
+  if (core_barrier_arrive(w, i)) {
+    w->pc = i + 1;
+    return true;
+  }
+  if (core_pick(w)) return true;
+  w->known = i;
+  return false;
+}
+
+typedef enum native_turn { NATIVE_GOES_ON, NATIVE_GIVES_WAY, NATIVE_WAITS } native_turn;
+
+/* Compiled code goes on at at->i. Gives way, waits: the warp's turn is over at w->pc. known: since compiled code for full warps left it
+ * at the barrier before at->i, nobody has changed its frame. */
+static native_turn run_native(core_warp *w, step *at, bool known) {
+  const exec_native_code *code = &w->launch->native[w->function->number];
+  const exec_frame *frame = w->frame;
+  uint32_t how;
+  w->pc = at->i;
+  do {
+    uint32_t number = (uint32_t)(w->pc - at->code);
+    how = EXEC_NATIVE_DECLINE;
+    if (w->active == UINT32_MAX && !w->ready_count) {
+      how = code->full(w, number | (known ? EXEC_NATIVE_KNOWN : 0), &ISA(exec_native_calls));
+      if (how == EXEC_NATIVE_EXIT && w->pc->flow == EXEC_FLOW_BARRIER && w->pc->guard == EXEC_NO_GUARD) {
+        if (!pass_barrier(w, at)) return NATIVE_WAITS;
+        how = EXEC_NATIVE_AGAIN;
+      }
+    }
+    known = how == EXEC_NATIVE_AGAIN && w->active == UINT32_MAX;
+    if (how == EXEC_NATIVE_DECLINE) {
+      exec_native_function any = __atomic_load_n(&code->any, __ATOMIC_ACQUIRE);
+      if (any) how = any(w, number, &ISA(exec_native_calls));
+      else exec_native_wish(w->launch);
+    }
+  } while (how == EXEC_NATIVE_AGAIN && w->frame == frame);
+  enter(w, at);
+  at->skip = how == EXEC_NATIVE_AGAIN ? NULL : w->pc;
+  return how == EXEC_NATIVE_YIELD ? NATIVE_GIVES_WAY : NATIVE_GOES_ON;
+}
+
+warp_turn ISA(core_run)(core_warp *w);
+warp_turn ISA(core_run)(core_warp *w) {
+  step at = {.skip = NULL};
+  const exec_instr *known = w->known;
+  w->known = NULL;
+  if (!w->started) core_warp_start(w);
+  if (!w->active && !core_pick(w)) return nobody_runs(w);
+  enter(w, &at);
+  known = known && at.i == known + 1 && (at.attention & EXEC_ATTEND_NATIVE) ? at.i : NULL;
+  for (;;) {
+    while (LIKELY(!(at.i->attention & at.attention))) {
+      at.i->run[at.form](&w->x, at.i);
+      at.i++;
+    }
+    uint8_t ask = at.i->attention & at.attention;
+    if (ask & EXEC_ATTEND_START) {
+      core_count(w, at.i->index);
+      w->pc = at.i;
+      return TURN_YIELD;
+    }
+    if (ask & EXEC_ATTEND_LEADER) {
+      if (w->rotated) w->rotated--;
+      uint64_t key = core_key(w->frame, at.i);
+      if (key == w->next_key || (key > w->next_key && !w->rotated)) {
+        w->pc = at.i;
+        core_switch(w);
+        enter(w, &at);
+        at.skip = NULL; /* compiled code left it for this */
+      }
+      ask = at.i->attention & at.attention;
+    }
+    if (ask & EXEC_ATTEND_NATIVE) {
+      if (at.i == at.skip) {
+        at.skip = NULL;
+      } else {
+        native_turn turn = run_native(w, &at, at.i == known);
+        known = NULL;
+        if (turn == NATIVE_WAITS) return TURN_BLOCKED;
+        if (turn == NATIVE_GIVES_WAY) return yield(w, w->pc);
+        continue;
+      }
+    }
+    if (ask & EXEC_ATTEND_MARK) core_mark(w, at.i);
+    if (ask & EXEC_ATTEND_WAIT) core_trace_waits(w, at.i);
+    const exec_instr *i = at.i;
+    switch ((exec_flow)i->flow) {
+    case EXEC_FLOW_NONE:
+      i->run[at.form](&w->x, i);
+      at.i++;
+      break;
+    case EXEC_FLOW_GUARDED:
+      run_guarded(w, i);
+      at.i++;
+      break;
+    case EXEC_FLOW_BRA_IF: {
+      uint32_t taken = guard_lanes(w, i);
+      if (!taken) {
+        at.i++;
+        break;
+      }
+      if (UNLIKELY(taken != w->active)) {
+        diverge(w, &at, taken);
+        break;
+      }
+    }
+      /* fall through */
+    case EXEC_FLOW_BRA: {
+      const exec_instr *target = at.code + i->target;
+      core_count(w, i->index + 1);
+      w->segment = target->index;
+      at.i = target;
+      if (target <= i && UNLIKELY(w->budget < 0)) return yield(w, target);
+      break;
+    }
+    case EXEC_FLOW_BRX:
+      if (split_guard(w, &at)) branch_indexed(w, &at);
+      else at.i++;
+      break;
+    case EXEC_FLOW_CALL:
+    case EXEC_FLOW_CALL_INDIRECT: {
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      const exec_call *call = i->side;
+      w->pc = i;
+      const exec_function *callee = i->flow == EXEC_FLOW_CALL ? w->launch->functions[call->callee] : core_callee(w, i);
+      core_call(w, i, callee);
+      if (UNLIKELY(w->budget < 0)) return yield(w, w->pc);
+      enter(w, &at);
+      break;
+    }
+    case EXEC_FLOW_HOST_CALL:
+      if (split_guard(w, &at)) {
+        core_host_call(w, i);
+        rejoin(w, &at, i + 1);
+      } else {
+        at.i++;
+      }
+      break;
+    case EXEC_FLOW_RET:
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      if (w->frame->parent) {
+        core_return(w, i);
+        rejoin(w, &at, w->pc);
+        break;
+      }
+      /* fall through */
+    case EXEC_FLOW_EXIT:
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      core_count(w, i->index + !i->aux);
+      core_exit(w, i);
+      if (!w->other_count || !core_pick(w)) return nobody_runs(w);
+      enter(w, &at);
+      break;
+    case EXEC_FLOW_BARRIER:
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      if (core_barrier_arrive(w, i)) {
+        rejoin(w, &at, i + 1);
+        break;
+      }
+      if (!core_pick(w)) return TURN_BLOCKED;
+      enter(w, &at);
+      break;
+    case EXEC_FLOW_SYNC: {
+      if (!split_guard(w, &at)) {
+        at.i++;
+        break;
+      }
+      const exec_sync *sync = i->side;
+      uint32_t member = sync->legacy ? w->active : exec_u32(&w->x, i->src[3])[__builtin_ctz(w->active)];
+      if (LIKELY(!(member & w->live & ~w->active))) {
+        i->run[at.form](&w->x, i);
+        if (i->guard != EXEC_NO_GUARD) rejoin(w, &at, i + 1);
+        else at.i++;
+        break;
+      }
+      core_sync_wait(w, i, member);
+      if (!core_pick(w)) return TURN_BLOCKED;
+      enter(w, &at);
+      break;
+    }
+    case EXEC_FLOW_YIELD:
+      core_count(w, i->index + 1);
+      w->polls = EXEC_SPIN_POLLS;
+      return yield(w, i + 1);
+    case EXEC_FLOW_PULL:
+      core_count(w, i->index + 1);
+      w->block->pulled = true;
+      return yield(w, i + 1);
+    case EXEC_FLOW_TRAP:
+      if (split_guard(w, &at))
+        core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_TRAP, 0, "the kernel executed trap");
+      at.i++;
+      break;
+    case EXEC_FLOW_UNSUPPORTED:
+      if (split_guard(w, &at))
+        core_fault(w, i, (uint32_t)__builtin_ctz(w->active), EXEC_FAULT_UNSUPPORTED, 0, "%s", (const char *)i->side);
+      at.i++;
+      break;
+    }
+  }
+}
+
+const exec_isa_table ISA(exec_isa) = {
+    .run = ISA(core_run),
+    .choose = ISA(exec_choose),
+    .choose_access = ISA(exec_choose_access),
+    .sync = ISA(exec_sync_handlers),
+    .moves = ISA(exec_move_handlers),
+};

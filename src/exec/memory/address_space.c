@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual GPU's address space: who owns which byte of the arena.
+ *
+ * The arena is one reserved range. Below `high` it is readable and writable and the host gives it pages when they are
+ * touched; above it nothing is mapped. Ranges come from the free list (lowest address first) or from `high` upwards.
+ *
+ * Lookup. top[address / 2 MiB] is NULL, a record (an allocation that owns the whole 2 MiB, or the only one that
+ * reaches into it with nothing else there), or, with bit 0 set, a leaf: one record per 4 KiB page.
+ *
+ * Canonical addresses: of the arena, offset by offset, those from EXEC_ARENA_CANONICAL on; registered ranges have the first
+ * addresses from EXEC_REGISTERED_CANONICAL on that no live one has, in units of 2 MiB, so they follow from the order of registering.
+ *
+ * A released range is a tombstone: its pages are given back, its record says so, lookups still find it. The oldest
+ * tombstone is forgotten when there are TOMBSTONES of them; only then are its range and its record used again.
+ *
+ * A reservation is a record like an allocation's, whose pages the host may not touch; a mapping takes its place in the
+ * table page by page and gives it back. A mapping leaves no tombstone: its record is used again at once, so that mapping
+ * and unmapping may go on for ever.
+ *
+ * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to nothing else and at
+ * which nothing is found, so that an access a little over either end never lands in a neighbour.
+ *
+ * What always holds: every page of the arena below `high` belongs to exactly one of: a live allocation, a tombstone,
+ * a free range; readable == 0 exactly for records that are not live, reservations, and mappings without access. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "exec/memory/space.h"
+#include "exec/texture/texture_table.h"
+
+#define LARGE_BYTES (UINT64_C(2) << 20)
+#define LARGE_ALLOCATIONS 4096u /* that the host is asked to give in pages of 2 MiB; the usual limit of mappings is 65,530 */
+#define LEAF_PAGES (LARGE_BYTES / EXEC_PAGE_BYTES)
+#define TOP_ENTRIES (EXEC_ARENA_BYTES / LARGE_BYTES)
+#define GROW_BYTES (UINT64_C(1) << 30) /* how much more of the arena becomes writable at a time */
+#define ANY_ALIGNMENT (UINT64_C(1) << 30)
+#define TOMBSTONES 4096u
+#define REGISTERED_LIMIT 4096u
+
+typedef struct free_range { uint64_t start, bytes; } free_range;
+
+struct exec_memory {
+  exec_arena arena;            /* first: exec_memory_arena */
+  pthread_mutex_t lock;
+  uintptr_t *top;              /* TOP_ENTRIES entries */
+  uint64_t high, writable;     /* offsets into the arena: first never used byte, first byte that is not writable */
+  FF_VEC(free_range) free;     /* sorted, never adjacent */
+  FF_VEC(exec_record *) records;
+  FF_VEC(exec_record *) spare;
+  exec_record *tombstone[TOMBSTONES];
+  uint32_t tombstone_first, tombstone_count;
+  exec_record *registered[REGISTERED_LIMIT];
+  uint32_t registered_count;   /* slots in use or once in use; read without the lock */
+  uint64_t live[EXEC_MEMORY_REGISTERED + 1];
+  uint32_t next_id;
+  uint64_t padding;            /* bytes on both sides of each allocation, at least */
+  uint32_t large_pages;        /* allocations that were asked for in large pages */
+  exec_heap *heap;
+  exec_textures *textures;
+};
+
+/* ---- lookup ---- */
+
+static exec_record *lookup_registered(const exec_memory *memory, uint64_t address) {
+  uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; i++) {
+    exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (record && address - record->info.address < record->info.bytes) return record;
+  }
+  return NULL;
+}
+
+/* Whose range has that offset into the arena. */
+static inline exec_record *range_owner(const exec_memory *memory, uint64_t offset) {
+  uintptr_t entry = __atomic_load_n(&memory->top[offset / LARGE_BYTES], __ATOMIC_ACQUIRE);
+  if (entry & 1) {
+    exec_record **leaf = (exec_record **)(entry - 1);
+    entry = (uintptr_t)__atomic_load_n(&leaf[offset / EXEC_PAGE_BYTES % LEAF_PAGES], __ATOMIC_ACQUIRE);
+  }
+  return (exec_record *)entry;
+}
+
+exec_record *exec_memory_record(const exec_memory *memory, uint64_t address) {
+  uint64_t offset = address - memory->arena.base;
+  if (offset >= EXEC_ARENA_BYTES) return lookup_registered(memory, address);
+  exec_record *record = range_owner(memory, offset);
+  return record && address - record->info.address < record->info.bytes ? record : NULL;
+}
+
+const exec_allocation *exec_memory_find(const exec_memory *memory, uint64_t address) {
+  exec_record *record = exec_memory_record(memory, address);
+  return record ? &record->info : NULL;
+}
+
+const exec_allocation *exec_memory_owner(const exec_memory *memory, uint64_t address) {
+  uint64_t offset = address - memory->arena.base;
+  const exec_record *record = offset < EXEC_ARENA_BYTES ? range_owner(memory, offset) : lookup_registered(memory, address);
+  return record ? &record->info : NULL;
+}
+
+/* Enters `record` (or NULL) for all pages of [start, start + bytes), both multiples of a page, offsets into the arena. */
+static void table_set(exec_memory *memory, uint64_t start, uint64_t bytes, exec_record *record) {
+  for (uint64_t at = start, end = start + bytes; at < end;) {
+    uintptr_t *top = &memory->top[at / LARGE_BYTES];
+    uint64_t next = (at / LARGE_BYTES + 1) * LARGE_BYTES;
+    if (at % LARGE_BYTES == 0 && next <= end && !(*top & 1)) {
+      __atomic_store_n(top, (uintptr_t)record, __ATOMIC_RELEASE);
+      at = next;
+      continue;
+    }
+    if (!(*top & 1)) {
+      exec_record **leaf = ff_alloc(LEAF_PAGES * sizeof *leaf);
+      for (uint64_t i = 0; i < LEAF_PAGES; i++) leaf[i] = (exec_record *)*top;
+      __atomic_store_n(top, (uintptr_t)leaf | 1, __ATOMIC_RELEASE);
+    }
+    exec_record **leaf = (exec_record **)(*top - 1);
+    for (; at < end && at < next; at += EXEC_PAGE_BYTES)
+      __atomic_store_n(&leaf[at / EXEC_PAGE_BYTES % LEAF_PAGES], record, __ATOMIC_RELEASE);
+  }
+}
+
+/* ---- ranges ---- */
+
+static uint64_t round_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
+
+/* The first offset from there on whose address is aligned. */
+static uint64_t aligned(const exec_memory *memory, uint64_t offset, uint64_t alignment) {
+  return round_up(memory->arena.base + offset, alignment) - memory->arena.base;
+}
+
+static void free_insert(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  if (!bytes) return;
+  size_t low = 0, end = memory->free.count;
+  while (low < end) {
+    size_t middle = (low + end) / 2;
+    if (memory->free.items[middle].start < start) low = middle + 1;
+    else end = middle;
+  }
+  free_range *items = memory->free.items;
+  bool joins_previous = low > 0 && items[low - 1].start + items[low - 1].bytes == start;
+  bool joins_next = low < memory->free.count && start + bytes == items[low].start;
+  if (joins_previous && joins_next) {
+    items[low - 1].bytes += bytes + items[low].bytes;
+    memmove(items + low, items + low + 1, (memory->free.count - low - 1) * sizeof *items);
+    memory->free.count--;
+  } else if (joins_previous) {
+    items[low - 1].bytes += bytes;
+  } else if (joins_next) {
+    items[low].start = start;
+    items[low].bytes += bytes;
+  } else {
+    FF_PUSH(&memory->free, ((free_range){0}));
+    items = memory->free.items;
+    memmove(items + low + 1, items + low, (memory->free.count - low - 1) * sizeof *items);
+    items[low] = (free_range){start, bytes};
+  }
+}
+
+static bool take_free(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+  for (size_t i = 0; i < memory->free.count; i++) {
+    free_range range = memory->free.items[i];
+    uint64_t at = aligned(memory, range.start, alignment);
+    if (at - range.start > range.bytes || range.bytes - (at - range.start) < bytes) continue;
+    memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
+    memory->free.count--;
+    free_insert(memory, range.start, at - range.start);
+    free_insert(memory, at + bytes, range.start + range.bytes - (at + bytes));
+    *start = at;
+    return true;
+  }
+  return false;
+}
+
+static bool take_fresh(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t *start) {
+  uint64_t at = aligned(memory, memory->high, alignment);
+  if (at > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - at) return false;
+  if (at + bytes > memory->writable) {
+    uint64_t wanted = round_up(at + bytes, GROW_BYTES);
+    if (mprotect((void *)(memory->arena.base + memory->writable), wanted - memory->writable, PROT_READ | PROT_WRITE)) return false;
+    memory->writable = wanted;
+  }
+  uint64_t gap = memory->high;
+  memory->high = at + bytes;
+  free_insert(memory, gap, at - gap);
+  *start = at;
+  return true;
+}
+
+/* Takes [start, start + bytes) if all of it is free or was never used. */
+static bool take_at(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  uint64_t fresh;
+  if (start >= memory->high) { /* what lies between becomes free */
+    if (start > EXEC_ARENA_BYTES || bytes > EXEC_ARENA_BYTES - start) return false;
+    uint64_t before = memory->high;
+    if (!take_fresh(memory, start - before + bytes, EXEC_PAGE_BYTES, &fresh)) return false;
+    free_insert(memory, before, start - before);
+    return true;
+  }
+  for (size_t i = 0; i < memory->free.count; i++) {
+    free_range range = memory->free.items[i];
+    if (start < range.start || start - range.start > range.bytes || range.bytes - (start - range.start) < bytes) continue;
+    memmove(memory->free.items + i, memory->free.items + i + 1, (memory->free.count - i - 1) * sizeof range);
+    memory->free.count--;
+    free_insert(memory, range.start, start - range.start);
+    free_insert(memory, start + bytes, range.start + range.bytes - (start + bytes));
+    return true;
+  }
+  return false;
+}
+
+/* Of its range, as an offset into the arena. */
+static uint64_t range_start(const exec_memory *memory, const exec_record *record) { return record->info.address - record->front - memory->arena.base; }
+
+/* The range and the record of the tombstone `number`, counted from the oldest, may be used again. */
+static void forget_tombstone(exec_memory *memory, uint32_t number) {
+  exec_record **ring = memory->tombstone, *record = ring[(memory->tombstone_first + number) % TOMBSTONES];
+  for (uint32_t i = number; i > 0; i--) /* the older ones move up */
+    ring[(memory->tombstone_first + i) % TOMBSTONES] = ring[(memory->tombstone_first + i - 1) % TOMBSTONES];
+  memory->tombstone_first = (memory->tombstone_first + 1) % TOMBSTONES;
+  memory->tombstone_count--;
+  uint64_t start = range_start(memory, record), bytes = record->reserved;
+  table_set(memory, start, bytes, NULL);
+  free_insert(memory, start, bytes);
+  record->info.bytes = 0;
+  FF_PUSH(&memory->spare, record);
+}
+
+static exec_record *new_record(exec_memory *memory) {
+  if (memory->spare.count) return memory->spare.items[--memory->spare.count];
+  exec_record *record = ff_alloc(sizeof *record);
+  FF_PUSH(&memory->records, record);
+  return record;
+}
+
+/* ---- life ---- */
+
+/* Addresses without memory, at `wanted`, where nothing may lie yet, or, if that is 0, anywhere. 0: the host has no room; errno says why. */
+static uint64_t reserve(uint64_t wanted, uint64_t bytes) {
+  void *got = mmap((void *)wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  if (got == MAP_FAILED) return 0;
+  if (!wanted || got == (void *)wanted) return (uint64_t)(uintptr_t)got;
+  munmap(got, bytes); /* Linux before 4.17 takes it for a hint */
+  errno = EEXIST;
+  return 0;
+}
+
+/* Anywhere, at a multiple of 1 GiB. */
+static uint64_t reserve_anywhere(void) {
+  uint64_t got = reserve(0, EXEC_ARENA_BYTES + ANY_ALIGNMENT), base = round_up(got, ANY_ALIGNMENT), end = base + EXEC_ARENA_BYTES;
+  if (!got) return 0;
+  if (base > got) munmap((void *)got, base - got);
+  if (got + ANY_ALIGNMENT > base) munmap((void *)end, got + ANY_ALIGNMENT - base);
+  return base;
+}
+
+/* Where the arena may be, the best first, in TiB: away from where Linux puts executables (85 and 86), and libraries and stacks (127), and from the
+ * windows below 32. Programs that reserve much for themselves (the cages of JavaScript engines, shadows of sanitizers) leave one of them, or else
+ * the host finds a place. */
+static uint64_t reserve_arena(void) {
+  static const unsigned char places[] = {EXEC_ARENA_CANONICAL >> 40, 40, 48, 56, 64, 72, 96, 24, 104};
+  uint64_t base = 0;
+  for (size_t i = 0; i < sizeof places && !base; i++) base = reserve((uint64_t)places[i] << 40, EXEC_ARENA_BYTES);
+  return base ? base : reserve_anywhere();
+}
+
+ff_status exec_memory_create(exec_memory **memory, ff_error *error) {
+  uint64_t base = reserve_arena();
+  if (!base)
+    return ff_fail(error, FF_NO_MEMORY, "cannot reserve 1 TiB of addresses for the virtual GPU's memory (%s): `ulimit -v` is too low, or the process has no such room left", strerror(errno));
+  exec_memory *made = ff_alloc(sizeof *made);
+  made->arena = (exec_arena){.base = base, .plain = base == EXEC_ARENA_CANONICAL};
+  pthread_mutex_init(&made->lock, NULL);
+  made->top = ff_alloc(TOP_ENTRIES * sizeof *made->top);
+  made->next_id = 1;
+  *memory = made;
+  return FF_OK;
+}
+
+void exec_memory_free(exec_memory *memory) {
+  if (!memory) return;
+  exec_heap_free(memory->heap);
+  exec_textures_free(memory->textures);
+  munmap((void *)memory->arena.base, EXEC_ARENA_BYTES);
+  for (uint64_t i = 0; i < TOP_ENTRIES; i++)
+    if (memory->top[i] & 1) free((void *)(memory->top[i] - 1));
+  for (size_t i = 0; i < memory->records.count; i++) free(memory->records.items[i]);
+  free(memory->records.items);
+  free(memory->spare.items);
+  free(memory->free.items);
+  free(memory->top);
+  pthread_mutex_destroy(&memory->lock);
+  free(memory);
+}
+
+void exec_memory_pad(exec_memory *memory, uint64_t bytes) {
+  FF_ASSERT(!memory->records.count && bytes <= EXEC_PADDING_MOST);
+  memory->padding = bytes;
+}
+
+uint64_t exec_memory_padding(const exec_memory *memory) { return memory->padding; }
+
+exec_heap **exec_memory_heap(exec_memory *memory) { return &memory->heap; }
+exec_textures **exec_memory_textures(exec_memory *memory) { return &memory->textures; }
+
+static void open_record(exec_memory *memory, exec_record *record, uint64_t address, uint64_t bytes, uint64_t reserved,
+                        exec_memory_kind kind, const char *name) {
+  memset(&record->info, 0, sizeof record->info);
+  record->holder = NULL;
+  record->front = 0;
+  record->info.kind = kind;
+  record->info.id = memory->next_id++;
+  snprintf(record->info.name, sizeof record->info.name, "%s", name ? name : "");
+  record->reserved = reserved;
+  record->info.address = address;
+  record->info.bytes = bytes;
+  __atomic_store_n(&record->writable, bytes, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->readable, bytes, __ATOMIC_RELEASE);
+  memory->live[kind] += bytes;
+}
+
+/* The host is to give the whole pages of 2 MiB of an allocation at once, as a GPU has them: a kernel that writes an array for the first time
+ * would else spend more time in page faults than in computing. Not beyond an eighth of the host's memory: of an allocation that is
+ * mostly never touched, pages of 2 MiB may take far more than what is. Nor for ever: each may split a mapping of the kernel's in two. */
+static void want_large_pages(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  uint64_t live = 0, room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8;
+  for (size_t kind = 0; kind < sizeof memory->live / sizeof *memory->live; kind++) live += memory->live[kind];
+  if (live <= room && memory->large_pages++ < LARGE_ALLOCATIONS) madvise((void *)(memory->arena.base + start), bytes / LARGE_BYTES * LARGE_BYTES, MADV_HUGEPAGE);
+}
+
+ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t alignment, exec_memory_kind kind,
+                               const char *name, const exec_allocation **allocation, ff_error *error) {
+  if (!bytes) return ff_fail(error, FF_INVALID, "an allocation of 0 bytes");
+  if (alignment & (alignment - 1)) return ff_fail(error, FF_INVALID, "alignment %" PRIu64 " is not a power of two", alignment);
+  if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
+    return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
+  uint64_t smallest = bytes >= LARGE_BYTES ? LARGE_BYTES : EXEC_PAGE_BYTES;
+  if (alignment < smallest) alignment = smallest;
+  uint64_t front = round_up(memory->padding, alignment), reserved = front + round_up(bytes + memory->padding, smallest), start;
+  pthread_mutex_lock(&memory->lock);
+  bool found = take_free(memory, reserved, alignment, &start) || take_fresh(memory, reserved, alignment, &start);
+  while (!found && memory->tombstone_count) {
+    forget_tombstone(memory, 0);
+    found = take_free(memory, reserved, alignment, &start);
+  }
+  if (found) {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, memory->arena.base + start + front, bytes, reserved, kind, name);
+    record->front = front;
+    table_set(memory, start, reserved, record);
+    if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start + front, bytes);
+    *allocation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  if (!found) {
+    char text[32];
+    return ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+  }
+  return FF_OK;
+}
+
+static void close_record(exec_memory *memory, exec_record *record) {
+  __atomic_store_n(&record->readable, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
+  record->info.freed = true;
+  if (record->info.range == EXEC_ALLOCATED) memory->live[record->info.kind] -= record->info.bytes;
+}
+
+/* Empty memory of the host's in a part of the arena; with PROT_NONE only its addresses. */
+static bool host_map(uint64_t address, uint64_t bytes, int protection) {
+  return mmap((void *)address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *error) {
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *record = exec_memory_record(memory, address);
+  if (!record || record->info.freed || record->info.address != address || record->info.kind == EXEC_MEMORY_REGISTERED ||
+      record->info.range == EXEC_MAPPED) {
+    status = ff_fail(error, FF_NOT_FOUND, "no allocation starts at 0x%" PRIx64 "%s", address,
+                     record && record->info.freed && record->info.address == address ? " (it was freed before)" : "");
+  } else {
+    close_record(memory, record);
+    if (record->info.range == EXEC_RESERVED) host_map(address, record->reserved, PROT_READ | PROT_WRITE);
+    else if (madvise((void *)address, record->reserved - record->front, MADV_DONTNEED)) memset((void *)address, 0, record->reserved - record->front);
+    if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
+    memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+void exec_memory_protect(const exec_allocation *allocation) {
+  exec_record *record = (exec_record *)(uintptr_t)allocation; /* info is its first member */
+  record->info.read_only = true;
+  __atomic_store_n(&record->writable, 0, __ATOMIC_RELEASE);
+}
+
+void exec_memory_exempt(const exec_allocation *allocation) {
+  ((exec_record *)(uintptr_t)allocation)->info.exempt = true;
+}
+
+/* ---- reservations and mappings ---- */
+
+/* Tombstones do not keep the program from a place that it asks for. */
+static void forget_tombstones_in(exec_memory *memory, uint64_t start, uint64_t bytes) {
+  for (uint32_t i = memory->tombstone_count; i-- > 0;) {
+    const exec_record *record = memory->tombstone[(memory->tombstone_first + i) % TOMBSTONES];
+    uint64_t at = range_start(memory, record);
+    if (at < start + bytes && start < at + record->reserved) forget_tombstone(memory, i);
+  }
+}
+
+static bool take_wanted(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *start) {
+  *start = wanted - memory->arena.base;
+  if (!wanted || wanted < memory->arena.base || *start >= EXEC_ARENA_BYTES || wanted % alignment) return false;
+  forget_tombstones_in(memory, *start, bytes);
+  return take_at(memory, *start, bytes);
+}
+
+ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alignment, uint64_t wanted, const char *name,
+                              const exec_allocation **reservation, ff_error *error) {
+  if (alignment < LARGE_BYTES) alignment = LARGE_BYTES;
+  if (!bytes || (alignment & (alignment - 1))) return ff_fail(error, FF_INVALID, "no reservation of %" PRIu64 " bytes, aligned to %" PRIu64, bytes, alignment);
+  if (bytes > EXEC_ARENA_BYTES || alignment > EXEC_ARENA_BYTES)
+    return ff_fail(error, FF_NO_MEMORY, "%" PRIu64 " bytes are more than the virtual GPU's address range", bytes);
+  uint64_t reserved = round_up(bytes, LARGE_BYTES), start = 0;
+  pthread_mutex_lock(&memory->lock);
+  bool found = take_wanted(memory, reserved, alignment, wanted, &start) || take_free(memory, reserved, alignment, &start) ||
+               take_fresh(memory, reserved, alignment, &start);
+  while (!found && memory->tombstone_count) {
+    forget_tombstone(memory, 0);
+    found = take_free(memory, reserved, alignment, &start);
+  }
+  if (found && !host_map(memory->arena.base + start, reserved, PROT_NONE)) {
+    free_insert(memory, start, reserved);
+    found = false;
+  }
+  if (found) {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, memory->arena.base + start, bytes, reserved, EXEC_MEMORY_DEVICE, name);
+    memory->live[EXEC_MEMORY_DEVICE] -= bytes; /* addresses are no memory */
+    record->info.range = EXEC_RESERVED;
+    record->readable = record->writable = 0;
+    table_set(memory, start, reserved, record);
+    *reservation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  char text[32];
+  return found ? FF_OK : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
+}
+
+/* The reservation that has all of the range, with no mapping in it; NULL: there is none. */
+static exec_record *unmapped(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  exec_record *holder = exec_memory_record(memory, address);
+  if (!holder || holder->info.freed || holder->info.range != EXEC_RESERVED) return NULL;
+  if (bytes > holder->info.bytes - (address - holder->info.address)) return NULL;
+  for (uint64_t at = address; at - address < bytes; at = (at / LARGE_BYTES + 1) * LARGE_BYTES)
+    if (exec_memory_record(memory, at) != holder) return NULL;
+  return exec_memory_record(memory, address + bytes - 1) == holder ? holder : NULL;
+}
+
+ff_status exec_memory_map(exec_memory *memory, uint64_t address, uint64_t bytes, int file, uint64_t offset, uint64_t handle, const char *name,
+                          const exec_allocation **mapping, ff_error *error) {
+  if (!bytes || (address | bytes) % LARGE_BYTES) return ff_fail(error, FF_INVALID, "a mapping that is not of whole pages of 2 MiB");
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *holder = unmapped(memory, address, bytes);
+  if (!holder) {
+    status = ff_fail(error, FF_INVALID, "0x%" PRIx64 ": not reserved, or mapped already", address);
+  } else if (mmap((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, (off_t)offset) == MAP_FAILED) {
+    status = ff_fail(error, FF_NO_MEMORY, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
+  } else {
+    madvise((void *)address, bytes, MADV_DONTFORK); /* a child would share it; on a GPU it could not touch it at all */
+    exec_record *record = new_record(memory);
+    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_DEVICE, name);
+    memory->live[EXEC_MEMORY_DEVICE] -= bytes;
+    memory->next_id--; /* it has the reservation's number */
+    record->info.id = holder->info.id;
+    record->info.range = EXEC_MAPPED;
+    record->info.memory = handle;
+    record->holder = holder;
+    record->readable = record->writable = 0;
+    table_set(memory, address - memory->arena.base, bytes, record);
+    *mapping = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+ff_status exec_memory_unmap(exec_memory *memory, uint64_t address, ff_error *error) {
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  exec_record *record = exec_memory_record(memory, address);
+  if (!record || record->info.range != EXEC_MAPPED || record->info.address != address) {
+    status = ff_fail(error, FF_NOT_FOUND, "no mapping starts at 0x%" PRIx64, address);
+  } else if (!host_map(address, record->reserved, PROT_NONE)) {
+    status = ff_fail(error, FF_NO_MEMORY, "cannot unmap 0x%" PRIx64 ": %s", address, strerror(errno));
+  } else {
+    table_set(memory, address - memory->arena.base, record->reserved, record->holder);
+    close_record(memory, record);
+    record->info.bytes = 0;
+    FF_PUSH(&memory->spare, record);
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+void exec_memory_set_access(const exec_allocation *mapping, bool read, bool write) {
+  exec_record *record = (exec_record *)(uintptr_t)mapping; /* info is its first member */
+  __atomic_store_n(&record->writable, write ? mapping->bytes : 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->readable, read ? mapping->bytes : 0, __ATOMIC_RELEASE);
+}
+
+const exec_allocation *exec_memory_holder(const exec_allocation *allocation) {
+  const exec_record *record = (const exec_record *)allocation;
+  return record->holder ? &record->holder->info : allocation;
+}
+
+bool exec_memory_may(const exec_allocation *allocation, bool write) {
+  const exec_record *record = (const exec_record *)allocation;
+  return write ? record->writable != 0 : record->readable != 0;
+}
+
+/* ---- host memory ---- */
+
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+
+/* The live registered memory that has some byte of the range; NULL: there is none. */
+static const exec_record *registered_in(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  uint32_t count = __atomic_load_n(&memory->registered_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; i++) {
+    const exec_record *record = __atomic_load_n(&memory->registered[i], __ATOMIC_ACQUIRE);
+    if (record && record->readable && overlap(address, bytes, record->info.address, record->info.bytes)) return record;
+  }
+  return NULL;
+}
+
+/* The first canonical addresses that are free. Each turn of the outer loop but the last gets past a range. */
+static uint64_t canonical_place(const exec_memory *memory, uint64_t address, uint64_t bytes) {
+  uint64_t at = EXEC_REGISTERED_CANONICAL, in_page = address % EXEC_PAGE_BYTES, units = round_up(in_page + bytes, LARGE_BYTES);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (uint32_t i = 0; i < memory->registered_count; i++) {
+      const exec_record *record = memory->registered[i];
+      if (!record || !record->readable || !overlap(at, units, record->canonical / LARGE_BYTES * LARGE_BYTES, record->canonical % LARGE_BYTES + record->info.bytes)) continue;
+      at = round_up(record->canonical + record->info.bytes, LARGE_BYTES);
+      moved = true;
+    }
+  }
+  return at + in_page;
+}
+
+ff_status exec_memory_register(exec_memory *memory, void *host, uint64_t bytes, const exec_allocation **allocation, ff_error *error) {
+  uint64_t address = (uint64_t)(uintptr_t)host;
+  if (!host || !bytes || address + bytes < address) return ff_fail(error, FF_INVALID, "no host memory to register");
+  if (overlap(address, bytes, memory->arena.base, EXEC_ARENA_BYTES) || overlap(address, bytes, EXEC_SHARED_WINDOW, EXEC_LOCAL_WINDOW + EXEC_WINDOW_BYTES - EXEC_SHARED_WINDOW))
+    return ff_fail(error, FF_INVALID, "host memory at %p belongs to the virtual GPU already", host);
+  ff_status status = FF_OK;
+  pthread_mutex_lock(&memory->lock);
+  uint32_t slot = 0;
+  while (slot < memory->registered_count && memory->registered[slot] && !memory->registered[slot]->info.freed) slot++;
+  if (registered_in(memory, address, bytes)) {
+    status = ff_fail(error, FF_INVALID, "host memory at %p is registered already", host);
+  } else if (slot == REGISTERED_LIMIT) {
+    status = ff_fail(error, FF_LIMIT, "more than %u registered host ranges", REGISTERED_LIMIT);
+  } else {
+    exec_record *record = new_record(memory);
+    open_record(memory, record, address, bytes, bytes, EXEC_MEMORY_REGISTERED, "registered host memory");
+    record->canonical = canonical_place(memory, address, bytes);
+    __atomic_store_n(&memory->arena.plain, false, __ATOMIC_RELEASE);
+    if (slot < memory->registered_count) FF_PUSH(&memory->spare, memory->registered[slot]);
+    __atomic_store_n(&memory->registered[slot], record, __ATOMIC_RELEASE);
+    if (slot == memory->registered_count) __atomic_store_n(&memory->registered_count, slot + 1, __ATOMIC_RELEASE);
+    *allocation = &record->info;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status;
+}
+
+ff_status exec_memory_unregister(exec_memory *memory, void *host, ff_error *error) {
+  ff_status status = ff_fail(NULL, FF_NOT_FOUND, "-");
+  pthread_mutex_lock(&memory->lock);
+  for (uint32_t i = 0; i < memory->registered_count; i++) {
+    exec_record *record = memory->registered[i];
+    if (!record || record->info.freed || record->info.address != (uint64_t)(uintptr_t)host) continue;
+    close_record(memory, record);
+    status = FF_OK;
+  }
+  pthread_mutex_unlock(&memory->lock);
+  return status == FF_OK ? FF_OK : ff_fail(error, FF_NOT_FOUND, "no registered host memory starts at %p", host);
+}
+
+/* ---- questions ---- */
+
+uint64_t exec_memory_base(const exec_memory *memory) { return memory->arena.base; }
+bool exec_memory_in_arena(const exec_memory *memory, uint64_t address) { return address - memory->arena.base < EXEC_ARENA_BYTES; }
+
+uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address) {
+  if (exec_memory_in_arena(memory, address)) return address - memory->arena.base + EXEC_ARENA_CANONICAL;
+  const exec_record *record = registered_in(memory, address, 1);
+  return record ? address - record->info.address + record->canonical : 0;
+}
+
+uint64_t exec_memory_canonical_line(const exec_memory *memory, uint64_t line, uint32_t bytes) {
+  if (exec_memory_in_arena(memory, line)) return line - memory->arena.base + EXEC_ARENA_CANONICAL;
+  const exec_record *record = registered_in(memory, line, bytes);
+  return record ? line - record->info.address + record->canonical : line;
+}
+
+static uint64_t distance(const exec_allocation *allocation, uint64_t address) {
+  if (address < allocation->address) return allocation->address - address;
+  uint64_t end = allocation->address + allocation->bytes;
+  return address < end ? 0 : address - end + 1;
+}
+
+const exec_allocation *exec_memory_nearest(const exec_memory *memory, uint64_t address) {
+  exec_memory *unlocked = (exec_memory *)(uintptr_t)memory;
+  const exec_allocation *nearest = NULL;
+  pthread_mutex_lock(&unlocked->lock);
+  for (size_t i = 0; i < memory->records.count; i++) {
+    const exec_record *record = memory->records.items[i];
+    if (record->info.freed || !record->info.bytes) continue;
+    if (!nearest || distance(&record->info, address) < distance(nearest, address)) nearest = &record->info;
+  }
+  pthread_mutex_unlock(&unlocked->lock);
+  return nearest;
+}
+
+uint64_t exec_memory_bytes(const exec_memory *memory, exec_memory_kind kind) {
+  exec_memory *unlocked = (exec_memory *)(uintptr_t)memory;
+  pthread_mutex_lock(&unlocked->lock);
+  uint64_t bytes = memory->live[kind];
+  pthread_mutex_unlock(&unlocked->lock);
+  return bytes;
+}

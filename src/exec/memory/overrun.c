@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accesses of kernels over the end of an allocation, in its last page: who is told of them.
+ *
+ * What always holds: every allocation begins on a page of its own (address_space.h), so the page of such an access begins inside of the
+ * allocation, and nothing else lies in it. */
+#include "exec/memory/overrun.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "exec/memory/space.h"
+
+static void (*told)(const char *text);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t said_of[EXEC_OVERRUNS_TOLD], said; /* allocations' numbers; one more when others have been met */
+
+void exec_overrun_use(void (*tell)(const char *text)) {
+  pthread_mutex_lock(&lock);
+  told = tell;
+  said = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+typedef enum news { NEWS_NONE, NEWS_ALLOCATION, NEWS_OTHERS } news;
+
+static bool is_known(uint32_t allocation) {
+  uint32_t count = __atomic_load_n(&said, __ATOMIC_ACQUIRE);
+  bool known = count > EXEC_OVERRUNS_TOLD;
+  for (uint32_t n = 0; n < count && n < EXEC_OVERRUNS_TOLD; n++) known = known || said_of[n] == allocation;
+  return known;
+}
+
+/* What is in said_of does not change any more. */
+static news note(uint32_t allocation) {
+  news is = NEWS_NONE;
+  if (is_known(allocation)) return is;
+  pthread_mutex_lock(&lock);
+  if (!is_known(allocation)) {
+    is = said < EXEC_OVERRUNS_TOLD ? NEWS_ALLOCATION : NEWS_OTHERS;
+    if (is == NEWS_ALLOCATION) said_of[said] = allocation;
+    __atomic_store_n(&said, said + 1, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&lock);
+  return is;
+}
+
+static void tell(const core_warp *w, const exec_instr *i, uint32_t lane, const exec_allocation *allocation, uint64_t address, uint32_t bytes) {
+  news is = note(allocation->id);
+  ff_text text = {0};
+  if (is == NEWS_ALLOCATION) core_overrun_explain(w, i, lane, allocation, address, bytes, &text);
+  if (is != NEWS_NONE) told(text.chars);
+  free(text.chars);
+}
+
+bool core_overrun(const core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes, bool writes) {
+  if (!told || !exec_memory_in_arena(w->launch->memory, address) || address % EXEC_PAGE_BYTES + bytes > EXEC_PAGE_BYTES) return false;
+  const exec_record *record = exec_memory_record(w->launch->memory, address - address % EXEC_PAGE_BYTES);
+  if (!record || record->info.range != EXEC_ALLOCATED || record->info.exempt) return false;
+  if ((writes ? record->writable : record->readable) != record->info.bytes) return false; /* freed, closed, read only */
+  tell(w, i, lane, &record->info, address, bytes);
+  return true;
+}

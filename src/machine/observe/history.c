@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bins, maps and lists of a history (history.h): adding to them, widening, copying. Knows nothing of the simulation.
+ *
+ * What always holds: an amount is added once and never lost (widening adds neighbours; sharing out rounds the running sum, not its
+ * parts); a bin's level is the last one that was known in it. */
+#include "machine/observe/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const history_series_info history_series_infos[HISTORY_SERIES_COUNT] = {
+#define HISTORY_SUM(name, unit, help) {#name, unit, help, false},
+#define HISTORY_LEVEL(name, unit, help) {#name, unit, help, true},
+#include "machine/observe/history.def"
+#undef HISTORY_SUM
+#undef HISTORY_LEVEL
+};
+
+#define X(id, name, help) name,
+const char *const history_cause_names[HISTORY_CAUSE_COUNT] = {HISTORY_CAUSES(X)};
+#undef X
+#define X(id, name) name,
+const char *const history_copy_names[HISTORY_COPY_COUNT] = {HISTORY_COPIES(X)};
+#undef X
+
+enum { PAGE_SHIFT = 12 };
+
+sim_history *history_create(void) {
+  sim_history *h = ff_alloc(sizeof *h);
+  h->shift = HISTORY_FIRST_SHIFT;
+  return h;
+}
+
+static void map_free(history_map *m) {
+  if (!m) return;
+  free(m->cells);
+  free(m->resident);
+  free(m);
+}
+
+void history_free(sim_history *h) {
+  if (!h) return;
+  for (size_t i = 0; i < h->maps.count; i++) map_free(h->maps.items[i]);
+  free(h->kernels.items);
+  free(h->copies.items);
+  free(h->batches.items);
+  free(h->transfers.items);
+  free(h->maps.items);
+  free(h);
+}
+
+/* ---- bins ---- */
+
+static void merge_map(history_map *m) {
+  for (uint32_t bin = 0; bin < HISTORY_MAP_BINS / 2; bin++)
+    for (uint32_t row = 0; row < m->rows; row++) {
+      const history_cell *a = &m->cells[2 * bin * m->rows + row], *b = a + m->rows;
+      m->cells[bin * m->rows + row] = (history_cell){a->accesses + b->accesses, a->faults + b->faults, a->evicted_bytes + b->evicted_bytes};
+      if (m->resident) m->resident[bin * m->rows + row] = m->resident[(2 * bin + 1) * m->rows + row];
+    }
+  size_t half = (size_t)HISTORY_MAP_BINS / 2 * m->rows;
+  memset(m->cells + half, 0, half * sizeof *m->cells);
+  if (m->resident) memset(m->resident + half, 0, half * sizeof *m->resident);
+}
+
+/* The bin that `sampled` falls into has no level yet: what is merged into it now is written over. */
+static void merge(sim_history *h) {
+  for (int i = 0; i < HISTORY_SERIES_COUNT; i++) {
+    uint64_t *bins = h->series[i];
+    for (uint32_t b = 0; b < HISTORY_BINS / 2; b++) bins[b] = history_series_infos[i].level ? bins[2 * b + 1] : bins[2 * b] + bins[2 * b + 1];
+    memset(bins + HISTORY_BINS / 2, 0, HISTORY_BINS / 2 * sizeof *bins);
+  }
+  for (size_t i = 0; i < h->maps.count; i++)
+    if (h->maps.items[i]) merge_map(h->maps.items[i]);
+  h->shift++;
+  h->sampled /= 2;
+  h->map_sampled /= 2;
+  h->bins = (h->bins + 1) / 2;
+}
+
+void history_widen(sim_history *h, uint64_t time) {
+  while (time >> h->shift >= HISTORY_BINS) merge(h);
+}
+
+void history_spread(sim_history *h, history_series series, uint64_t begin, uint64_t end, uint64_t amount) {
+  if (!h || !amount) return;
+  uint32_t first = history_bin(h, begin), last = end > begin ? history_bin(h, end - 1) : first;
+  first = history_bin(h, begin); /* the bins may be wider now */
+  uint64_t before = 0;
+  for (uint32_t bin = first; bin < last; bin++) {
+    uint64_t edge = (uint64_t)(bin + 1) << h->shift;
+    uint64_t upto = edge - begin; /* right for times; the division is only made for others */
+    if (amount != end - begin) upto = (uint64_t)((unsigned __int128)amount * upto / (end - begin));
+    h->series[series][bin] += upto - before;
+    before = upto;
+  }
+  h->series[series][last] += amount - before;
+}
+
+void history_level(sim_history *h, history_series series, uint64_t time, uint64_t value) {
+  uint32_t until = history_bin(h, time);
+  while (h->sampled < until) h->series[series][h->sampled++] = value;
+}
+
+/* ---- lists ---- */
+
+#define NOTE(h, list, item)                                                  \
+  do {                                                                       \
+    if (!(h)) return;                                                        \
+    if ((h)->list.count < HISTORY_EVENTS) FF_PUSH(&(h)->list, item);         \
+    else (h)->list##_left_out++;                                             \
+  } while (0)
+
+void history_note_kernel(sim_history *h, history_kernel kernel) { NOTE(h, kernels, kernel); }
+void history_note_copy(sim_history *h, history_copy copy) { NOTE(h, copies, copy); }
+void history_note_batch(sim_history *h, history_batch batch) { NOTE(h, batches, batch); }
+
+void history_note_transfer(sim_history *h, history_transfer transfer) {
+  if (!h) return;
+  size_t *open = transfer.in ? &h->open_in : &h->open_out;
+  history_transfer *last = *open ? &h->transfers.items[*open - 1] : NULL;
+  if (last && last->cause == transfer.cause && last->end == transfer.begin) {
+    last->end = transfer.end;
+    last->bytes += transfer.bytes;
+    last->pieces += transfer.pieces;
+    return;
+  }
+  *open = h->transfers.count < HISTORY_EVENTS ? h->transfers.count + 1 : 0;
+  NOTE(h, transfers, transfer);
+}
+
+/* ---- maps ---- */
+
+history_map *history_map_of(sim_history *h, uint32_t owner, uint32_t id, uint64_t address, uint64_t bytes) {
+  while (h->maps.count <= owner) FF_PUSH(&h->maps, NULL);
+  if (h->maps.items[owner] || h->map_count == HISTORY_MAPS || !bytes) return h->maps.items[owner];
+  history_map *m = ff_alloc(sizeof *m);
+  uint64_t page = (UINT64_C(1) << PAGE_SHIFT) - 1, end = address + bytes > UINT64_MAX - page ? UINT64_MAX & ~page : (address + bytes + page) & ~page;
+  *m = (history_map){.address = address & ~page, .bytes = end - (address & ~page), .row_shift = PAGE_SHIFT, .allocation = id};
+  while ((m->bytes - 1) >> m->row_shift >= HISTORY_ROWS) m->row_shift++;
+  m->rows = (uint32_t)((m->bytes - 1) >> m->row_shift) + 1;
+  m->cells = ff_alloc((size_t)HISTORY_MAP_BINS * m->rows * sizeof *m->cells);
+  if (h->keeps_resident) m->resident = ff_alloc((size_t)HISTORY_MAP_BINS * m->rows * sizeof *m->resident);
+  h->maps.items[owner] = m;
+  h->map_count++;
+  return m;
+}
+
+/* ---- copying ---- */
+
+static void *copy_items(const void *items, size_t bytes) {
+  if (!bytes) return NULL;
+  void *copy = ff_alloc(bytes);
+  memcpy(copy, items, bytes);
+  return copy;
+}
+
+static history_map *map_copy(const history_map *from) {
+  history_map *m = copy_items(from, sizeof *from);
+  size_t count = (size_t)HISTORY_MAP_BINS * m->rows;
+  m->cells = copy_items(from->cells, count * sizeof *m->cells);
+  if (from->resident) m->resident = copy_items(from->resident, count * sizeof *m->resident);
+  return m;
+}
+
+/* The lists are of structs that open with `begin` and whose order is that of their ends: few are out of place. */
+#define SORT(list, type, before)                                                                   \
+  for (size_t i = 1; i < (list)->count; i++) {                                                     \
+    type item = (list)->items[i];                                                                  \
+    size_t at = i;                                                                                 \
+    for (; at && before; at--) (list)->items[at] = (list)->items[at - 1];                          \
+    (list)->items[at] = item;                                                                      \
+  }
+
+#define COPY_LIST(to, from, list)                                                                  \
+  (to)->list.items = copy_items((from)->list.items, (from)->list.count * sizeof *(from)->list.items), \
+  (to)->list.capacity = (from)->list.count
+
+sim_history *history_copy_of(const sim_history *h, uint64_t end, uint64_t resident) {
+  sim_history *c = copy_items(h, sizeof *h);
+  COPY_LIST(c, h, kernels);
+  COPY_LIST(c, h, copies);
+  COPY_LIST(c, h, batches);
+  COPY_LIST(c, h, transfers);
+  c->maps.items = NULL;
+  c->maps.count = c->maps.capacity = 0;
+  for (size_t i = 0; i < h->maps.count; i++)
+    if (h->maps.items[i]) FF_PUSH(&c->maps, map_copy(h->maps.items[i]));
+  if (end) history_bin(c, end - 1);
+  for (; c->sampled < c->bins; c->sampled++) c->series[HISTORY_resident_bytes][c->sampled] = resident;
+  SORT(&c->kernels, history_kernel, (c->kernels.items[at - 1].begin > item.begin));
+  SORT(&c->copies, history_copy, (c->copies.items[at - 1].begin > item.begin));
+  SORT(&c->transfers, history_transfer, (c->transfers.items[at - 1].begin > item.begin));
+  return c;
+}

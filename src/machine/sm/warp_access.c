@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One warp's access: its lines go through the SM's load/store unit, one per cycle, in the order in which the accesses
+ * came; each page is translated once, and each translated line goes down (hierarchy.c). Lines whose page is absent stay in
+ * `todo`; the warp sleeps and tries those again when it is woken (hits under misses: the others have gone).
+ *
+ * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
+ * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
+ * and the other warps of the SM wait in the unit's queue. */
+#include "machine/model.h"
+
+typedef struct progress { /* of one call of access_continue */
+  sim *s;
+  sm *m;
+  warp *w;
+  kernel *k;
+  ps at;              /* when the unit takes the next line */
+  uint64_t window;    /* unit of memory that `unit` and `tally` belong to */
+  pager_unit *unit;
+  tally tally;
+  bool blocked;
+} progress;
+
+static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
+  trace_access_op op = trace_access_operation(*record);
+  const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
+  tally t = tally_of(s, w->block->kernel, unit);
+  if (s->history) record_access(s, unit, trace_line_address(record[2]), time);
+  COUNT(&t, accesses, 1);
+  if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
+  if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
+  if (op == TRACE_ATOMIC) COUNT(&t, atomic_accesses, 1);
+}
+
+static bool is_load(uint64_t word) {
+  trace_access_op op = trace_access_operation(word);
+  return op == TRACE_LOAD || (op == TRACE_ATOMIC && trace_access_flags(word) & TRACE_RETURNS);
+}
+
+static uint64_t lines_from(const uint64_t *record, uint32_t first) {
+  uint32_t left = trace_access_lines(*record) - first;
+  return left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
+}
+
+void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
+  if (!trace_access_lines(*record)) return; /* no lane was active */
+  if (is_load(*record)) { /* the load before the last LOAD_RING must have arrived */
+    ps oldest = w->ring[w->loads % LOAD_RING];
+    if (oldest > *time) {
+      w->counters->warp_stall_ps += oldest - *time;
+      *time = oldest;
+    }
+  }
+  count_access(s, w, record, *time);
+  w->record = record;
+  w->first_line = 0;
+  w->todo = lines_from(record, 0);
+  w->arrival = *time;
+  if (__builtin_expect(w->marked, 0)) controller_access(s, w, record, *time);
+}
+
+/* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
+static bool translate(progress *p, uint64_t address, ps *ready) {
+  sm *m = p->m;
+  uint64_t page = address >> p->s->seen_shift;
+  for (uint32_t i = m->seen_count; i-- > 0;)
+    if (m->seen[i].page == page && m->seen[i].ordinal == p->unit->ordinal) {
+      *ready = m->seen[i].ready;
+      return m->seen[i].here;
+    }
+  translation result = tlb_translate(p->s, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
+  if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
+  p->blocked = m->tlb_blocked;
+  if (result == TRANSLATION_BLOCKED) return false;
+  if (m->seen_count == SEEN_PAGES) m->seen_count = 0; /* the TLB is only asked again */
+  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->ordinal, result == TRANSLATION_DONE};
+  return result == TRANSLATION_DONE;
+}
+
+/* One line whose page is translated: down to the caches, or over the link if it is pinned host memory. */
+static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
+  sim *s = p->s;
+  request r = {.address = trace_line_address(line), .sectors = trace_line_sectors(line), .lanes = trace_line_lanes(line),
+               .op = trace_access_operation(word), .bypass_l1 = trace_access_flags(word) & TRACE_BYPASS_L1, .ask = p->at,
+               .at = ready > p->at ? ready : p->at, .tally = &p->tally};
+  if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
+  else pager_gpu_read(s->pager, p->unit, r.address);
+  r.address = physical_address(s, r.address);
+  r.sm = p->m->index;
+  bool remote = pager_over_link(p->unit);
+  r.block = p->w->block;
+  if (__builtin_expect(p->m->stack, 0)) r.instance = &s->stacks->instances.items[p->w->index];
+  if (__builtin_expect(s->stacks != NULL, 0) && learner_delays(s)) {
+    remote = true;
+    learner_look(s, p->at);
+    if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
+  }
+  ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
+  if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
+  if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
+    fault_reached(s, p->k, trace_line_address(line));
+  p->at = accepted + s->t.cycle;
+  if (data > p->w->arrival) p->w->arrival = data;
+}
+
+static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
+  uint64_t address = trace_line_address(line), window = address & ~(p->s->pager->config.unit_bytes - 1);
+  if (window != p->window || p->unit->sibling || p->unit->ordinal) {
+    p->window = window;
+    p->unit = pager_find(p->s->pager, address);
+    p->tally = tally_of(p->s, p->k, p->unit);
+  }
+  ps ready;
+  if (!translate(p, address, &ready)) return;
+  COUNT(&p->tally, lines, 1);
+  COUNT(&p->tally, sectors, sector_count(trace_line_sectors(line)));
+  send_line(p, word, line, ready);
+  p->w->todo &= ~bit;
+}
+
+static void access_over(sim *s, warp *w) {
+  uint64_t word = *w->record;
+  if (__builtin_expect(w->marked, 0)) controller_accessed(s, w);
+  w->record = NULL;
+  if (is_load(word)) w->ring[w->loads++ % LOAD_RING] = w->arrival;
+  if (w->block->drained < w->arrival) w->block->drained = w->arrival;
+}
+
+/* ---- the unit's queue ---- */
+
+/* false: the unit works for another warp: this one waits for its turn. */
+static bool lsu_enter(sim *s, sm *m, warp *w) {
+  if (!m->lsu_owner) {
+    m->lsu_owner = w->index;
+    m->seen_count = 0;
+  }
+  if (m->lsu_owner == w->index) return true;
+  w->next = 0;
+  if (m->lsu_last) s->d->warps.items[m->lsu_last]->next = w->index;
+  else m->lsu_first = w->index;
+  m->lsu_last = w->index;
+  return false;
+}
+
+static void lsu_leave(sim *s, sm *m) {
+  uint32_t next = m->lsu_first;
+  m->lsu_owner = next;
+  m->seen_count = 0;
+  if (!next) return;
+  m->lsu_first = s->d->warps.items[next]->next;
+  if (!m->lsu_first) m->lsu_last = 0;
+  event_push(&s->d->heap, m->lsu.free, EVENT_WARP, next);
+}
+
+/* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
+enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
+
+static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
+  if (count < MANY_LINES) return;
+  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i]));
+}
+
+static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
+  if (count < MANY_LINES) return;
+  if (i + NEAR < count) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i + NEAR]));
+  if (i + FAR < count) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i + FAR]));
+}
+
+/* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
+static bool send_lines(progress *p, uint64_t limit) {
+  warp *w = p->w;
+  const uint64_t *lines = w->record + 2 + w->first_line;
+  uint32_t count = trace_access_lines(*w->record) - w->first_line;
+  prefetch_first(p, lines, count);
+  for (uint64_t left = w->todo; left && !p->blocked; left &= left - 1) {
+    if (p->at > limit) return false;
+    uint32_t i = (uint32_t)__builtin_ctzll(left);
+    prefetch_ahead(p, lines, count, i);
+    one_line(p, *w->record, lines[i], UINT64_C(1) << i);
+  }
+  return true;
+}
+
+bool access_continue(sim *s, warp *w, ps *time) {
+  sm *m = w->sm;
+  if (!lsu_enter(s, m, w)) return false;
+  progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
+  p.at = server_take(&m->lsu, *time, *time, 0);
+  ps next = s->d->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  bool sent = send_lines(&p, limit);
+  while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
+    w->first_line += 64;
+    w->todo = lines_from(w->record, w->first_line);
+    sent = send_lines(&p, limit);
+  }
+  m->lsu.free = p.at;
+  if (!sent) {
+    event_push(&s->d->heap, p.at, EVENT_WARP, w->index);
+    return false;
+  }
+  lsu_leave(s, m);
+  if (p.at > *time + s->t.cycle) *time = p.at - s->t.cycle; /* the warp is held until its last line was taken */
+  if (!w->todo) {
+    access_over(s, w);
+    return true;
+  }
+  if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
+    event_push(&s->d->heap, *time, EVENT_WARP, w->index);
+    return false;
+  }
+  warp_sleep(s, w, *time);
+  if (!w->waiting_units) FF_PUSH(m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
+  return false;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines by name: where machine files lie, how one is found, read and overridden.
+ *
+ * The folders, in order: those of $FARFAULT_MACHINES (separated by ':'), then share/farfault/machines one or two
+ * folders above this code (the program or the shared library it is part of; build/ and an installation look alike). A
+ * name with a '/' or ending in .yaml is a file instead. What always holds: a spec that was loaded or changed without an
+ * error passed every check of spec_table.c; a failed machine_spec_set leaves the spec as it was. */
+#define _GNU_SOURCE /* dladdr */
+#include "machine/spec/spec.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "machine/spec/spec_table.h"
+
+enum { FILE_LIMIT = 1 << 20, FOLDER_LIMIT = 16 };
+
+typedef struct folders {
+  char *paths[FOLDER_LIMIT];
+  uint32_t count;
+} folders;
+
+static void add_folder(folders *list, const char *start, size_t length, const char *below) {
+  if (list->count == FOLDER_LIMIT || !length) return;
+  ff_text path = {0};
+  ff_text_add(&path, "%.*s%s", (int)length, start, below);
+  list->paths[list->count++] = path.chars;
+}
+
+/* Adds the data folders of the program or library that lies at `module`. */
+static void add_folders_near(folders *list, const char *module) {
+  char real[PATH_MAX];
+  if (!realpath(module, real)) return;
+  char *slash = strrchr(real, '/');
+  if (!slash) return;
+  add_folder(list, real, (size_t)(slash - real), "/../share/farfault/machines");
+  add_folder(list, real, (size_t)(slash - real), "/../../share/farfault/machines");
+}
+
+static void find_folders(folders *list) {
+  *list = (folders){0};
+  const char *variable = getenv("FARFAULT_MACHINES");
+  while (variable && *variable) {
+    size_t length = strcspn(variable, ":");
+    add_folder(list, variable, length, "");
+    variable += length + (variable[length] == ':');
+  }
+  Dl_info info;
+  if (dladdr((void *)find_folders, &info) && info.dli_fname) add_folders_near(list, info.dli_fname);
+  add_folders_near(list, "/proc/self/exe");
+}
+
+static void free_folders(folders *list) {
+  for (uint32_t i = 0; i < list->count; i++) free(list->paths[i]);
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), end_length = strlen(end);
+  return length > end_length && !strcmp(text + length - end_length, end);
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+char **machine_spec_list(void) {
+  FF_VEC(char *) names = {0};
+  folders list;
+  find_folders(&list);
+  for (uint32_t i = 0; i < list.count; i++) {
+    DIR *folder = opendir(list.paths[i]);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder)))
+      if (ends_with(entry->d_name, ".yaml") && entry->d_name[0] != '.') {
+        char *name = ff_strdup(entry->d_name);
+        name[strlen(name) - 5] = '\0';
+        FF_PUSH(&names, name);
+      }
+    if (folder) closedir(folder);
+  }
+  free_folders(&list);
+  qsort(names.items, names.count, sizeof *names.items, compare_names);
+  size_t kept = 0;
+  for (size_t i = 0; i < names.count; i++) {
+    if (kept && !strcmp(names.items[kept - 1], names.items[i])) free(names.items[i]);
+    else names.items[kept++] = names.items[i];
+  }
+  names.count = kept;
+  FF_PUSH(&names, NULL);
+  return names.items;
+}
+
+/* The file of a bundled machine, or NULL; the caller frees it. */
+static char *find_bundled(const char *name) {
+  char *found = NULL;
+  folders list;
+  find_folders(&list);
+  for (uint32_t i = 0; i < list.count && !found; i++) {
+    ff_text path = {0};
+    ff_text_add(&path, "%s/%s.yaml", list.paths[i], name);
+    if (access(path.chars, R_OK) == 0) found = path.chars;
+    else free(path.chars);
+  }
+  free_folders(&list);
+  return found;
+}
+
+static ff_status fail_no_machine(const char *name, ff_error *error) {
+  char **names = machine_spec_list();
+  const char *near = ff_closest(name, (const char *const *)names);
+  ff_text known = {0};
+  for (char **at = names; *at; at++) {
+    ff_text_add(&known, "%s%s", known.length ? ", " : "", *at);
+  }
+  ff_status status =
+      near ? ff_fail(error, FF_NOT_FOUND, "no machine '%s': did you mean '%s'? There are %s; a file is given by its path", name, near, known.chars)
+           : ff_fail(error, FF_NOT_FOUND, "no machine '%s': there are %s; a file is given by its path", name, known.length ? known.chars : "none");
+  for (char **at = names; *at; at++) free(*at);
+  free(names);
+  free(known.chars);
+  return status;
+}
+
+ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error) {
+  bool is_file = strchr(name, '/') || ends_with(name, ".yaml");
+  char *path = is_file ? ff_strdup(name) : find_bundled(name);
+  if (!path) return fail_no_machine(name, error);
+  char *text = NULL;
+  size_t size = 0;
+  ff_status status = ff_file_read(path, FILE_LIMIT, &text, &size, error);
+  if (!status) status = spec_text_load(path, text, size, spec, error);
+  if (!status) snprintf(spec->file, sizeof spec->file, "%s", path);
+  free(text);
+  free(path);
+  return status;
+}
+
+/* "4K:3.22 64K:8.48": the points of a size table; "none": no table. */
+static ff_status set_table(machine_size_table *table, char *text, ff_error *error) {
+  *table = (machine_size_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL;
+  for (char *point = strtok_r(text, " ", &rest); point; point = strtok_r(NULL, " ", &rest)) {
+    char *colon = strchr(point, ':');
+    if (!colon) return ff_fail(error, FF_INVALID, "'%s' is not a point: write SIZE:GB/s, with spaces between, or none", point);
+    *colon = '\0';
+    ff_status status = spec_point_add(table, point, colon + 1, error);
+    if (status) return status;
+  }
+  return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no points: write SIZE:GB/s, with spaces between, or none");
+}
+
+/* "10.12.16 11.12": masks by spaces, their bits by dots; "none": no masks. */
+static ff_status set_masks(const spec_param *param, machine_mask_table *table, char *text, ff_error *error) {
+  *table = (machine_mask_table){0};
+  if (!strcmp(text, "none")) return FF_OK;
+  char *rest = NULL, *inner = NULL;
+  for (char *mask = strtok_r(text, " ", &rest); mask; mask = strtok_r(NULL, " ", &rest)) {
+    bool first = true;
+    for (char *bit = strtok_r(mask, ".", &inner); bit; bit = strtok_r(NULL, ".", &inner), first = false) {
+      ff_status status = spec_mask_bit_add(param, table, bit, first, error);
+      if (status) return status;
+    }
+  }
+  return table->count ? FF_OK : ff_fail(error, FF_INVALID, "no masks: write 10.12.16 11.12 (bits with dots, masks with spaces between), or none");
+}
+
+static ff_status fail_no_param(const char *name, ff_error *error) {
+  const char *names[SPEC_PARAM_COUNT + 1] = {0};
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++) names[i] = spec_params[i].name;
+  const char *near = ff_closest(name, names);
+  return near ? ff_fail(error, FF_NOT_FOUND, "a machine has no value '%s': did you mean '%s'?", name, near)
+              : ff_fail(error, FF_NOT_FOUND, "a machine has no value '%s'", name);
+}
+
+/* Stores one value, without looking at the others. */
+static ff_status set_value(machine_spec *spec, const char *assignment, ff_error *error) {
+  const char *equals = strchr(assignment, '=');
+  if (!equals || equals == assignment) return ff_fail(error, FF_INVALID, "'%s' is not NAME=VALUE", assignment);
+  char *name = ff_strdup(assignment);
+  char *value = name + (equals - assignment);
+  *value++ = '\0';
+  ff_status status;
+  const spec_param *param = spec_param_find(name);
+  if (!param) {
+    status = fail_no_param(name, error);
+    goto out;
+  }
+  if (param->type == 't') status = set_table((machine_size_table *)((char *)spec + param->offset), value, error);
+  else if (param->type == 'm') status = set_masks(param, (machine_mask_table *)((char *)spec + param->offset), value, error);
+  else status = spec_value_parse(param, value, spec, error);
+  if (status) status = ff_fail_at(error, status, name);
+out:
+  free(name);
+  return status;
+}
+
+ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_error *error) {
+  machine_spec changed = *spec;
+  char *copy = ff_strdup(assignments), *rest = NULL;
+  ff_status status = FF_OK;
+  for (char *one = strtok_r(copy, ",", &rest); one && !status; one = strtok_r(NULL, ",", &rest)) status = set_value(&changed, one, error);
+  free(copy);
+  if (!status) status = spec_check(&changed, error);
+  if (!status) *spec = changed;
+  return status;
+}
+
+ff_status machine_spec_set(machine_spec *spec, const char *assignment, ff_error *error) {
+  machine_spec changed = *spec;
+  ff_status status = set_value(&changed, assignment, error);
+  if (status) return status;
+  if ((status = spec_check(&changed, error))) {
+    char *name = strndup(assignment, strcspn(assignment, "="));
+    status = ff_fail_at(error, status, name);
+    free(name);
+    return status;
+  }
+  *spec = changed;
+  return FF_OK;
+}

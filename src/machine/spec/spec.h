@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A machine: the immutable description that a machine file (machines/NAME.yaml) gives. params.def is the vocabulary. */
+#ifndef FF_MACHINE_SPEC_H
+#define FF_MACHINE_SPEC_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct machine_size_point { uint64_t bytes; double gbs; } machine_size_point;
+typedef struct machine_size_table { machine_size_point points[32]; uint32_t count; } machine_size_table;
+
+enum { MACHINE_MASKS = 16 };
+typedef struct machine_mask_table { uint64_t masks[MACHINE_MASKS]; uint32_t count; } machine_mask_table; /* of a physical address; mask i gives bit i */
+
+typedef uint64_t machine_type_u;
+typedef double machine_type_f;
+typedef char machine_type_s[64];
+typedef machine_size_table machine_type_t;
+typedef machine_mask_table machine_type_m;
+
+typedef struct machine_spec {
+#define X(group, name, type, unit, required, help) machine_type_##type name;
+#include "machine/spec/params.def"
+#undef X
+  char file[256];     /* where it was read */
+  char title[160];    /* one line for `farfault list machines` */
+} machine_spec;
+
+/* The machine's address hash, as src/partition/hash.h wants it; a machine without `address_map` interleaves. FF_INVALID: there is no such map. */
+struct hash_spec;
+ff_status machine_spec_hash(const machine_spec *spec, struct hash_spec *hash, ff_error *error);
+/* Reads a machine file. `name` is a file name, or the bare name of a bundled machine (looked up in $FARFAULT_MACHINES,
+ * then beside the program, then in the installed data folder). Unknown keys, missing ones, values out of range and a
+ * value without a source are errors "file:line:column: ...". */
+ff_status machine_spec_load(const char *name, machine_spec *spec, ff_error *error);
+/* The bundled machines, NULL-ended, sorted; the caller frees the list and the strings. */
+char **machine_spec_list(void);
+/* Overrides one value by text ("fault_us=50", "memory_bytes=2G"), as in the file. */
+ff_status machine_spec_set(machine_spec *spec, const char *assignment, ff_error *error);
+/* The same for "NAME=VALUE,NAME=VALUE"; what must hold between values is looked at when all are set. After an error the
+ * spec is as it was. */
+ff_status machine_spec_set_all(machine_spec *spec, const char *assignments, ff_error *error);
+
+#endif

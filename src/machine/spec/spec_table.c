@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of a machine's parameters, and the checks of single values and of what must hold between them.
+ *
+ * What always holds: a machine_spec that passed these checks has every required value inside the limits of
+ * spec_limits.def, so that no user of it needs to guard against zero, infinity or absurd sizes. Numbers are read in the
+ * C locale, whatever locale the process has set. */
+#include "machine/spec/spec_table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "partition/hash.h"
+
+static const struct { double low, high; } limits[SPEC_PARAM_COUNT] = {
+#define X(name, low, high) [SPEC_##name] = {low, high},
+#include "machine/spec/spec_limits.def"
+#undef X
+};
+
+enum { LIMIT_COUNT = 0
+#define X(name, low, high) + 1
+#include "machine/spec/spec_limits.def"
+#undef X
+};
+_Static_assert((int)LIMIT_COUNT == (int)SPEC_PARAM_COUNT, "every parameter of params.def has a line in spec_limits.def");
+
+#define TYPE_LETTER(type) (#type)[0]
+const spec_param spec_params[SPEC_PARAM_COUNT] = {
+#define X(group, name, type, unit, required, help) \
+  [SPEC_##name] = {#group, #name, TYPE_LETTER(type), unit, required, offsetof(machine_spec, name)},
+#include "machine/spec/params.def"
+#undef X
+};
+
+const spec_param *spec_param_find(const char *name) {
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++)
+    if (!strcmp(spec_params[i].name, name)) return &spec_params[i];
+  return NULL;
+}
+
+bool spec_group_exists(const char *group) {
+  for (int i = 0; i < SPEC_PARAM_COUNT; i++)
+    if (!strcmp(spec_params[i].group, group)) return true;
+  return false;
+}
+
+static ff_status range_check(const spec_param *param, double value, ff_error *error) {
+  double low = limits[param - spec_params].low, high = limits[param - spec_params].high;
+  if (value >= low && value <= high) return FF_OK;
+  return ff_fail(error, FF_INVALID, "%.16g is out of range: %.16g to %.16g%s%s", value, low, high, param->unit[0] ? " " : "",
+                 param->unit);
+}
+
+/* strtod in the C locale, of plain decimal numbers only (no hexadecimal, infinity, NaN or spaces). */
+static bool number_parse(const char *text, double *number) {
+  if (!isdigit((unsigned char)text[0]) && text[0] != '.' && text[0] != '-') return false;
+  if (strspn(text, "0123456789.eE+-") != strlen(text)) return false;
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  char *end;
+  errno = 0;
+  *number = strtod(text, &end);
+  bool good = end != text && !*end && errno != ERANGE;
+  uselocale(old);
+  freelocale(c);
+  return good;
+}
+
+static ff_status whole_number_parse(const spec_param *param, const char *text, uint64_t *number, ff_error *error) {
+  if (!strcmp(param->unit, "bytes")) return ff_parse_bytes(text, 0, number, error);
+  char *end;
+  errno = 0;
+  *number = strtoull(text, &end, 10);
+  if (!isdigit((unsigned char)text[0]) || *end || errno)
+    return ff_fail(error, FF_INVALID, "'%s' is not a whole number", text);
+  return FF_OK;
+}
+
+static ff_status text_store(const char *text, machine_spec *spec, size_t offset, ff_error *error) {
+  for (const char *c = text; *c; c++)
+    if ((unsigned char)*c < 32 || *c == 127) return ff_fail(error, FF_INVALID, "has a control character in it");
+  strcpy((char *)spec + offset, text); /* the length was checked against the limit, which is the array's */
+  return FF_OK;
+}
+
+ff_status spec_value_parse(const spec_param *param, const char *text, machine_spec *spec, ff_error *error) {
+  double number = 0;
+  uint64_t whole = 0;
+  ff_status status = FF_OK;
+  switch (param->type) {
+  case 'u':
+    if ((status = whole_number_parse(param, text, &whole, error)) || (status = range_check(param, (double)whole, error)))
+      return status;
+    memcpy((char *)spec + param->offset, &whole, sizeof whole);
+    return FF_OK;
+  case 'f':
+    if (!number_parse(text, &number)) return ff_fail(error, FF_INVALID, "'%s' is not a number", text);
+    if ((status = range_check(param, number, error))) return status;
+    memcpy((char *)spec + param->offset, &number, sizeof number);
+    return FF_OK;
+  case 's':
+    if ((double)strlen(text) > limits[param - spec_params].high || !text[0])
+      return ff_fail(error, FF_INVALID, "is %zu bytes of text: 1 to %.0f are allowed", strlen(text),
+                     limits[param - spec_params].high);
+    return text_store(text, spec, param->offset, error);
+  default: return ff_fail(error, FF_INVALID, "is a table, not a single value");
+  }
+}
+
+ff_status spec_point_add(machine_size_table *table, const char *bytes, const char *gbs, ff_error *error) {
+  machine_size_point point;
+  if (table->count == sizeof table->points / sizeof table->points[0])
+    return ff_fail(error, FF_INVALID, "more than %u points", table->count);
+  ff_status status = ff_parse_bytes(bytes, 0, &point.bytes, error);
+  if (status) return status;
+  if (!number_parse(gbs, &point.gbs)) return ff_fail(error, FF_INVALID, "'%s' is not a number", gbs);
+  if (!(point.gbs >= 0.001 && point.gbs <= 1e6))
+    return ff_fail(error, FF_INVALID, "%.16g is out of range: 0.001 to 1000000 GB/s", point.gbs);
+  if (point.bytes == 0) return ff_fail(error, FF_INVALID, "a transfer of 0 bytes has no bandwidth");
+  if (table->count && point.bytes <= table->points[table->count - 1].bytes)
+    return ff_fail(error, FF_INVALID, "sizes must grow from point to point");
+  table->points[table->count++] = point;
+  return FF_OK;
+}
+
+ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first, ff_error *error) {
+  uint32_t most = (uint32_t)limits[param - spec_params].high;
+  if (first && table->count == most) return ff_fail(error, FF_INVALID, "more than %u mask%s", most, most > 1 ? "s" : "");
+  if (!isdigit((unsigned char)bit[0]) || strlen(bit) > 2 || (bit[1] && !isdigit((unsigned char)bit[1]))) return ff_fail(error, FF_INVALID, "'%s' is not a bit of an address", bit);
+  uint32_t number = (uint32_t)strtoul(bit, NULL, 10);
+  if (number < SPEC_LOWEST_BIT || number > SPEC_HIGHEST_BIT)
+    return ff_fail(error, FF_INVALID, "bit %u is out of range: %d to %d", number, SPEC_LOWEST_BIT, SPEC_HIGHEST_BIT);
+  table->count += first;
+  uint64_t *mask = &table->masks[table->count - 1];
+  if (*mask >> number & 1) return ff_fail(error, FF_INVALID, "bit %u is twice in one mask", number);
+  *mask |= UINT64_C(1) << number;
+  return FF_OK;
+}
+
+static bool power_of_two(uint64_t value) { return value && !(value & (value - 1)); }
+
+/* ---- address hashes ---- */
+
+static ff_status find_kind(const machine_spec *spec, hash_kind *kind, ff_error *error) {
+  const char *wanted = spec->address_map[0] ? spec->address_map : "interleave", *name;
+  for (*kind = HASH_INTERLEAVE; (name = hash_kind_name(*kind)); ++*kind)
+    if (!strcmp(name, wanted)) return FF_OK;
+  return ff_fail(error, FF_INVALID, "address_map is interleave, xor, modulo or polynomial, not '%s'", wanted);
+}
+
+static hash_masks masks_of(const machine_mask_table *table) {
+  hash_masks masks = {.count = table->count};
+  memcpy(masks.masks, table->masks, sizeof masks.masks);
+  return masks;
+}
+_Static_assert((int)HASH_MASKS == (int)MACHINE_MASKS, "a machine file's masks fit a hash");
+
+ff_status machine_spec_hash(const machine_spec *spec, hash_spec *hash, ff_error *error) {
+  hash_kind kind;
+  ff_status status = find_kind(spec, &kind, error);
+  if (status) return status;
+  *hash = (hash_spec){.kind = kind, .modules = masks_of(&spec->module_masks), .banks = masks_of(&spec->bank_masks), .sets = masks_of(&spec->set_masks),
+                      .piece_bytes = spec->piece_bytes ? spec->piece_bytes : 256, .polynomial = spec->polynomial,
+                      .module_count = (uint32_t)spec->l2_slices, .bank_count = (uint32_t)spec->banks,
+                      .set_count = (uint32_t)(spec->l2_bytes / spec->l2_slices / (spec->l2_ways * 128)), .row_bytes = spec->row_bytes};
+  return FF_OK;
+}
+
+static ff_status check_hash(const machine_spec *spec, ff_error *error) {
+  hash_spec wanted;
+  address_hash *hash;
+  ff_status status = machine_spec_hash(spec, &wanted, error);
+  if (status || wanted.kind == HASH_INTERLEAVE) return status;
+  if (spec->l2_slices != spec->channels) return ff_fail(error, FF_INVALID, "with address_map %s each channel has one slice: l2_slices must be channels", spec->address_map);
+  if ((status = hash_create(&wanted, &hash, error))) return status;
+  hash_free(hash);
+  return FF_OK;
+}
+
+/* ---- memory stacks ---- */
+
+/* What a machine with stacks must also say. */
+static const int of_stacks[] = {SPEC_stack_warps, SPEC_stack_tx_gbs, SPEC_stack_rx_gbs, SPEC_stack_cross_gbs, SPEC_stack_vaults, SPEC_stack_gbs, SPEC_stack_busy_cycles};
+
+static ff_status check_stacks(const machine_spec *spec, ff_error *error) {
+  if (!spec->stack_count) return FF_OK;
+  if (!power_of_two(spec->stack_count)) return ff_fail(error, FF_INVALID, "stack_count must be a power of two, not %" PRIu64, spec->stack_count);
+  for (size_t i = 0; i < sizeof of_stacks / sizeof *of_stacks; i++) {
+    const spec_param *param = &spec_params[of_stacks[i]];
+    const char *value = (const char *)spec + param->offset;
+    if (param->type == 'f' ? !(*(const double *)value > 0) : !*(const uint64_t *)value) return ff_fail(error, FF_INVALID, "a machine with stack_count must have %s, too", param->name);
+  }
+  if (spec->address_map[0] && strcmp(spec->address_map, "interleave")) return ff_fail(error, FF_INVALID, "a machine has either memory stacks or an address_map");
+  if (spec->sm_count + spec->stack_count * spec->stack_sms + spec->stack_saved_sms > 4096) return ff_fail(error, FF_INVALID, "more than 4096 SMs with those of the stacks");
+  return FF_OK;
+}
+
+ff_status spec_check(const machine_spec *spec, ff_error *error) {
+  if (!power_of_two(spec->page_bytes)) return ff_fail(error, FF_INVALID, "page_bytes must be a power of two");
+  if (!power_of_two(spec->row_bytes)) return ff_fail(error, FF_INVALID, "row_bytes must be a power of two");
+  if (!power_of_two(spec->fault_page_bytes)) return ff_fail(error, FF_INVALID, "fault_page_bytes must be a power of two");
+  if (spec->piece_bytes && !power_of_two(spec->piece_bytes)) return ff_fail(error, FF_INVALID, "piece_bytes must be a power of two");
+  if (spec->l2_mshr_bytes && !power_of_two(spec->l2_mshr_bytes)) return ff_fail(error, FF_INVALID, "l2_mshr_bytes must be a power of two");
+  if (!spec->tlb_entries && !spec->l2_tlb_entries) return ff_fail(error, FF_INVALID, "there is no TLB: tlb_entries or l2_tlb_entries must be above 0");
+  if (spec->l2_tlb_ways && spec->l2_tlb_entries % spec->l2_tlb_ways)
+    return ff_fail(error, FF_INVALID, "l2_tlb_entries must be a multiple of l2_tlb_ways");
+  if (spec->max_threads % 32) return ff_fail(error, FF_INVALID, "max_threads must be a multiple of the warp's 32 threads");
+  if (spec->shared_per_block > spec->shared_per_block_optin)
+    return ff_fail(error, FF_INVALID, "shared_per_block must not be above shared_per_block_optin");
+  if (spec->shared_per_block_optin > spec->shared_bytes)
+    return ff_fail(error, FF_INVALID, "shared_per_block_optin must not be above shared_bytes");
+  if (spec->l1_bytes < spec->l1_ways * 128)
+    return ff_fail(error, FF_INVALID, "l1_bytes must hold at least one line of 128 bytes per way (l1_ways)");
+  if (spec->l2_bytes / spec->l2_slices < spec->l2_ways * 128)
+    return ff_fail(error, FF_INVALID, "a slice of the L2 (l2_bytes / l2_slices) must hold at least one line of 128 bytes per way (l2_ways)");
+  if (spec->memory_bytes < spec->fault_page_bytes)
+    return ff_fail(error, FF_INVALID, "memory_bytes must hold at least one page of fault_page_bytes");
+  ff_status status = check_stacks(spec, error);
+  return status ? status : check_hash(spec, error);
+}

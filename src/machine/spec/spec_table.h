@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vocabulary of machine files as a table (params.def with spec_limits.def), and what reads one value from text.
+ * For spec*.c, choice.c, and sweep/, which varies values. */
+#ifndef FF_MACHINE_SPEC_TABLE_H
+#define FF_MACHINE_SPEC_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "machine/spec/spec.h"
+
+typedef enum spec_param_id {
+#define X(group, name, type, unit, required, help) SPEC_##name,
+#include "machine/spec/params.def"
+#undef X
+  SPEC_PARAM_COUNT
+} spec_param_id;
+
+typedef struct spec_param {
+  const char *group, *name;
+  char type;         /* u, f, s, t or m, as in params.def */
+  const char *unit;
+  bool required;
+  size_t offset;     /* of the value in machine_spec */
+} spec_param;
+
+extern const spec_param spec_params[SPEC_PARAM_COUNT];
+
+/* The parameter of that name, or NULL. */
+const spec_param *spec_param_find(const char *name);
+/* Whether any parameter is of that group. */
+bool spec_group_exists(const char *group);
+
+/* Checks and stores one value of type u, f or s given as text. The message names neither place nor parameter. */
+ff_status spec_value_parse(const spec_param *param, const char *text, machine_spec *spec, ff_error *error);
+/* Checks and stores one point of a size table: sizes must grow, bandwidths be above zero. */
+ff_status spec_point_add(machine_size_table *table, const char *bytes, const char *gbs, ff_error *error);
+
+enum { SPEC_LOWEST_BIT = 7, SPEC_HIGHEST_BIT = 36 }; /* of a physical address that a hash may use: from a line of 128 bytes to 128 GiB */
+/* Adds one bit to the last mask of the table (`first`: to a new one). */
+ff_status spec_mask_bit_add(const spec_param *param, machine_mask_table *table, const char *bit, bool first, ff_error *error);
+
+/* What must hold between values (powers of two, multiples, shared memory per block <= per SM). */
+ff_status spec_check(const machine_spec *spec, ff_error *error);
+
+/* Reads the text of a machine file. `file` is the name for messages. */
+ff_status spec_text_load(const char *file, const char *text, size_t size, machine_spec *spec, ff_error *error);
+
+#endif

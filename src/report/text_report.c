@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table for people: one line per manager; with -v what each kernel and each allocation did under each manager, and
+ * what the run cost the host.
+ *
+ * What always holds: the widest line of the first table is below 110 columns whatever the numbers; a manager that could
+ * not run is shown with its reason, never with zeros that look like a result. */
+#include <string.h>
+
+#include "report/text_stacks.h"
+#include "report/report.h"
+#include "report/table.h"
+
+static void manager_row(const report_run *run, const sim_result *result, table *t) {
+  const sim_counters *c = &result->counters;
+  double ratio = report_ratio(run, result);
+  table_cell(t, "%s", result->memory);
+  table_time(t, c->time_ps);
+  if (ratio > 0) table_cell(t, ratio < 0.0995 ? "%.3fx" : ratio < 99.95 ? "%.2fx" : "%.0fx", ratio);
+  else table_cell(t, "-");
+  table_time(t, c->kernel_ps);
+  table_time(t, c->transfer_ps);
+  table_count(t, c->faults);
+  table_bytes(t, c->h2d_bytes);
+  table_bytes(t, c->d2h_bytes);
+  table_cell(t, "%.1f %%", 100 * sim_link_utilisation(c));
+  table_cell(t, "%.1f %%", 100 * sim_tlb_miss_rate(c));
+}
+
+/* A text of the program's or of a file's own, on one line and without what a terminal would obey. */
+static void clean_write(const char *text, ff_text *out) {
+  for (; *text; text++) {
+    char shown = *text == '\n' ? ' ' : (unsigned char)*text < 32 || *text == 127 ? '?' : *text;
+    ff_text_add_bytes(out, &shown, 1);
+  }
+}
+
+/* "copy: could not run it: ..." */
+static void error_write(const sim_result *result, ff_text *out) {
+  clean_write(result->memory, out);
+  ff_text_add(out, ": could not run it: ");
+  clean_write(report_reason(result), out);
+  ff_text_add(out, "\n");
+}
+
+/* The table of one of the program's devices. */
+static void device_write(const report_run *run, uint32_t device, ff_text *out) {
+  static const char *const names[] = {"memory", "time", "ratio", "kernels", "transfers", "far-faults", "to GPU", "to CPU",
+                                      "link used", "TLB miss", NULL};
+  table t;
+  table_start(&t, "lrrrrrrrrr");
+  t.spare = (const char *const[]){"TLB miss", "link used", "transfers", "kernels", NULL};
+  table_names(&t, names);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].device == device && !run->results[i].error[0]) manager_row(run, &run->results[i], &t);
+  table_write(&t, 0, out);
+  table_free(&t);
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].device == device && run->results[i].error[0]) error_write(&run->results[i], out);
+}
+
+static bool has_device(const report_run *run, uint32_t device) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].device == device) return true;
+  return false;
+}
+
+static void managers_write(const report_run *run, ff_text *out) {
+  for (uint32_t device = 0; device <= 128; device++) {
+    if (!has_device(run, device)) continue;
+    if (device) ff_text_add(out, "device %u\n", device - 1);
+    device_write(run, device, out);
+  }
+  people_stacks_write(run, out);
+}
+
+static void kernels_write(const sim_result *result, ff_text *out) {
+  static const char *const names[] = {"kernel", "launches", "blocks", "time", "warp instr.", "accesses", "sectors", "L1 hit",
+                                      "L2 hit", "TLB miss", "far-faults", "to GPU", NULL};
+  table t;
+  table_start(&t, "lrrrrrrrrrrr");
+  t.spare = (const char *const[]){"sectors", "accesses", "L1 hit", "L2 hit", "TLB miss", "blocks", "warp instr.", NULL};
+  table_names(&t, names);
+  for (uint32_t i = 0; i < result->kernel_count; i++) {
+    const sim_counters *c = &result->kernels[i].counters;
+    table_cell_cut(&t, result->kernels[i].name, 40);
+    table_count(&t, c->launches);
+    table_count(&t, c->blocks);
+    table_time(&t, c->time_ps);
+    table_count(&t, c->warp_instructions);
+    table_count(&t, c->accesses);
+    table_count(&t, c->sectors);
+    table_share(&t, c->l1_hits, c->l1_hits + c->l1_misses);
+    table_share(&t, c->l2_hits, c->l2_hits + c->l2_misses);
+    table_share(&t, c->tlb_misses, c->tlb_lookups);
+    table_count(&t, c->faults);
+    table_bytes(&t, c->h2d_bytes);
+  }
+  table_write(&t, 2, out);
+  table_free(&t);
+}
+
+static const char *kind_of(const sim_allocation_result *allocation) {
+  return allocation->managed ? "managed" : allocation->pinned ? "pinned" : "device";
+}
+
+static void allocations_write(const sim_result *result, ff_text *out) {
+  static const char *const names[] = {"allocation", "kind", "bytes", "accesses", "sectors", "far-faults", "to GPU", "to CPU",
+                                      NULL};
+  table t;
+  table_start(&t, "llrrrrrr");
+  t.spare = (const char *const[]){"sectors", "accesses", NULL};
+  table_names(&t, names);
+  for (uint32_t i = 0; i < result->allocation_count; i++) {
+    const sim_allocation_result *allocation = &result->allocations[i];
+    const sim_counters *c = &allocation->counters;
+    table_cell_cut(&t, allocation->name, 40);
+    table_cell(&t, "%s", kind_of(allocation));
+    table_bytes(&t, allocation->bytes);
+    table_count(&t, c->accesses);
+    table_count(&t, c->sectors);
+    table_count(&t, c->faults);
+    table_bytes(&t, c->h2d_bytes);
+    table_bytes(&t, c->d2h_bytes);
+  }
+  table_write(&t, 2, out);
+  table_free(&t);
+}
+
+static void details_write(const sim_result *result, ff_text *out) {
+  if (result->error[0] || (!result->kernel_count && !result->allocation_count && !result->stacks.count)) return;
+  ff_text_add(out, "\n");
+  clean_write(result->memory, out);
+  ff_text_add(out, "\n");
+  if (result->stacks.count) people_links_write(result, out);
+  if (result->stacks.count && (result->kernel_count || result->allocation_count)) ff_text_add(out, "\n");
+  if (result->kernel_count) kernels_write(result, out);
+  if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");
+  if (result->allocation_count) allocations_write(result, out);
+}
+
+static void host_write(const report_host *host, ff_text *out) {
+  char instructions[32], rate[32], accesses[32], memory[32];
+  double per_second = host->wall_s > 1e-6 ? (double)host->warp_instructions / host->wall_s : 0;
+  ff_text_add(out, "host: %.2f s (processor %.2f s), at most %s of memory\n", host->wall_s, host->cpu_s,
+              ff_format_bytes(host->peak_rss_bytes, memory, sizeof memory));
+  ff_text_add(out, "executed: %s warp instructions (%s per second), %s accesses of warps to global memory\n",
+              report_format_count(host->warp_instructions, instructions, sizeof instructions),
+              report_format_count((uint64_t)per_second, rate, sizeof rate),
+              report_format_count(host->warp_accesses, accesses, sizeof accesses));
+  if (host->compiled_launches)
+    ff_text_add(out, "native code: in %s of %s kernel launches\n", report_format_count(host->compiled_launches, accesses, sizeof accesses),
+                report_format_count(host->launches, instructions, sizeof instructions));
+}
+
+static void incomplete_write(const report_run *run, ff_text *out) {
+  bool over = true;
+  for (uint32_t i = 0; i < run->result_count; i++) over = over && (run->results[i].complete || run->results[i].error[0]);
+  ff_text_add(out, "incomplete: the program did not end by itself%s\n",
+              !run->result_count ? "" : over ? "; the numbers are of what it did until then" : "; the numbers are as far as each simulation was, so there are no ratios");
+}
+
+static bool launched_nothing(const report_run *run) {
+  for (uint32_t i = 0; i < run->result_count; i++)
+    if (run->results[i].error[0] || run->results[i].counters.launches) return false;
+  return run->complete && run->result_count;
+}
+
+static void header_write(const report_run *run, ff_text *out) {
+  ff_text_add(out, "farfault: ");
+  clean_write(run->command ? run->command : "program", out);
+  if (run->result_count) ff_text_add(out, " on ");
+  if (run->result_count) clean_write(run->results[0].machine, out);
+  ff_text_add(out, "%s\n", run->complete ? "" : " (incomplete)");
+}
+
+void report_table_write(const report_run *run, const report_style *style, ff_text *out) {
+  header_write(run, out);
+  if (run->result_count) managers_write(run, out);
+  else ff_text_add(out, "no manager was asked for: the program was executed, not timed\n");
+  if (!run->complete) incomplete_write(run, out);
+  if (launched_nothing(run)) ff_text_add(out, "note: the program launched no kernel\n");
+  for (uint32_t i = 0; i < run->note_count; i++) {
+    ff_text_add(out, "note: ");
+    clean_write(run->notes[i], out);
+    ff_text_add(out, "\n");
+  }
+  for (uint32_t i = 0; style->verbose && i < run->result_count; i++) details_write(&run->results[i], out);
+  if (style->verbose && run->result_count) ff_text_add(out, "\n");
+  if (style->verbose || !run->result_count) host_write(&run->host, out);
+}
