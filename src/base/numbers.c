@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 
-enum { DIGIT = 6, MOST_LEVELS = 11 };
+enum { DIGIT = 6, MAX_LEVELS = 11 };
 
 typedef struct ff_numbers_node {
   uint64_t used;
@@ -20,7 +20,7 @@ static node *node_make(uint32_t level) { return ff_alloc(sizeof(node) + (level ?
 static uint32_t digit_of(uint64_t number, uint32_t level) { return (uint32_t)(number >> level * DIGIT & 63); }
 
 static bool has_room(const ff_numbers *set, uint64_t number) {
-  return set->levels == MOST_LEVELS || (set->levels && number >> set->levels * DIGIT == 0);
+  return set->levels == MAX_LEVELS || (set->levels && number >> set->levels * DIGIT == 0);
 }
 
 static void node_free(node *n, uint32_t level) {
@@ -69,7 +69,7 @@ void ff_numbers_add(ff_numbers *set, uint64_t number) {
 }
 
 void ff_numbers_remove(ff_numbers *set, uint64_t number) {
-  node *path[MOST_LEVELS];
+  node *path[MAX_LEVELS];
   if (!ff_numbers_has(set, number)) return;
   path[set->levels - 1] = set->root;
   for (uint32_t level = set->levels - 1; level; level--) path[level - 1] = path[level]->branches[digit_of(number, level)];
@@ -85,7 +85,7 @@ void ff_numbers_remove(ff_numbers *set, uint64_t number) {
 /* The smallest number of the branch that is `from` or more; `from` counts only within the branch. */
 static bool node_next(const node *n, uint32_t level, uint64_t from, uint64_t *found) {
   uint32_t digit = digit_of(from, level);
-  uint64_t base = level + 1 < MOST_LEVELS ? from >> (level + 1) * DIGIT << (level + 1) * DIGIT : 0;
+  uint64_t base = level + 1 < MAX_LEVELS ? from >> (level + 1) * DIGIT << (level + 1) * DIGIT : 0;
   for (uint64_t left = n->used >> digit << digit; left; left &= left - 1) {
     uint32_t at = (uint32_t)__builtin_ctzll(left);
     uint64_t begin = at == digit ? from : base | (uint64_t)at << level * DIGIT;
@@ -105,7 +105,7 @@ bool ff_numbers_next(const ff_numbers *set, uint64_t from, uint64_t *found) {
 /* The largest number of the branch that is `to` or less; `to` counts only within the branch. */
 static bool node_previous(const node *n, uint32_t level, uint64_t to, uint64_t *found) {
   uint32_t digit = digit_of(to, level);
-  uint64_t base = level + 1 < MOST_LEVELS ? to >> (level + 1) * DIGIT << (level + 1) * DIGIT : 0;
+  uint64_t base = level + 1 < MAX_LEVELS ? to >> (level + 1) * DIGIT << (level + 1) * DIGIT : 0;
   for (uint64_t left = n->used & UINT64_MAX >> (63 - digit); left;) {
     uint32_t at = 63 - (uint32_t)__builtin_clzll(left);
     uint64_t end = at == digit ? to : base | (uint64_t)at << level * DIGIT | ((UINT64_C(1) << level * DIGIT) - 1);

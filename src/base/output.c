@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { LINKS_MOST = 40, NAMES_TRIED = 100, NAME_KEPT = 200, STREAM_PIECE = 4096, LOOK_MS = 100, COPY_PIECE = 1 << 16 };
+enum { LINKS_MAX = 40, NAMES_TRIED = 100, NAME_KEPT = 200, STREAM_PIECE = 4096, LOOK_MS = 100, COPY_PIECE = 1 << 16 };
 
 struct ff_output {
   char *path;            /* as the user called it: for messages */
@@ -64,7 +64,7 @@ static char *follow_once(const char *path) {
 /* The path behind all symbolic links of its last part, whether a file is there or not; of links in a circle one of them. The caller frees. */
 static char *follow(const char *path) {
   char *at = ff_strdup(path);
-  for (int i = 0; i < LINKS_MOST && open_already(at) < 0; i++) {
+  for (int i = 0; i < LINKS_MAX && open_already(at) < 0; i++) {
     char *next = follow_once(at);
     if (!next) break;
     free(at);

@@ -4,7 +4,7 @@
 
 #include "calibrate/lab.h"
 
-enum { LINE = 128, L1_LEAST = 2048, L1_MOST = 1 << 20, SECTOR_RANGE = 64 << 10, L2_FOOTPRINT = 32 << 10 /* few pages: no TLB misses */ };
+enum { LINE = 128, L1_MIN = 2048, L1_MAX = 1 << 20, SECTOR_RANGE = 64 << 10, L2_FOOTPRINT = 32 << 10 /* few pages: no TLB misses */ };
 
 static uint64_t rounds_for(const lab *l, size_t count) { /* at least four times through the chain */
   uint64_t least = l->is_virtual ? 128 : 4096, four = 4 * (count + CHASE_STEPS - 1) / CHASE_STEPS;
@@ -29,15 +29,15 @@ static ff_status hot_cycles(lab *l, lab_kernel kernel, cuda_address base, uint64
 /* The largest footprint whose latency is that of the smallest: doubled until it is not, then halved between. */
 static ff_status l1_size(lab *l, cuda_address base) {
   double small, cycles = 0;
-  LAB_TRY(hot_cycles(l, KERNEL_chase, base, L1_LEAST, &small));
+  LAB_TRY(hot_cycles(l, KERNEL_chase, base, L1_MIN, &small));
   lab_record(l, FIGURE_l1_latency, lab_latency(l, small));
   double limit = small * 1.1;
-  uint64_t fits = L1_LEAST, too_large = 2 * L1_LEAST;
-  for (; too_large <= L1_MOST; fits = too_large, too_large *= 2) {
+  uint64_t fits = L1_MIN, too_large = 2 * L1_MIN;
+  for (; too_large <= L1_MAX; fits = too_large, too_large *= 2) {
     LAB_TRY(hot_cycles(l, KERNEL_chase, base, too_large, &cycles));
     if (cycles > limit) break;
   }
-  if (too_large > L1_MOST) return FF_OK; /* there is no L1, or all of this is in it */
+  if (too_large > L1_MAX) return FF_OK; /* there is no L1, or all of this is in it */
   while (too_large - fits > LINE && too_large - fits > fits / 100) {
     uint64_t middle = (fits + too_large) / 2 / LINE * LINE;
     LAB_TRY(hot_cycles(l, KERNEL_chase, base, middle, &cycles));
@@ -61,7 +61,7 @@ static ff_status sector(lab *l, cuda_address base) {
 
 ff_status measure_l1(lab *l) {
   cuda_address base;
-  LAB_TRY(lab_allocate(l, L1_MOST, &base));
+  LAB_TRY(lab_allocate(l, L1_MAX, &base));
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < l->repeats && !status; i++) status = l1_size(l, base);
   lab_free(l, base);

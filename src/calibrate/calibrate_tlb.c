@@ -9,7 +9,7 @@
 
 #include "calibrate/lab.h"
 
-enum { MOST_PAGES = 1 << 15, STRIDE_LEAST = 2048, UPPER = 2 << 20 /* what an entry of the level above that of small pages maps */ };
+enum { MAX_PAGES = 1 << 15, STRIDE_MIN = 2048, UPPER = 2 << 20 /* what an entry of the level above that of small pages maps */ };
 
 static const uint64_t strides[] = {4 << 20, 256 << 10, 16 << 10}; /* tried in turn: with many entries pages must be near */
 
@@ -65,7 +65,7 @@ static ff_status largest(lab *l, const pages *p, uint64_t stride, uint64_t from,
 /* With twice as many places as there are entries each misses, until they are so near that two are in a page. */
 static ff_status page_size(lab *l, const pages *p, uint64_t stride, uint64_t entries, double limit, uint64_t *page) {
   double cycles;
-  for (*page = stride; *page > STRIDE_LEAST; *page /= 2) {
+  for (*page = stride; *page > STRIDE_MIN; *page /= 2) {
     if (*page / 2 * (entries + entries / 2 + 1) > p->bytes) continue;
     LAB_TRY(beyond_l2(l, p, *page / 2, entries + entries / 2 + 1, &cycles));
     if (cycles <= limit) return FF_OK;
@@ -76,7 +76,7 @@ static ff_status page_size(lab *l, const pages *p, uint64_t stride, uint64_t ent
 /* The walk's last level no longer in the walk cache: the first knee after that of the TLB. */
 static ff_status walks(lab *l, const pages *p, uint64_t entries, uint64_t page) {
   double near, far, base_l2 = lab_figure(l, FIGURE_l2_latency);
-  uint64_t count, most = p->bytes / page < MOST_PAGES ? p->bytes / page : MOST_PAGES, l2_lines = (uint64_t)l->result->device.l2_bytes / 128;
+  uint64_t count, most = p->bytes / page < MAX_PAGES ? p->bytes / page : MAX_PAGES, l2_lines = (uint64_t)l->result->device.l2_bytes / 128;
   if (l2_lines && most > l2_lines / 2) most = l2_lines / 2; /* with more, lines would be missing in the L2 */
   if (most < entries + entries / 2) return FF_OK;
   LAB_TRY(steady(l, p, page, 4 * entries < most ? 4 * entries : most, &near));
@@ -97,7 +97,7 @@ static ff_status once(lab *l, const pages *p) {
   double limit = lab_figure(l, FIGURE_l2_latency) / 8; /* a miss takes more than that, or it does not matter */
   for (size_t i = 0; i < sizeof strides / sizeof *strides && entries >= most; i++) {
     stride = strides[i];
-    most = p->bytes / stride < MOST_PAGES ? p->bytes / stride : MOST_PAGES;
+    most = p->bytes / stride < MAX_PAGES ? p->bytes / stride : MAX_PAGES;
     LAB_TRY(largest(l, p, stride, 1, most, limit, &entries));
   }
   if (entries >= most) return FF_OK;

@@ -11,7 +11,7 @@
 
 #include "base/output.h"
 
-enum { KEPT_MOST = 10000 }; /* findings; what comes behind is only counted */
+enum { KEPT_MAX = 10000 }; /* findings; what comes behind is only counted */
 
 struct check_report {
   check_options options;
@@ -88,7 +88,7 @@ check_finding *check_report_find(check_report *r, check_kind kind, check_level l
     known->count++;
     return known;
   }
-  if (r->findings.count == KEPT_MOST) {
+  if (r->findings.count == KEPT_MAX) {
     r->by_level[level]++;
     r->more++;
     return NULL;

@@ -111,7 +111,7 @@ bool race_ordered(const race_block *b, uint32_t warp, uint32_t lane, const race_
   if (access->block != b->number) {
     const race_view *view = w->others;
     if (!view) return false;
-    if (view->floor && (access->when < view->floor || access->when == RACE_WHEN_MOST)) return true;
+    if (view->floor && (access->when < view->floor || access->when == RACE_WHEN_MAX)) return true;
     const uint32_t *clocks = clocks_of(b->race, view, access->block);
     return clocks && clocks[other] >= access->clock;
   }
@@ -141,7 +141,7 @@ static race_view *whole_view(race_block *b, uint32_t warp) {
 
 void race_fence(race_block *b, uint32_t warp, bool block_scope) {
   race_warp *w = &b->warp[warp];
-  if (b->race->now < RACE_WHEN_MOST) b->race->now++;
+  if (b->race->now < RACE_WHEN_MAX) b->race->now++;
   race_view *view = whole_view(b, warp);
   race_view_drop(w->fenced[0]);
   w->fenced[0] = hold(view);

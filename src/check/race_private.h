@@ -9,12 +9,12 @@
 #include "check/race.h"
 
 enum { RACE_LANES = 32, RACE_WARPS = 32, RACE_BARRIERS = 17 };
-#define RACE_WHEN_MOST ((1u << 26) - 1)
+#define RACE_WHEN_MAX ((1u << 26) - 1)
 
 typedef struct race_record { /* an access; clock 0: none */
   uint32_t block, clock;
   uint32_t pc : 22, thread : 10;   /* thread: warp * 32 + lane */
-  uint32_t when : 26, strong : 1, atomic : 1, same : 1, block_scope : 1, unused : 2; /* when: race.now, rounded down to RACE_WHEN_MOST */
+  uint32_t when : 26, strong : 1, atomic : 1, same : 1, block_scope : 1, unused : 2; /* when: race.now, rounded down to RACE_WHEN_MAX */
 } race_record;
 
 typedef struct race_cell { race_record write, read, other; } race_cell; /* read: the latest; other: one that is not ordered with it */

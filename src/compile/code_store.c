@@ -3,7 +3,7 @@
  *
  * What always holds: a file is used only if it and its folder belong to this user and nobody else may write them (whoever can
  * write there could run what he likes as this user anyway), and if it is whole; a broken one is made anew. Files appear whole
- * (written aside, renamed). There are at most MOST_FILES and MOST_BYTES of them: the ones used longest ago go. */
+ * (written aside, renamed). There are at most MAX_FILES and MAX_BYTES of them: the ones used longest ago go. */
 #define _GNU_SOURCE /* secure_getenv */
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "base/memory.h"
 #include "compile/compile_private.h"
 
-#define MOST_FILES 4096u
-#define MOST_BYTES (UINT64_C(512) << 20)
+#define MAX_FILES 4096u
+#define MAX_BYTES (UINT64_C(512) << 20)
 
 static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && !(s->st_mode & (S_IWGRP | S_IWOTH)); }
 
@@ -89,9 +89,9 @@ static void drop_oldest(const char *folder) {
     FF_PUSH(&all, one);
     total += one.bytes;
   }
-  if (all.count > MOST_FILES || total > MOST_BYTES) {
+  if (all.count > MAX_FILES || total > MAX_BYTES) {
     qsort(all.items, all.count, sizeof *all.items, by_use);
-    for (size_t n = 0; n < all.count && (all.count - n > MOST_FILES / 2 || total > MOST_BYTES / 2); n++) {
+    for (size_t n = 0; n < all.count && (all.count - n > MAX_FILES / 2 || total > MAX_BYTES / 2); n++) {
       unlinkat(dirfd(d), all.items[n].name, 0);
       total -= all.items[n].bytes;
     }

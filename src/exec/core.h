@@ -465,9 +465,9 @@ void core_block_end(core_block *block);  /* finished: statistics, chunk, context
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
 
-/* Declared uses (uses.c): launch->ranges, if they are the same for all blocks; block->ranges. */
-void core_uses_prepare(core_launch *launch);
-void core_uses_start(core_block *block);
+/* Declared uses (declared_access.c): launch->ranges, if they are the same for all blocks; block->ranges. */
+void core_declared_prepare(core_launch *launch);
+void core_declared_start(core_block *block);
 
 /* A function that the virtual GPU provides itself (host_call.c). */
 void core_host_call(core_warp *w, const exec_instr *i);

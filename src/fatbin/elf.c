@@ -14,10 +14,10 @@
 #include "base/memory.h"
 #include "fatbin/elf_read.h"
 
-#define MOST_NEEDED 4096u        /* libraries listed of one file */
-#define MOST_STUB (UINT64_C(1) << 20) /* bytes of machine code without functions */
-#define MOST_TEXT 65536u         /* bytes of a string in a string table */
-#define MOST_PTX (UINT64_C(1) << 31)  /* bytes of all PTX texts of a file together */
+#define MAX_NEEDED 4096u        /* libraries listed of one file */
+#define MAX_STUB (UINT64_C(1) << 20) /* bytes of machine code without functions */
+#define MAX_TEXT 65536u         /* bytes of a string in a string table */
+#define MAX_PTX (UINT64_C(1) << 31)  /* bytes of all PTX texts of a file together */
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
@@ -51,7 +51,7 @@ static char *read_string(const elf_file *file, uint64_t offset, uint64_t size, u
   if (start < offset || start >= file->size) return NULL;
   uint64_t most = size - at;
   if (most > file->size - start) most = file->size - start;
-  char *text = elf_part(file, start, most < MOST_TEXT ? most : MOST_TEXT);
+  char *text = elf_part(file, start, most < MAX_TEXT ? most : MAX_TEXT);
   return text ? ff_realloc(text, strlen(text) + 1) : NULL;
 }
 
@@ -61,7 +61,7 @@ static void keep(char **place, char *text) {
 }
 
 static void add_needed(fatbin_report *report, char *name) {
-  if (!name || report->needed_count == MOST_NEEDED) {
+  if (!name || report->needed_count == MAX_NEEDED) {
     free(name);
     return;
   }
@@ -98,7 +98,7 @@ static void read_segment_facts(const elf_file *file, fatbin_report *report) {
   for (uint32_t i = 0; i < file->segment_count; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
     if (segment->p_type == PT_DYNAMIC && !report->needed_count) read_dynamic(file, segment, report);
-    if (segment->p_type == PT_INTERP && segment->p_filesz && segment->p_filesz < MOST_TEXT)
+    if (segment->p_type == PT_INTERP && segment->p_filesz && segment->p_filesz < MAX_TEXT)
       keep(&report->interpreter, elf_part(file, segment->p_offset, segment->p_filesz));
   }
 }
@@ -139,7 +139,7 @@ static bool has_functions(const char *bytes, size_t size) {
 static bool entry_has_functions(const fatbin_entry *entry) {
   char *bytes;
   size_t size;
-  if (entry->unpacked_bytes > MOST_STUB || fatbin_unpack(entry, &bytes, &size, NULL) != FF_OK) return true;
+  if (entry->unpacked_bytes > MAX_STUB || fatbin_unpack(entry, &bytes, &size, NULL) != FF_OK) return true;
   bool has = has_functions(bytes, size);
   free(bytes);
   return has;
@@ -148,8 +148,8 @@ static bool entry_has_functions(const fatbin_entry *entry) {
 static ff_status take_text(const fatbin_entry *entry, image_walk *walk, ff_error *error) {
   fatbin_ptx_texts *texts = walk->texts;
   fatbin_ptx_text text = {.arch = entry->arch, .suffix = entry->suffix, .image = walk->images};
-  walk->text_bytes += entry->unpacked_bytes < MOST_PTX ? entry->unpacked_bytes : MOST_PTX;
-  if (walk->text_bytes >= MOST_PTX) return ff_fail(error, FF_LIMIT, "more than %" PRIu64 " bytes of PTX", MOST_PTX);
+  walk->text_bytes += entry->unpacked_bytes < MAX_PTX ? entry->unpacked_bytes : MAX_PTX;
+  if (walk->text_bytes >= MAX_PTX) return ff_fail(error, FF_LIMIT, "more than %" PRIu64 " bytes of PTX", MAX_PTX);
   ff_status status = fatbin_ptx(entry, &text.text, &text.length, error);
   if (status != FF_OK) return status;
   text.name = ff_alloc((size_t)entry->name_length + 1);

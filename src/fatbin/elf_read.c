@@ -11,10 +11,10 @@
 
 #include "base/memory.h"
 
-#define MOST_PART (UINT64_C(1) << 32) /* bytes of one section */
+#define MAX_PART (UINT64_C(1) << 32) /* bytes of one section */
 
 void *elf_part(const elf_file *file, uint64_t offset, uint64_t bytes) {
-  if (offset > file->size || bytes > file->size - offset || bytes > MOST_PART) return NULL;
+  if (offset > file->size || bytes > file->size - offset || bytes > MAX_PART) return NULL;
   char *part = ff_alloc((size_t)bytes + 1);
   for (uint64_t done = 0; done < bytes;) {
     ssize_t got = pread(file->fd, part + done, (size_t)(bytes - done), (off_t)(offset + done));

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "fatbin/elf_read.h"
 
-#define MOST_FUNCTIONS 65536u /* wanted ones of one file */
+#define MAX_FUNCTIONS 65536u /* wanted ones of one file */
 
 /* The section that a function lies in; NULL: none with code. */
 static const Elf64_Shdr *code_of(const elf_file *file, const Elf64_Sym *symbol) {
@@ -42,7 +42,7 @@ static uint64_t next_above(const uint64_t *sorted, uint64_t count, uint64_t addr
 }
 
 static void find(const elf_file *file, const elf_symbols *symbols, bool (*wanted)(const char *name), fatbin_functions *found) {
-  for (uint64_t i = 0; i < symbols->count && found->count < MOST_FUNCTIONS; i++) {
+  for (uint64_t i = 0; i < symbols->count && found->count < MAX_FUNCTIONS; i++) {
     const Elf64_Sym *symbol = &symbols->items[i];
     if (symbol->st_name >= symbols->names_size || !is_function(file, symbol) || !wanted(symbols->names + symbol->st_name)) continue;
     const Elf64_Shdr *code = code_of(file, symbol);

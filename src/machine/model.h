@@ -195,7 +195,7 @@ typedef struct block {
 typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
   uint64_t page;                /* address >> seen_shift */
   ps ready;
-  uint8_t ordinal;
+  uint8_t alias_tag;
   bool here;
 } seen_page;
 
@@ -387,7 +387,7 @@ struct sim {
   uint32_t running_blocks;
   uint32_t unfinished, own_events; /* operations that are not over; events of its own in the heap, warps' apart */
   placing placing;
-  FF_VEC(moved_page) moved;     /* lending.c: pages in memory that others lend */
+  FF_VEC(moved_page) moved;     /* idle_sharing.c: pages in memory that others lend */
   ps look_again;                /* for such memory, no earlier than that */
   /* what it is made of */
   const machine_spec *spec;     /* &own_spec */
@@ -417,8 +417,8 @@ struct sim {
   trace_future *future;         /* that its policies ask; NULL: they do not */
   trace_future *record;         /* that it writes; NULL: none */
   FF_VEC(uint64_t) positions;   /* future: of the blocks that run */
-  bool leaves_grow;             /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_LEAST */
-  uint8_t ordinal_mask;         /* 0: units share the entries of a page */
+  bool leaves_grow;             /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_MIN */
+  uint8_t alias_mask;         /* 0: units share the entries of a page */
   uint32_t leaf_shift[PAGER_LEAVES]; /* of these pages */
   bool page_fixed;              /* the user chose one size for all */
   uint32_t walk_shift;          /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
@@ -454,7 +454,7 @@ struct sim {
   uint32_t worked_stream;       /* the only stream that had work so far; UINT32_MAX: none yet */
   bool one_stream;              /* no second one has: launches are simulated to their end at once */
   bool paid;                    /* the operation was put by a call that the host has paid for (trace/origin.h) */
-  uint32_t ordinal;             /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
+  uint32_t device_index;             /* of the program's devices, the one that is simulated; of the others it knows what they cost the host */
   sim_peers *peers;             /* where it meets the others' simulations; NULL: it is alone */
   ps not_before;                /* the operation that is processed waits for another device's event: it happened then */
   FF_VEC(uint32_t) ahead;       /* segments: launches whose turn has not come, in order */
@@ -589,27 +589,27 @@ void device_wait(sim *s, tenant_wait what, ps until, node *n);          /* the d
 bool device_stopped(const sim *s);                                      /* it loops, and nobody measures it any more */
 
 /* address_map.c: which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
-uint64_t placing_find(sim *s, uint64_t address);
-bool placing_peek(const sim *s, uint64_t address, uint64_t *physical);  /* false: it has none yet; nothing is placed */
-void placing_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
-void placing_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
-void placing_free(sim *s);
-void placing_move(sim *s, uint64_t address, uint64_t physical);         /* the page lies there from now on; whose the frames are is the caller's to know */
-typedef void placing_visit(void *context, uint64_t address);
-void placing_pages(sim *s, placing_visit *visit, void *context);        /* all pages of data that have a frame, in the same order each time */
+uint64_t address_map_find(sim *s, uint64_t address);
+bool address_map_peek(const sim *s, uint64_t address, uint64_t *physical);  /* false: it has none yet; nothing is placed */
+void address_map_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
+void address_map_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
+void address_map_free(sim *s);
+void address_map_move(sim *s, uint64_t address, uint64_t physical);         /* the page lies there from now on; whose the frames are is the caller's to know */
+typedef void address_map_visit(void *context, uint64_t address);
+void address_map_pages(sim *s, address_map_visit *visit, void *context);        /* all pages of data that have a frame, in the same order each time */
 
-/* lending.c: only with `borrow`. */
-tenant *lending_owner(device *d, uint32_t sm);                          /* whose SM it is; NULL: nobody's */
-bool lending_may(const sim *s, const sm *m, const kernel *k);           /* may a block start on this SM of another tenant? */
-void lending_block_start(sim *s, const sm *m, ps time);
-void lending_block_end(sim *s, const sm *m, ps time);
-void lending_kernel_begin(sim *s, ps time);                             /* it has work: takes back what is its own */
-void lending_kernel_end(sim *s, ps time);
-void lending_look(sim *s, ps time);                                     /* is there memory to be had? */
-void lending_count(sim *s, uint32_t module, uint64_t bytes);             /* that it reads or writes there */
-void lending_forget(sim *s);                                            /* all its pages are where they belong */
+/* idle_sharing.c: only with `borrow`. */
+tenant *idle_sharing_owner(device *d, uint32_t sm);                          /* whose SM it is; NULL: nobody's */
+bool idle_sharing_may(const sim *s, const sm *m, const kernel *k);           /* may a block start on this SM of another tenant? */
+void idle_sharing_block_start(sim *s, const sm *m, ps time);
+void idle_sharing_block_end(sim *s, const sm *m, ps time);
+void idle_sharing_kernel_begin(sim *s, ps time);                             /* it has work: takes back what is its own */
+void idle_sharing_kernel_end(sim *s, ps time);
+void idle_sharing_look(sim *s, ps time);                                     /* is there memory to be had? */
+void idle_sharing_count(sim *s, uint32_t module, uint64_t bytes);             /* that it reads or writes there */
+void idle_sharing_forget(sim *s);                                            /* all its pages are where they belong */
 static inline uint64_t physical_address(sim *s, uint64_t address) {
-  return __builtin_expect(s->d->hash != NULL, 0) ? placing_find(s, address) : address | s->space;
+  return __builtin_expect(s->d->hash != NULL, 0) ? address_map_find(s, address) : address | s->space;
 }
 
 /* queue.c */

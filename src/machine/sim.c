@@ -144,7 +144,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   const manager *m = s->manager;
   uint64_t unit = options->unit_bytes ? options->unit_bytes : m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
   if (!is_paged(s)) unit = m->unit_bytes ? m->unit_bytes : s->spec->fault_page_bytes;
-  uint64_t low = m->ranges ? PAGER_LEAST_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
+  uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
   s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
@@ -175,7 +175,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   fault_hooks(s, &config.hooks);
   tlb_init(s, unit);
   if (s->leaves_grow) config.largest_leaf = s->spec->page_bytes;
-  config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_LEAST];
+  config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN];
   s->pager = pager_create(&config);
   return FF_OK;
 }
@@ -197,7 +197,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
-  s->ordinal = options->ordinal;
+  s->device_index = options->device_index;
   s->peers = options->peers;
   s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->gpu_memory_share = options->gpu_memory_share;
@@ -237,7 +237,7 @@ void sim_free(sim *s) {
   pager_free(s->pager);
   policy_close(&s->prefetch);
   policy_close(&s->evict);
-  placing_free(s);
+  address_map_free(s);
   stacks_free(s);
   history_free(s->history);
   for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
@@ -325,7 +325,7 @@ void sim_run(sim *s) {
   s->over = true;
   pthread_cond_broadcast(&s->progress);
   sim_unlock(s);
-  if (s->peers) peers_leave(s->peers, s->ordinal);
+  if (s->peers) peers_leave(s->peers, s->device_index);
   device_leave(s);
 }
 
@@ -354,7 +354,7 @@ bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physica
   if (!s->d->hash) return false;
   ask_lock(s);
   while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
-  *physical = placing_find(s, address);
+  *physical = address_map_find(s, address);
   pthread_mutex_unlock(s->mutex);
   return true;
 }

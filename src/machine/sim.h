@@ -73,7 +73,7 @@ sim_peers *sim_peers_create(uint32_t first, uint32_t count);
 void sim_peers_free(sim_peers *peers); /* NULL: nothing */
 
 typedef struct sim_options { /* texts are borrowed until sim_create returns */
-  uint32_t ordinal;            /* of the devices of the program, the one that is simulated (trace/origin.h) */
+  uint32_t device_index;            /* of the devices of the program, the one that is simulated (trace/origin.h) */
   sim_peers *peers;            /* borrowed until sim_free; NULL: the host waits for the simulated device only, and its streams for no other one's */
   const machine_spec *spec;   /* copied */
   const char *set;            /* "NAME=VALUE,...": values of the machine for this simulation, as in its file; NULL: none */

@@ -42,7 +42,7 @@ typedef struct analysis {
   ptx_cfg *cfg;
   touch *touches;                   /* of instruction i: touches[touch_first[i]] to touches[touch_first[i + 1] - 1] */
   uint32_t *touch_first;
-  uint8_t *bars, *accesses;         /* per instruction: offload_bar, access */
+  uint8_t *ineligible, *accesses;   /* per instruction: offload_bar, access */
   uint32_t *weights;                /* words of 4 bytes of a warp's register, as they are counted: 32, a predicate 1 */
   dataflow flow;
   uint32_t *reg_of_bit;

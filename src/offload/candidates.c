@@ -78,9 +78,9 @@ static void add_runs(lister *l, uint32_t block) {
   uint32_t i = b->first;
   while (i < b->end) {
     uint32_t begin = i;
-    while (i < b->end && !a->bars[i]) i++;
+    while (i < b->end && !a->ineligible[i]) i++;
     uint32_t end = i == b->end && a->func->instrs[i - 1].opcode == PTX_OP_BRA ? i - 1 : i;
-    while (i < b->end && a->bars[i]) i++;
+    while (i < b->end && a->ineligible[i]) i++;
     if (begin < end && has_access(a, begin, end) && !meets_chosen(l, begin, end) && pays(l, begin, end)) add(l, begin, end);
   }
 }
@@ -90,7 +90,7 @@ static void add_barred(lister *l, uint32_t block) {
   const analysis *a = l->a;
   const ptx_block *b = &a->cfg->blocks[block];
   bool barred = false;
-  for (uint32_t i = b->first; i < b->end; i++) barred |= a->bars[i] && (a->bars[i] != OFFLOAD_EXIT || a->func->instrs[i].guard != PTX_NO_REG);
+  for (uint32_t i = b->first; i < b->end; i++) barred |= a->ineligible[i] && (a->ineligible[i] != OFFLOAD_EXIT || a->func->instrs[i].guard != PTX_NO_REG);
   if (barred && a->loop_of[block] == OFFLOAD_NONE_INDEX && pays(l, b->first, b->end)) add(l, b->first, b->end);
 }
 
@@ -99,7 +99,7 @@ static bool is_alone(const analysis *a, uint32_t block) {
   uint32_t l = a->loop_of[block];
   if (l == OFFLOAD_NONE_INDEX || a->loops[l].first_block != a->loops[l].last_block) return false;
   for (uint32_t i = a->cfg->blocks[block].first; i < a->cfg->blocks[block].end; i++)
-    if (a->bars[i]) return false;
+    if (a->ineligible[i]) return false;
   return true;
 }
 

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "offload/analysis.h"
 
-enum { SHORTEST_RUN = 128, LONGEST_RUN = 2048, RUN_WORK = 20000000, MOST_BLOCKS = 512, SPAN_WORK = 40000000 };
+enum { SHORTEST_RUN = 128, LONGEST_RUN = 2048, RUN_WORK = 20000000, MAX_BLOCKS = 512, SPAN_WORK = 40000000 };
 
 typedef struct block_facts {
   uint32_t first_bar, last_bar; /* instructions; first_bar: the block's end if none; last_bar: first instruction behind the last bar */
@@ -91,7 +91,7 @@ static void find_spans(chooser *c, uint32_t first, bool tail) {
   const ptx_cfg *cfg = c->a->cfg;
   grower g = {.first = first, .next = first, .tail = tail};
   c->round++;
-  for (uint32_t b = first; b < cfg->block_count && b - first < MOST_BLOCKS && c->work > 0; b++) {
+  for (uint32_t b = first; b < cfg->block_count && b - first < MAX_BLOCKS && c->work > 0; b++) {
     const block_facts *facts = &c->blocks[b];
     bool enters_behind = b > first && g.entries == 1 && g.exits == 1 && g.exit_sum == b && *edges_to(c, b) == facts->predecessors;
     if (!cfg->blocks[b].reachable) return;
@@ -161,7 +161,7 @@ static void grow_from(chooser *c, uint32_t begin) {
   double times = times_of(a, first, first);
   uint32_t i = begin;
   region_state_clear(&c->state);
-  for (; i < block->end && !a->bars[i] && i - begin < c->longest; i++) {
+  for (; i < block->end && !a->ineligible[i] && i - begin < c->longest; i++) {
     region_state_add(&c->state, i, NULL);
     if (i + 1 < block->end) offer_run(c, begin, i + 1, times);
   }
@@ -185,7 +185,7 @@ static void choose_in_block(chooser *c, uint32_t block) {
   for (uint32_t i = b->end; i-- > b->first;) {
     c->best[i] = c->best[i + 1];
     c->covered[i] = c->covered[i + 1];
-    if (b->reachable && !a->bars[i]) grow_from(c, i);
+    if (b->reachable && !a->ineligible[i]) grow_from(c, i);
   }
 }
 
@@ -196,7 +196,7 @@ static void find_block_facts(chooser *c) {
     block_facts *facts = &c->blocks[b];
     *facts = (block_facts){block->end, block->first, b == 0};
     for (uint32_t i = block->end; i-- > block->first;) {
-      if (!a->bars[i]) continue;
+      if (!a->ineligible[i]) continue;
       if (facts->first_bar == block->end) facts->last_bar = i + 1;
       facts->first_bar = i;
     }

@@ -136,10 +136,10 @@ static uint8_t *find_shared(const ptx_func *func) {
   return shared;
 }
 
-void bars_find(const ptx_func *func, uint8_t *bars, uint8_t *accesses) {
+void eligibility_find(const ptx_func *func, uint8_t *ineligible, uint8_t *accesses) {
   uint8_t *shared = find_shared(func);
   for (uint32_t i = 0; i < func->instr_count; i++) {
-    bars[i] = (uint8_t)bar_of(func, i, shared);
+    ineligible[i] = (uint8_t)bar_of(func, i, shared);
     accesses[i] = (uint8_t)access_of(&func->instrs[i]);
   }
   free(shared);

@@ -261,9 +261,9 @@ void analysis_make(analysis *a, const ptx_func *func) {
   find_touches(a);
   find_exposed(a);
   find_liveness(a);
-  a->bars = ff_alloc(func->instr_count + 1);
+  a->ineligible = ff_alloc(func->instr_count + 1);
   a->accesses = ff_alloc(func->instr_count + 1);
-  bars_find(func, a->bars, a->accesses);
+  eligibility_find(func, a->ineligible, a->accesses);
   if (!func->instr_count) return;
   find_dominators(a);
   find_loops(a);
@@ -273,7 +273,7 @@ void analysis_make(analysis *a, const ptx_func *func) {
 
 void analysis_free(analysis *a) {
   ptx_cfg_free(a->cfg);
-  void *owned[] = {a->touches, a->touch_first, a->bars, a->accesses, a->weights, a->flow.bit_of, a->reg_of_bit, a->live_in, a->uses, a->kills, a->defines,
+  void *owned[] = {a->touches, a->touch_first, a->ineligible, a->accesses, a->weights, a->flow.bit_of, a->reg_of_bit, a->live_in, a->uses, a->kills, a->defines,
                    a->loops, a->loop_of, a->idom};
   for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) free(owned[i]);
   free(a->others.items);

@@ -129,8 +129,8 @@ static borders find_borders(const analysis *a, uint32_t begin, uint32_t end) {
 
 static void find_bar(const analysis *a, const borders *found, offload_region *r) {
   for (uint32_t i = r->begin; i < r->end; i++) {
-    if (!a->bars[i]) continue;
-    r->bar = a->bars[i];
+    if (!a->ineligible[i]) continue;
+    r->bar = a->ineligible[i];
     r->bar_line = line_of(a, i);
     return;
   }

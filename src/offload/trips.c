@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "offload/analysis.h"
 
-enum { LONGEST_CHAIN = 16, BLOCKS_BACK = 64, MOST_BLOCKS = 4096 };
+enum { LONGEST_CHAIN = 16, BLOCKS_BACK = 64, MAX_BLOCKS = 4096 };
 
 typedef struct search {
   const analysis *a;
@@ -84,7 +84,7 @@ static bool finds_exit(search *s) {
       if (s->exit_block != OFFLOAD_NONE_INDEX) return false;
       s->exit_block = b;
     }
-    if (a->bars[a->cfg->blocks[b].end - 1] == OFFLOAD_EXIT) return false;
+    if (a->ineligible[a->cfg->blocks[b].end - 1] == OFFLOAD_EXIT) return false;
   }
   return s->exit_block != OFFLOAD_NONE_INDEX && s->place[s->exit_block] && &a->loops[a->loop_of[s->exit_block]] == s->l;
 }
@@ -300,7 +300,7 @@ static void find_one(analysis *a, loop *l, uint32_t *defined_at, uint32_t *defin
   uint32_t *row = NULL, length = 0;
   offload_trips found = {.from = {PTX_NO_REG, 0}, .to = {PTX_NO_REG, 0}};
   l->trips = (offload_trips){.kind = OFFLOAD_TRIPS_UNKNOWN, .from = {PTX_NO_REG, 0}, .to = {PTX_NO_REG, 0}};
-  if (l->entered_elsewhere || l->last_order - l->first_order > MOST_BLOCKS) return;
+  if (l->entered_elsewhere || l->last_order - l->first_order > MAX_BLOCKS) return;
   count_writes(a, l, defined_at, defined_count, true);
   if (mark_row(&s, &row, &length) && finds_exit(&s) && reads_test(&s, &found)) {
     found.tested_first = is_tested_first(&s);

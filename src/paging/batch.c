@@ -50,12 +50,12 @@ static int by_range(const void *a, const void *b) {
 /* A fault that is over without a transfer: the page is mapped where it is, or may be written from now on. */
 static bool served_in_place(pager *p, const pager_buffered *fault) {
   pager_unit *unit = fault->unit;
-  pager_coming coming = pager_comes(p, unit, fault->warp);
-  if (unit->state == PAGER_RESIDENT && unit->duplicate && coming == PAGER_COMES_WRITABLE) {
+  pager_flight_kind kind = pager_flight_kind_of(p, unit, fault->warp);
+  if (unit->state == PAGER_RESIDENT && unit->duplicate && kind == PAGER_FLIGHT_WRITABLE) {
     unit->duplicate = false;
     return true;
   }
-  if (unit->state != PAGER_ABSENT || coming != PAGER_COMES_MAPPED) return false;
+  if (unit->state != PAGER_ABSENT || kind != PAGER_FLIGHT_MAPPED) return false;
   unit->state = PAGER_REMOTE;
   pager_remark(p, fault->address);
   return true;
@@ -91,7 +91,7 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
     pager_bring(p, true);
   }
   for (size_t i = 0; i < count; i++)
-    if (faults[i].unit->state == PAGER_IN_FLIGHT) faults[i].unit->coming = pager_comes(p, faults[i].unit, faults[i].warp);
+    if (faults[i].unit->state == PAGER_IN_FLIGHT) faults[i].unit->flight_kind = pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
   free(shown);
 }
 

@@ -71,9 +71,9 @@ static manager_answer decide(const pager *p, uint32_t sm) {
 }
 
 /* Takes what the flight needs: memory, if anything comes. false: there is no room now. */
-static bool flight_room(pager *p, pager_unit *unit, uint64_t address, pager_coming coming) {
-  if (coming == PAGER_COMES_MAPPED) return true;
-  if (coming == PAGER_COMES_WRITABLE) { /* its frame stays; for the equations the read-only copy goes and another one comes */
+static bool flight_room(pager *p, pager_unit *unit, uint64_t address, pager_flight_kind kind) {
+  if (kind == PAGER_FLIGHT_MAPPED) return true;
+  if (kind == PAGER_FLIGHT_WRITABLE) { /* its frame stays; for the equations the read-only copy goes and another one comes */
     p->resident -= unit->bytes;
     p->dropped += unit->bytes;
   } else {
@@ -95,10 +95,10 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_unit *unit = n->unit;
   FF_ASSERT(unit->state == PAGER_ABSENT || (unit->state == PAGER_RESIDENT && unit->duplicate));
   if (p->config.flight_limit && p->flight_count >= p->config.flight_limit) return false;
-  pager_coming coming = pager_comes(p, unit, p->waiters.items[n->first_waiter].warp);
-  if (!flight_room(p, unit, n->address, coming)) return false;
+  pager_flight_kind kind = pager_flight_kind_of(p, unit, p->waiters.items[n->first_waiter].warp);
+  if (!flight_room(p, unit, n->address, kind)) return false;
   unit->state = PAGER_IN_FLIGHT;
-  unit->coming = coming;
+  unit->flight_kind = kind;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
   uint32_t flight = unit->flight;
@@ -107,7 +107,7 @@ static bool nack_start(pager *p, uint32_t nack) {
   pager_mark(p, address, unit);
   uint64_t lands = p->config.hooks.start(p->config.hooks.context, sm, warp, address, flight, unit);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
-  if (coming >= PAGER_COMES_MAPPED) return true; /* nothing moves, so nothing moves beside it */
+  if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves beside it */
   if (p->config.ranges) pager_partial(p, address);
   pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
   pager_keep_free(p);
@@ -227,7 +227,7 @@ void pager_end_tracked(pager *p, pager_unit *unit) {
 /* A flight that brought no bytes. Policies are told nothing: what lies in GPU memory is the same as before. */
 static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
   unit->flight = 0;
-  if (unit->coming == PAGER_COMES_MAPPED) {
+  if (unit->flight_kind == PAGER_FLIGHT_MAPPED) {
     unit->state = PAGER_REMOTE;
   } else {
     unit->state = PAGER_RESIDENT;
@@ -242,14 +242,14 @@ static void unit_permitted(pager *p, pager_unit *unit, uint64_t address) {
 }
 
 static void unit_arrives(pager *p, pager_unit *unit, uint64_t address) {
-  if (unit->coming >= PAGER_COMES_MAPPED) {
+  if (unit->flight_kind >= PAGER_FLIGHT_MAPPED) {
     unit_permitted(p, unit, address);
     return;
   }
   FF_ASSERT(!unit->departs);
   unit->state = PAGER_RESIDENT;
   unit->gpu_version = unit->cpu_version;
-  unit->duplicate = unit->coming == PAGER_COMES_COPIED;
+  unit->duplicate = unit->flight_kind == PAGER_FLIGHT_COPIED;
   unit->flight = 0;
   unit->last_use = 0;
   unit->fresh = unit->nacks != 0;

@@ -362,7 +362,7 @@ static void unit_check(const pager *p, const pager_unit *unit, uint64_t *residen
   if (!unit->allocation) return;
   FF_ASSERT(p->allocations.items[unit->allocation].live);
   if (unit->state == PAGER_RESIDENT) *resident += unit->bytes;
-  if (unit->state == PAGER_IN_FLIGHT && unit->coming != PAGER_COMES_MAPPED) *in_flight += unit->bytes;
+  if (unit->state == PAGER_IN_FLIGHT && unit->flight_kind != PAGER_FLIGHT_MAPPED) *in_flight += unit->bytes;
   FF_ASSERT(!unit->duplicate || unit->cpu_version == unit->version);
   FF_ASSERT(unit->cpu_version == unit->version || (unit->state == PAGER_RESIDENT && unit->gpu_version == unit->version));
   FF_ASSERT((unit->state == PAGER_IN_FLIGHT) == (unit->flight != 0) && (!unit->departs || unit->flight));

@@ -36,7 +36,7 @@ pager *pager_create(const pager_config *config) {
   pager *p = ff_alloc(sizeof *p);
   p->config = *config;
   if (!p->config.allotment) p->config.allotment = 1;
-  FF_ASSERT(config->unit_bytes >= PAGER_LEAST_UNIT && config->unit_bytes <= CHUNK_BYTES);
+  FF_ASSERT(config->unit_bytes >= PAGER_MIN_UNIT && config->unit_bytes <= CHUNK_BYTES);
   FF_ASSERT((config->unit_bytes & (config->unit_bytes - 1)) == 0);
   p->unit_shift = (uint32_t)__builtin_ctzll(config->unit_bytes);
   p->grain = config->unit_bytes < FF_PAGE_BYTES ? config->unit_bytes : FF_PAGE_BYTES;
@@ -44,7 +44,7 @@ pager *pager_create(const pager_config *config) {
   p->bucket_count = 64;
   p->buckets = ff_alloc(p->bucket_count * sizeof *p->buckets);
   cache_clear(p);
-  p->nowhere = chunk_allocate(p, UINT64_MAX);
+  p->zero_chunk = chunk_allocate(p, UINT64_MAX);
   FF_PUSH(&p->allocations, ((pager_allocation){.live = false}));
   FF_PUSH(&p->flights, ((pager_flight){0}));
   FF_PUSH(&p->nacks, ((pager_nack){0}));
@@ -65,7 +65,7 @@ void pager_free(pager *p) {
       chunk_free(p->buckets[b]);
       p->buckets[b] = next;
     }
-  chunk_free(p->nowhere);
+  chunk_free(p->zero_chunk);
   for (int s = 0; s < PAGER_SETS; s++) ff_numbers_free(&p->chunks[s]);
   for (uint32_t i = 1; i < p->sibling_count; i++) free(p->siblings[i]);
   free(p->siblings);
@@ -160,7 +160,7 @@ static void chunk_attach(pager *p, pager_chunk *chunk, uint32_t index) {
     } else {
       uint32_t sibling = sibling_take(p);
       while (unit->sibling) unit = p->siblings[unit->sibling];
-      fresh.ordinal = unit->ordinal + 1;
+      fresh.alias_tag = unit->alias_tag + 1;
       unit->sibling = sibling;
       *p->siblings[sibling] = fresh;
     }
@@ -261,12 +261,12 @@ size_t pager_first_behind(const pager *p, uint64_t address) {
   return low;
 }
 
-/* The chunk with all allocations that overlap it; `nowhere` if none does. */
+/* The chunk with all allocations that overlap it; `zero_chunk` if none does. */
 static pager_chunk *chunk_make(pager *p, uint64_t number) {
   uint64_t base = number << PAGER_CHUNK_SHIFT;
   size_t first = pager_first_behind(p, base);
   if (first == p->by_address.count || p->allocations.items[p->by_address.items[first]].address >= base + CHUNK_BYTES)
-    return p->nowhere;
+    return p->zero_chunk;
   pager_chunk *chunk = chunk_allocate(p, number);
   if (++p->chunk_count > p->bucket_count) buckets_grow(p);
   pager_chunk **bucket = bucket_of(p, number);
@@ -335,7 +335,7 @@ uint32_t pager_map(pager *p, uint64_t address, uint64_t bytes, trace_memory_kind
       .address = address, .bytes = bytes, .kind = kind, .owner = owner, .live = true,
       .mapped = p->unmappings, .on_gpu = kind != TRACE_MEMORY_MANAGED, .on_cpu = kind == TRACE_MEMORY_MANAGED, .host_wrote = kind == TRACE_MEMORY_MANAGED};
   p->mapped += allocation_room(p, &p->allocations.items[index]);
-  cache_clear(p); /* it may hold `nowhere` for the new addresses */
+  cache_clear(p); /* it may hold `zero_chunk` for the new addresses */
   FF_PUSH(&p->by_address, 0);
   memmove(&p->by_address.items[at + 1], &p->by_address.items[at], (p->by_address.count - 1 - at) * sizeof(uint32_t));
   p->by_address.items[at] = index;

@@ -34,7 +34,7 @@
 #include "trace/future.h"
 #include "trace/stream.h"
 
-#define PAGER_LEAST_UNIT 128u
+#define PAGER_MIN_UNIT 128u
 #define PAGER_CHUNK_SHIFT 21 /* the page table is kept in pieces of 2 MiB, made when first touched */
 
 typedef enum pager_state { PAGER_ABSENT, PAGER_IN_FLIGHT, PAGER_RESIDENT, PAGER_REMOTE } pager_state;
@@ -45,7 +45,7 @@ enum { PAGER_READ_MOSTLY = 1, PAGER_PREFERS_CPU = 2, PAGER_PREFERS_GPU = 4, PAGE
        PAGER_REACHED = 32 /* not the program, but the manager (manager.h: reaches): while it is the CPU's the GPU has it mapped; it may come */ };
 /* What a flight does: brings the page; brings a copy that may only be read; maps the CPU's page, without a byte; makes a copy
  * that may only be read writable, without a byte. */
-typedef enum pager_coming { PAGER_COMES_MOVED, PAGER_COMES_COPIED, PAGER_COMES_MAPPED, PAGER_COMES_WRITABLE } pager_coming;
+typedef enum pager_flight_kind { PAGER_FLIGHT_MOVED, PAGER_FLIGHT_COPIED, PAGER_FLIGHT_MAPPED, PAGER_FLIGHT_WRITABLE } pager_flight_kind;
 
 typedef struct pager_unit {
   uint32_t version;     /* of the newest content, whoever wrote it */
@@ -58,7 +58,7 @@ typedef struct pager_unit {
   uint32_t sibling;     /* the next unit of the same window (index into siblings); 0: none */
   uint32_t mapped;      /* managed pages: the CPU may touch it if no launch was made since: == pager.unmappings */
   uint8_t state;        /* pager_state */
-  uint8_t ordinal;      /* tells units of one window apart, for TLB tags */
+  uint8_t alias_tag;      /* tells units of one window apart, for TLB tags */
   bool fresh;           /* came for a far-fault whose access has not been made yet: not evicted if it can be helped */
   bool prefetched;      /* came beside a far-fault */
   bool evicted;         /* has been evicted before: its next far-fault is a refault */
@@ -66,7 +66,7 @@ typedef struct pager_unit {
   bool departs;         /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h: reaches) */
   bool duplicate;       /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
   uint8_t hints;        /* what the program has said of it */
-  uint8_t coming;       /* IN_FLIGHT: pager_coming */
+  uint8_t flight_kind;       /* IN_FLIGHT: pager_flight_kind */
   uint64_t last_use;    /* by the GPU, since it came; 0: never */
 } pager_unit;
 
@@ -93,7 +93,7 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
 
 /* The page of the page table that maps an address. Where pages may grow, 64 KiB or 2 MiB that lie in one allocation and
  * are resident to the last byte are one page, as NVIDIA's driver maps them. */
-typedef enum pager_leaf { PAGER_LEAF_LEAST, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
+typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
 
 typedef struct pager_hooks {
   void *context;
@@ -219,7 +219,7 @@ typedef struct pager {
   FF_VEC(uint32_t) by_address;                         /* live allocations, by address */
   uint32_t free_allocation;                            /* list of dead ones, linked by owner */
   pager_chunk **buckets;
-  pager_chunk *nowhere;                                /* stands for every piece that no allocation overlaps */
+  pager_chunk *zero_chunk;                                /* stands for every piece that no allocation overlaps */
   uint32_t bucket_count, chunk_count;
   struct { uint64_t number; pager_chunk *chunk; } cache[PAGER_CACHE];
   pager_unit **siblings;                               /* [0] unused */
@@ -261,7 +261,7 @@ pager_chunk *pager_chunk_find(pager *pager, uint64_t number); /* slow path of pa
 bool pager_chunk_made(const pager *pager, uint64_t number);   /* an address in it has been looked up */
 pager_unit *pager_sibling_find(pager *pager, pager_unit *unit, uint64_t address);
 
-/* The chunk of an address: `nowhere` if no allocation overlaps it. O(1). */
+/* The chunk of an address: `zero_chunk` if no allocation overlaps it. O(1). */
 static inline pager_chunk *pager_chunk_at(pager *pager, uint64_t address) {
   uint64_t number = address >> PAGER_CHUNK_SHIFT;
   uint32_t slot = number % PAGER_CACHE;
@@ -279,8 +279,8 @@ static inline pager_unit *pager_find(pager *pager, uint64_t address) {
 static inline pager_leaf pager_leaf_of(pager *pager, uint64_t address) {
   const pager_chunk *chunk = pager_chunk_at(pager, address);
   if (chunk->whole_block) return PAGER_LEAF_BLOCK;
-  if (pager->config.least_leaf >= FF_GROUP_BYTES) return PAGER_LEAF_LEAST;
-  return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_LEAST;
+  if (pager->config.least_leaf >= FF_GROUP_BYTES) return PAGER_LEAF_MIN;
+  return chunk->whole_groups >> (address / FF_GROUP_BYTES % 32) & 1 ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
 }
 
 /* ---- what the GPU does to a unit of which `address` is any address: the version oracle ---- */
@@ -480,7 +480,7 @@ void pager_advise(pager *pager, uint64_t address, uint64_t bytes, trace_advice a
 pager_state pager_away(const pager_unit *unit); /* of a unit that is not in GPU memory: ABSENT, or mapped by the GPU all the same */
 bool pager_stays(const pager_unit *unit);       /* the GPU's far-fault maps it where it is */
 bool pager_may_come(const pager_unit *unit);    /* it is not in GPU memory, nor on its way, and may be brought: ABSENT, or REACHED and not hinted to stay */
-pager_coming pager_comes(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
+pager_flight_kind pager_flight_kind_of(const pager *pager, const pager_unit *unit, uint32_t warp); /* for the far-fault of this warp */
 
 void pager_remap(pager *pager, pager_unit *unit, uint64_t address); /* its hints have changed */
 

@@ -38,11 +38,11 @@ bool pager_may_come(const pager_unit *unit) {
   return unit->state == PAGER_REMOTE && unit->hints & PAGER_REACHED && !(unit->hints & (PAGER_PINNED | PAGER_PREFERS_CPU | PAGER_ACCESSED_BY_GPU));
 }
 
-pager_coming pager_comes(const pager *p, const pager_unit *unit, uint32_t warp) {
+pager_flight_kind pager_flight_kind_of(const pager *p, const pager_unit *unit, uint32_t warp) {
   bool writes = p->config.hooks.writes && p->config.hooks.writes(p->config.hooks.context, warp);
-  if (unit->state == PAGER_RESIDENT) return PAGER_COMES_WRITABLE;
-  if (pager_stays(unit)) return PAGER_COMES_MAPPED;
-  return unit->hints & PAGER_READ_MOSTLY && !writes ? PAGER_COMES_COPIED : PAGER_COMES_MOVED;
+  if (unit->state == PAGER_RESIDENT) return PAGER_FLIGHT_WRITABLE;
+  if (pager_stays(unit)) return PAGER_FLIGHT_MAPPED;
+  return unit->hints & PAGER_READ_MOSTLY && !writes ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
 }
 
 /* ---- advice ---- */

@@ -172,7 +172,7 @@ static void mark_pages(pager *p, pager_chunk *chunk, uint64_t window) {
 }
 
 void pager_mark_window(pager *p, pager_chunk *chunk, uint64_t window) {
-  if (chunk == p->nowhere) return;
+  if (chunk == p->zero_chunk) return;
   bool turned = mark_sets(p, chunk, window);
   mark_use(p, chunk, window);
   mark_pages(p, chunk, window);
@@ -257,7 +257,7 @@ static pager *pager_of(const ff_view *view) { return (pager *)((char *)(uintptr_
 static uint64_t view_free(const ff_view *view) { return pager_of(view)->free; }
 
 static void view_block(const ff_view *view, uint64_t address, ff_block *block) {
-  const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `nowhere` all sets are empty */
+  const pager_chunk *chunk = pager_chunk_at(pager_of(view), address); /* of `zero_chunk` all sets are empty */
   *block = (ff_block){.address = address & ~(FF_BLOCK_BYTES - 1), .mapped = chunk->mapped, .valid = chunk->valid,
                       .moving = block_stays(pager_of(view), chunk) ? chunk->valid : chunk->moving, .dirty = chunk->dirty};
 }
@@ -610,9 +610,9 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     if (unit->starved) pager_starved_drop(p, unit); /* a gap that closes holds one whose far-fault waits for room */
     unit->state = PAGER_IN_FLIGHT;
     unit->flight = r->flight;
-    unit->coming = unit->hints & PAGER_READ_MOSTLY ? PAGER_COMES_COPIED : PAGER_COMES_MOVED;
+    unit->flight_kind = unit->hints & PAGER_READ_MOSTLY ? PAGER_FLIGHT_COPIED : PAGER_FLIGHT_MOVED;
     unit->prefetched = !unit->nacks;
-    if (p->serving && unit->coming == PAGER_COMES_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
+    if (p->serving && unit->flight_kind == PAGER_FLIGHT_MOVED) pager_thrash_event(p, w.address, PAGER_GPU, p->now);
     pager_room_take(p, w.address, unit);
     p->in_flight += unit->bytes;
     *reached_of(pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address) = 0;

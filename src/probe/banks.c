@@ -12,8 +12,8 @@
 enum {
   CHUNK = 8192,          /* pairs that are timed between looks at the histogram */
   REPEATS = 3,           /* of a pair that looks slow: the median counts */
-  MOST_CHUNKS = 100,
-  MOST_WITHOUT = 8,      /* until the histogram must have two modes */
+  MAX_CHUNKS = 100,
+  MAX_WITHOUT = 8,      /* until the histogram must have two modes */
   MOVED = 64,            /* conflicts that are tried again elsewhere */
 };
 
@@ -88,7 +88,7 @@ static ff_status collect(search *s) {
   double cycles[CHUNK];
   ff_status status = FF_OK;
   bool two = false;
-  for (uint32_t chunk = 0; chunk < MOST_CHUNKS && s->pairs.conflicts.count < s->wanted && !status; chunk++) {
+  for (uint32_t chunk = 0; chunk < MAX_CHUNKS && s->pairs.conflicts.count < s->wanted && !status; chunk++) {
     draw(s, pairs, CHUNK);
     if ((status = time_pairs(s, pairs, CHUNK, cycles))) break;
     for (size_t i = 0; i < CHUNK; i++) {
@@ -99,7 +99,7 @@ static ff_status collect(search *s) {
     if (two) status = sort_out(s, pairs, cycles, CHUNK);
     else if ((two = modes_split(s->times.items, s->times.count, &s->found->fast, &s->found->slow, &s->found->threshold)))
       status = sort_out(s, kept.items, kept_cycles.items, kept.count);
-    if (!two && chunk + 1 == MOST_WITHOUT) break;
+    if (!two && chunk + 1 == MAX_WITHOUT) break;
     if (s->m->progress) s->m->progress(s->m->context, "pairs that share a bank", fmin(1, (double)s->pairs.conflicts.count / s->wanted));
   }
   free(pairs);
@@ -133,7 +133,7 @@ ff_status probe_banks(const meter *m, const probe_options *options, probe_findin
   if (!status) status = move_conflicts(&s);
   modes_histogram(s.times.items, s.times.count, &found->times);
   if (!status && !s.pairs.conflicts.count)
-    status = ff_fail(error, FF_UNSUPPORTED, "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen", MOST_WITHOUT * CHUNK);
+    status = ff_fail(error, FF_UNSUPPORTED, "of %u pairs of addresses none took clearly longer than the others: no bank conflict can be seen", MAX_WITHOUT * CHUNK);
   if (!status) findings_solve(&s.pairs, options, found);
   free(s.times.items);
   free(s.slow.items);

@@ -6,7 +6,7 @@
 #include "partition/gf2.h"
 #include "probe/meter.h"
 
-enum { MOST_OTHERS = 1 << 17 }; /* kept, of pairs without a conflict */
+enum { MAX_OTHERS = 1 << 17 }; /* kept, of pairs without a conflict */
 
 void findings_free(findings *f) {
   free(f->conflicts.items);
@@ -14,7 +14,7 @@ void findings_free(findings *f) {
 }
 
 static void add_other(findings *f, uint64_t difference) {
-  if (f->others.count < MOST_OTHERS) FF_PUSH(&f->others, difference);
+  if (f->others.count < MAX_OTHERS) FF_PUSH(&f->others, difference);
 }
 
 void findings_add(findings *f, const probe_options *options, probe_random *random, const meter *m, uint64_t a, uint64_t b, bool conflict) {

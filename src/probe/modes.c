@@ -7,8 +7,8 @@
 
 #include "probe/meter.h"
 
-enum { LEAST_SLOW = 8, STEPS = 2048 };
-static const double SIGNIFICANT = 4, LEAST_APART = 0.02; /* of the fast mode's time */
+enum { MIN_SLOW = 8, STEPS = 2048 };
+static const double SIGNIFICANT = 4, MIN_APART = 0.02; /* of the fast mode's time */
 
 uint64_t probe_random_next(probe_random *r) { /* splitmix64 */
   uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -50,9 +50,9 @@ static double *sorted(const double *samples, size_t count) {
 static double widest_gap(const double *s, size_t count) {
   double widest = 0;
   size_t at = 0;
-  for (size_t i = count / 2; i + LEAST_SLOW < count; i++) /* of half the samples at most; few may be outliers */
+  for (size_t i = count / 2; i + MIN_SLOW < count; i++) /* of half the samples at most; few may be outliers */
     if (s[i + 1] - s[i] > widest) widest = s[i + 1] - s[i], at = i;
-  return widest > LEAST_APART * s[count / 2] && widest > s[count * 3 / 4] - s[count / 4] ? (s[at] + s[at + 1]) / 2 : NAN;
+  return widest > MIN_APART * s[count / 2] && widest > s[count * 3 / 4] - s[count / 4] ? (s[at] + s[at + 1]) / 2 : NAN;
 }
 
 static size_t count_below(const double *s, size_t count, double value) {
@@ -68,14 +68,14 @@ static size_t count_below(const double *s, size_t count, double value) {
 /* Where samples scatter so far that no gap is left: the lowest place below a second peak above the bulk; NAN if no place is lower than the peak by more than
  * SIGNIFICANT standard deviations of the difference. */
 static double lowest_valley(const double *s, size_t count) {
-  double from = s[count / 2] * (1 + LEAST_APART / 2), to = s[count - LEAST_SLOW], window = fmax((s[count * 3 / 4] - s[count / 4]) / 2, 0.0025 * from);
+  double from = s[count / 2] * (1 + MIN_APART / 2), to = s[count - MIN_SLOW], window = fmax((s[count * 3 / 4] - s[count / 4]) / 2, 0.0025 * from);
   size_t counts[STEPS], peak = 0, run = 0;
   double step = fmax(window / 4, (to - from) / STEPS), best = SIGNIFICANT, at = NAN;
   size_t steps = to > from ? (size_t)fmin((to - from) / step + 1, STEPS) : 0;
   for (size_t i = 0; i < steps; i++) counts[i] = count_below(s, count, from + (double)i * step + window / 2) - count_below(s, count, from + (double)i * step - window / 2);
   for (size_t i = steps; i-- > 0;) { /* from above, so that the peak is that of all places above */
     double valley = (double)counts[i], better = ((double)peak - valley) / sqrt((double)peak + valley + 1);
-    if (counts[i] > peak && from + (double)i * step > s[count / 2] * (1 + LEAST_APART)) peak = counts[i];
+    if (counts[i] > peak && from + (double)i * step > s[count / 2] * (1 + MIN_APART)) peak = counts[i];
     if (better < best) continue;
     run = better > best ? 0 : run + 1; /* of equally good places the middle */
     at = from + ((double)i + (double)run / 2) * step;
@@ -85,7 +85,7 @@ static double lowest_valley(const double *s, size_t count) {
 }
 
 bool modes_split(const double *samples, size_t count, double *fast, double *slow, double *threshold) {
-  if (count < 2 * LEAST_SLOW) return false;
+  if (count < 2 * MIN_SLOW) return false;
   double *s = sorted(samples, count), at = widest_gap(s, count);
   if (isnan(at)) at = lowest_valley(s, count);
   *fast = s[count / 2];

@@ -11,7 +11,7 @@
 
 #include "probe/meter.h"
 
-enum { MOST_LINES = 1 << 24, NUMBER = 64 };
+enum { MAX_LINES = 1 << 24, NUMBER = 64 };
 
 typedef struct reader {
   const char *file, *text;
@@ -102,7 +102,7 @@ static ff_status read_table(reader *r, table *t) {
       double cycles = 0;
       ff_status status = read_line(r, &pair, &cycles);
       if (status) return status;
-      if (t->cycles.count == MOST_LINES) return ff_fail(r->error, FF_LIMIT, "%s: more than %d pairs", r->file, MOST_LINES);
+      if (t->cycles.count == MAX_LINES) return ff_fail(r->error, FF_LIMIT, "%s: more than %d pairs", r->file, MAX_LINES);
       FF_PUSH(&t->differences, pair.a ^ pair.b);
       FF_PUSH(&t->cycles, cycles);
       heading = false;

@@ -26,7 +26,7 @@ enum {
   ATTRIBUTE_CLOCK = 13, ATTRIBUTE_L2 = 38,
 };
 #define PAGE (UINT64_C(2) << 20)         /* a mapping's unit, physically contiguous */
-#define MOST_REAL (UINT64_C(4) << 30)    /* taken of a real GPU's memory */
+#define MAX_REAL (UINT64_C(4) << 30)    /* taken of a real GPU's memory */
 
 static const double GROUP_TOLERANCE = 0.005; /* one conflict among them is more: a tenth of the time of one of twelve pairs */
 
@@ -301,7 +301,7 @@ static ff_status take_mapped(gpu *g, int device, ff_error *error) {
   TRY_CUDA(g, MemGetInfo, &available, &total);
   TRY_CUDA(g, MemGetAllocationGranularity, &granularity, &properties, 0);
   if (granularity % PAGE) return ff_fail(error, FF_UNSUPPORTED, "the driver maps memory in units of %zu bytes, not of 2 MiB: nothing is known of its physical addresses", granularity);
-  uint64_t bytes = available / 2 < MOST_REAL ? available / 2 : MOST_REAL;
+  uint64_t bytes = available / 2 < MAX_REAL ? available / 2 : MAX_REAL;
   bytes = bytes / unit * unit;
   if (!bytes) return ff_fail(error, FF_NO_MEMORY, "the GPU has only %zu bytes free", available);
   TRY_CUDA(g, MemAddressReserve, &g->memory, bytes, unit, 0, 0);

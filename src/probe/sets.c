@@ -16,12 +16,12 @@
 
 enum {
   FIRST_LINES = 1024,    /* of the search for what pushes x out; then twice as many, and so on */
-  MOST_LINES = 1 << 21,
-  MOST_WAYS = 512,
+  MAX_LINES = 1 << 21,
+  MAX_WAYS = 512,
   BATCH = 384,           /* random lines that are looked at together */
-  MOST_BATCHES = 100000,
+  MAX_BATCHES = 100000,
   PER_SET = 12,          /* pairs until the set is moved */
-  LEAST_WINDOW = 1 << 26,
+  MIN_WINDOW = 1 << 26,
   BATCH_WINDOW = 1 << 24,
   SAMPLES = 33,          /* of a hit's and of a miss's time */
   REPEATS = 3,           /* of a test whose outcome becomes a pair */
@@ -34,7 +34,7 @@ typedef struct search {
   probe_random random;
   FF_VEC(double) times;
   findings pairs;
-  uint64_t x, set[MOST_WAYS];   /* the lines beside x that push it out */
+  uint64_t x, set[MAX_WAYS];   /* the lines beside x that push it out */
   uint32_t ways;
   uint64_t reference;           /* a line of the set in the span that pairs are looked for in; 0: none yet */
   uint32_t wanted, since_move;
@@ -80,7 +80,7 @@ static double middle(double *values, size_t count) {
 static ff_status find_threshold(search *s) {
   double hits[SAMPLES], misses[SAMPLES];
   size_t count = (size_t)(2 * s->m->l2_bytes / PROBE_LINE);
-  if (count > MOST_LINES) count = MOST_LINES;
+  if (count > MAX_LINES) count = MAX_LINES;
   uint64_t *lines = ff_alloc(count * sizeof *lines + 1);
   for (size_t i = 0; i < count; i++) lines[i] = probe_random_line(&s->random, s->m);
   ff_status status = FF_OK;
@@ -108,19 +108,19 @@ static uint64_t line_in_window(search *s, uint64_t a, uint64_t window) {
 /* Random lines, of a window eight times as large as the L2, until they push x out. */
 static ff_status find_many(search *s, uint64_t **lines, size_t *count) {
   bool out = false;
-  uint64_t window = LEAST_WINDOW;
+  uint64_t window = MIN_WINDOW;
   while (window < 8 * s->m->l2_bytes) window *= 2;
-  *lines = ff_alloc(MOST_LINES * sizeof **lines);
+  *lines = ff_alloc(MAX_LINES * sizeof **lines);
   *count = 0;
   s->x = probe_random_line(&s->random, s->m);
-  for (size_t wanted = FIRST_LINES; wanted <= MOST_LINES && !out; wanted *= 2) {
+  for (size_t wanted = FIRST_LINES; wanted <= MAX_LINES && !out; wanted *= 2) {
     while (*count < wanted) {
       uint64_t line = line_in_window(s, s->x, window);
       if (line != s->x) (*lines)[(*count)++] = line;
     }
     TRY(pushes_out(s, s->x, *lines, *count, REPEATS, &out));
   }
-  return out ? FF_OK : ff_fail(s->error, FF_UNSUPPORTED, "%d random lines do not push a line out of the L2", MOST_LINES);
+  return out ? FF_OK : ff_fail(s->error, FF_UNSUPPORTED, "%d random lines do not push a line out of the L2", MAX_LINES);
 }
 
 /* Leaves out every group of lines that is not needed; groups get smaller until they are single lines. A pass without success at single lines
@@ -157,7 +157,7 @@ static ff_status find_set(search *s) {
   ff_status status = find_many(s, &lines, &count);
   if (!status) status = leave_out(s, lines, &count);
   if (!status) status = pushes_out(s, s->x, lines, count, REPEATS, &out);
-  if (!status && (!out || count > MOST_WAYS))
+  if (!status && (!out || count > MAX_WAYS))
     status = ff_fail(s->error, FF_UNSUPPORTED, "no small set of lines pushes a line out of the L2 (%zu do%s): it does not replace what was used least recently", count, out ? "" : " not always");
   if (!status) {
     memcpy(s->set, lines, count * sizeof *lines);
@@ -171,7 +171,7 @@ static ff_status find_set(search *s) {
 
 /* x, then all but one of its set, then these lines: only if one of them is of the set, too, x goes. */
 static ff_status batch_has(search *s, const uint64_t *batch, size_t count, int repeats, bool *has) {
-  uint64_t lines[MOST_WAYS + BATCH];
+  uint64_t lines[MAX_WAYS + BATCH];
   memcpy(lines, s->set, (s->ways - 1) * sizeof *lines);
   memcpy(lines + s->ways - 1, batch, count * sizeof *lines);
   return pushes_out(s, s->x, lines, s->ways - 1 + count, repeats, has);
@@ -223,7 +223,7 @@ static ff_status look_at_batch(search *s) {
 
 /* Another set: this one moved. Stays where it is if that is none. */
 static ff_status move_set(search *s) {
-  uint64_t moved[MOST_WAYS], to = probe_random_line(&s->random, s->m), y = s->x ^ to;
+  uint64_t moved[MAX_WAYS], to = probe_random_line(&s->random, s->m), y = s->x ^ to;
   bool inside = true, out;
   for (uint32_t i = 0; i < s->ways; i++) inside &= probe_in_range(s->m, moved[i] = s->set[i] ^ y);
   if (!inside || (s->m->span && y >= s->m->span)) return FF_OK; /* only within a span the XOR is one of physical addresses */
@@ -239,7 +239,7 @@ static ff_status move_set(search *s) {
 }
 
 static ff_status collect(search *s) {
-  for (uint32_t i = 0; i < MOST_BATCHES && s->pairs.conflicts.count < s->wanted; i++) {
+  for (uint32_t i = 0; i < MAX_BATCHES && s->pairs.conflicts.count < s->wanted; i++) {
     TRY(look_at_batch(s));
     if (s->since_move >= PER_SET) TRY(move_set(s));
     if (s->m->progress) s->m->progress(s->m->context, "pairs that share a cache set", fmin(1, (double)s->pairs.conflicts.count / s->wanted));

@@ -70,7 +70,7 @@ static void managers_write(const report_run *run, ff_text *out) {
     if (device) ff_text_add(out, "device %u\n", device - 1);
     device_write(run, device, out);
   }
-  people_stacks_write(run, out);
+  text_stacks_write(run, out);
 }
 
 static void kernels_write(const sim_result *result, ff_text *out) {
@@ -131,7 +131,7 @@ static void details_write(const sim_result *result, ff_text *out) {
   ff_text_add(out, "\n");
   clean_write(result->memory, out);
   ff_text_add(out, "\n");
-  if (result->stacks.count) people_links_write(result, out);
+  if (result->stacks.count) text_links_write(result, out);
   if (result->stacks.count && (result->kernel_count || result->allocation_count)) ff_text_add(out, "\n");
   if (result->kernel_count) kernels_write(result, out);
   if (result->kernel_count && result->allocation_count) ff_text_add(out, "\n");

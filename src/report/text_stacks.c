@@ -72,7 +72,7 @@ static bool any_instances(const report_run *run) {
   return false;
 }
 
-void people_stacks_write(const report_run *run, ff_text *out) {
+void text_stacks_write(const report_run *run, ff_text *out) {
   static const char *const traffic[] = {"memory stacks", "speed", "learning", "off-chip", "TX", "RX", "between", "inside", "energy", "links", "idle", "rows", "reads", NULL};
   static const char *const instances[] = {"candidates", "instances", "colocated", "offloaded", "learning", "too few", "TX busy", "RX busy", "slow", "full", "instructions", "map", NULL};
   table t;
@@ -96,7 +96,7 @@ void people_stacks_write(const report_run *run, ff_text *out) {
   table_free(&t);
 }
 
-void people_links_write(const sim_result *result, ff_text *out) {
+void text_links_write(const sim_result *result, ff_text *out) {
   const sim_stacks *s = &result->stacks;
   char align[SIM_STACKS + 8] = "rrrr";
   table t;

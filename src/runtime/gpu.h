@@ -33,12 +33,12 @@ enum {
   PARTITIONS = 8,          /* of a GPU, at one time */
   PARTITION_STREAMS = 2,   /* for the kernels of one */
   STREAMS = STREAM_PARTITIONS + PARTITIONS * PARTITION_STREAMS,
-  MOST_SMS = 1024,
+  MAX_SMS = 1024,
   STREAM_EVENTS = 256,     /* operations of a stream that may not be over; the host waits before more */
   SLOTS = 4,               /* of page-locked memory, for what is not page-locked itself */
   SLOT_BYTES = 4 << 20,
   LOOKAHEAD = 32,
-  MOST_DEVICES = 16,
+  MAX_DEVICES = 16,
   PIECES_WANTED = 512,     /* of a budget, unless the driver's granularity is larger, or pieces would be */
   LARGEST_PIECE = 16 << 20,
 };
@@ -56,7 +56,7 @@ typedef struct stream {
   bool open;                             /* operation issued + 1 is being put together: its event is not recorded */
   uint64_t issued, completed;            /* numbers; completed: as far as the host knows */
   cuda_event events[STREAM_EVENTS];      /* of operation n: [n % STREAM_EVENTS]; made when first needed */
-  uint64_t seen[MOST_DEVICES * STREAMS]; /* of each other stream: the operation that this one waits for already */
+  uint64_t seen[MAX_DEVICES * STREAMS]; /* of each other stream: the operation that this one waits for already */
 } stream;
 
 typedef struct history_record {
@@ -133,7 +133,7 @@ struct ff_segment {
 enum { FORM_WHOLE, FORM_WINDOW, FORMS };
 typedef struct bound_code { /* one of these forms, bound to SMs: runtime_rewrite.c */
   struct ptx_persistents *made;
-  cuda_module loaded[MOST_DEVICES];
+  cuda_module loaded[MAX_DEVICES];
 } bound_code;
 
 struct ptx_module;
@@ -148,14 +148,14 @@ struct ff_module {
   struct ptx_checked *checked; /* runtime_check.h: what the driver has in place of the image; NULL: the image */
   struct ptx_module *checked_ptx;
   bool both;               /* `loaded` is the text with both forms of the kernels; else the windows' form is in window_code */
-  cuda_module loaded[MOST_DEVICES], window_code[MOST_DEVICES];
+  cuda_module loaded[MAX_DEVICES], window_code[MAX_DEVICES];
   bound_code bound[FORMS];
   FF_VEC(ff_kernel *) kernels;
 };
 struct ff_kernel {
   ff_module *module;
   char *name;
-  cuda_function functions[MOST_DEVICES], windows[MOST_DEVICES], bound[FORMS][MOST_DEVICES];
+  cuda_function functions[MAX_DEVICES], windows[MAX_DEVICES], bound[FORMS][MAX_DEVICES];
   const struct ptx_checked_kernel *checked; /* the form that is launched; NULL: the kernel itself */
   bool known;              /* from PTX: */
   uint32_t param_count;
@@ -249,7 +249,7 @@ typedef struct device {
   uint32_t next_slot;
   ff_partition *partitions[PARTITIONS];
   uint32_t sm_count;
-  uint64_t sms_taken[MOST_SMS / 64];  /* by partitions */
+  uint64_t sms_taken[MAX_SMS / 64];  /* by partitions */
   cuda_resource *groups;   /* its SMs as the driver divides them; NULL: not asked yet, or it does not */
   uint32_t group_count, group_sms;
   struct check *check;     /* NULL: no launch has checked itself on it */
@@ -258,7 +258,7 @@ typedef struct device {
 struct ff_gpu {
   pthread_mutex_t lock;
   const cuda_driver *driver;
-  device devices[MOST_DEVICES];
+  device devices[MAX_DEVICES];
   uint32_t device_count;
   stream *streams;         /* STREAMS per GPU */
   uint64_t piece, tick;

@@ -140,7 +140,7 @@ static ff_result check_options(const ff_options *given, ff_options *o) {
   if (!given) return FF_SUCCESS;
   if (given->size < offsetof(ff_options, check) || given->size > 4096) return runtime_fail(FF_ERROR_INVALID, "ff_open: ff_options.size is not set");
   memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
-  if (o->devices && (!o->device_count || o->device_count > MOST_DEVICES)) return runtime_fail(FF_ERROR_INVALID, "ff_open: 1 to %d GPUs", MOST_DEVICES);
+  if (o->devices && (!o->device_count || o->device_count > MAX_DEVICES)) return runtime_fail(FF_ERROR_INVALID, "ff_open: 1 to %d GPUs", MAX_DEVICES);
   for (uint32_t i = 0; o->devices && i < o->device_count; i++)
     for (uint32_t j = 0; j < i; j++)
       if (o->devices[i] == o->devices[j]) return runtime_fail(FF_ERROR_INVALID, "ff_open: GPU %d is named twice", o->devices[i]);

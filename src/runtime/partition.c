@@ -18,7 +18,7 @@
 #include "ptx/rewrite/persistent.h"
 #include "runtime/gpu.h"
 
-_Static_assert((int)BROKER_SMS == (int)MOST_SMS, "as many SMs as a broker knows");
+_Static_assert((int)BROKER_SMS == (int)MAX_SMS, "as many SMs as a broker knows");
 
 const pool *partition_pool(const ff_partition *p) { return p->own_memory ? &p->pool : &p->gpu->devices[p->device].pool; }
 
@@ -106,7 +106,7 @@ static ff_result find_groups(ff_gpu *gpu, device *d) {
   if (d->groups) return FF_SUCCESS;
   DRIVER_TRY(gpu, DeviceGetDevResource, d->number, &all, CUDA_RESOURCE_SM);
   DRIVER_TRY(gpu, DevSmResourceSplitByCount, NULL, &count, &all, NULL, 0, 1);
-  if (!count || count > MOST_SMS) return runtime_fail(FF_ERROR_DRIVER, "cuDevSmResourceSplitByCount: %u groups", count);
+  if (!count || count > MAX_SMS) return runtime_fail(FF_ERROR_DRIVER, "cuDevSmResourceSplitByCount: %u groups", count);
   cuda_resource *groups = ff_alloc(count * sizeof *groups);
   int result = gpu->driver->DevSmResourceSplitByCount(groups, &count, &all, NULL, 0, 1);
   if (result || !count || !groups[0].sm.count) {
@@ -281,7 +281,7 @@ static ff_result give_up(ff_partition *p, ff_result result) {
 static ff_result prepare(ff_gpu *gpu, const ff_partition_options *o, wish *w) {
   if (gpu->lost) return runtime_fail(FF_ERROR_LOST, "%s", gpu->lost_message);
   if (w->device >= gpu->device_count) return runtime_fail(FF_ERROR_INVALID, "ff_partition_create: there is no GPU %u", w->device);
-  if (!gpu->devices[w->device].sm_count || gpu->devices[w->device].sm_count > MOST_SMS)
+  if (!gpu->devices[w->device].sm_count || gpu->devices[w->device].sm_count > MAX_SMS)
     return runtime_fail(FF_ERROR_DRIVER, "the GPU says that it has %u SMs", gpu->devices[w->device].sm_count);
   TRY(read_share(gpu, o->share, w));
   return choose_way(gpu, o->way, w);

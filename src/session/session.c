@@ -132,7 +132,7 @@ static ff_status add_manager(session *session, const char *text, uint32_t device
   sim_choice *choice = &session->managers[session->manager_count].choice;
   ff_status status = sim_choice_read(text, &session->options.choices, &session->spec, choice, error);
   if (!session->recorders[device].future) session->recorders[device].future = trace_future_create();
-  choice->options.ordinal = device;
+  choice->options.device_index = device;
   choice->options.peers = session->device_count > 1 ? session->peers[session->peers_count - 1] : NULL;
   if (!status && session->device_count > 1) status = name_device(choice, device, error);
   choice->options.future = session->recorders[device].future;
@@ -167,9 +167,9 @@ static ff_status add_managers(session *session, ff_error *error) {
 static ff_status add_recorders(session *session, ff_error *error) {
   ff_status status = FF_OK;
   for (uint32_t i = 0; i < session->manager_count && !status; i++) {
-    uint32_t device = session->managers[i].choice.options.ordinal;
+    uint32_t device = session->managers[i].choice.options.device_index;
     if (!sim_needs_future(session->managers[i].sim) || session->recorders[device].sim) continue;
-    sim_options options = {.ordinal = device, .spec = &session->spec, .manager = "ideal", .future = session->recorders[device].future, .records_future = true};
+    sim_options options = {.device_index = device, .spec = &session->spec, .manager = "ideal", .future = session->recorders[device].future, .records_future = true};
     status = sim_create(session->program, &options, &session->recorders[device].sim, error);
   }
   return status;
@@ -345,7 +345,7 @@ uint32_t session_devices(const session *session) { return session->device_count;
 uint32_t session_threads(const session *session) { return session->options.threads; }
 sim *session_primary(session *session, uint32_t device) {
   for (uint32_t i = 0; i < session->manager_count; i++)
-    if (session->managers[i].choice.options.ordinal == device && !sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
+    if (session->managers[i].choice.options.device_index == device && !sim_needs_future(session->managers[i].sim)) return session->managers[i].sim;
   return session->recorders[device].sim;
 }
 session_progress *session_progress_area(session *session) { return session->progress; }

@@ -101,7 +101,7 @@ void session_collect(session *session, bool complete, bool history, report_run *
     sim_history *kept = history ? sim_history_take(session->managers[i].sim) : NULL; /* first: its kernels are among the snapshot's */
     sim_snapshot(session->managers[i].sim, &run->results[i]);
     run->results[i].history = kept;
-    run->results[i].device = session->device_count > 1 ? session->managers[i].choice.options.ordinal + 1 : 0;
+    run->results[i].device = session->device_count > 1 ? session->managers[i].choice.options.device_index + 1 : 0;
     snprintf(run->results[i].machine, sizeof run->results[i].machine, "%s", session->machine);
     if (!run->results[i].complete && !run->results[i].error[0]) run->complete = false;
   }

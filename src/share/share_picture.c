@@ -10,7 +10,7 @@
 #include "report/svg.h"
 #include "share/share_private.h"
 
-enum { WIDTH = 1100, LEFT = 130, CELL_HEIGHT = 30, CELL_MOST = 70, GAP = 24, HEAD = 56, VALUE = 90 };
+enum { WIDTH = 1100, LEFT = 130, CELL_HEIGHT = 30, CELL_MAX = 70, GAP = 24, HEAD = 56, VALUE = 90 };
 
 /* ---- the bars ---- */
 
@@ -85,7 +85,7 @@ typedef struct grid { double square, block, height; uint32_t per_row; } grid;
 
 static grid make_grid(const share_matrix *m) {
   grid g = {.height = HEAD + CELL_HEIGHT * m->measured_count + GAP};
-  g.square = fmin(CELL_MOST, (double)(WIDTH - LEFT - VALUE) / m->interferer_count);
+  g.square = fmin(CELL_MAX, (double)(WIDTH - LEFT - VALUE) / m->interferer_count);
   g.block = fmax(LEFT + g.square * m->interferer_count + VALUE, WIDTH / 3.0);
   g.per_row = (uint32_t)(WIDTH / g.block + 1e-9);
   return g;

@@ -143,7 +143,7 @@ static bool take_index(trace_file *f, uint64_t index_at) {
     if (!pack_take_number(&from, &step) || step > index_at - offset || (i && !step)) return false;
     offset += step;
     frame_header header;
-    bool good = read_header(f, offset, &header) && header.kind == FRAME_DATA && header.ordinal == i;
+    bool good = read_header(f, offset, &header) && header.kind == FRAME_DATA && header.number == i;
     add_frame(f, offset, good ? &header : NULL);
   }
   f->info.blocks = sums[2];
@@ -208,8 +208,8 @@ static void scan(trace_file *f, uint64_t offset) {
     if (!find_header(f, &offset, &header)) return;
     if (header.kind == FRAME_INDEX && read_index(f, offset)) return;
     if (header.kind != FRAME_DATA) continue;
-    if (header.ordinal > expected) add_frame(f, from, NULL);
-    expected = header.ordinal + 1;
+    if (header.number > expected) add_frame(f, from, NULL);
+    expected = header.number + 1;
     add_frame(f, offset, &header);
   }
 }

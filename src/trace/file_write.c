@@ -107,7 +107,7 @@ ff_status trace_file_create_part(const char *path, const trace_file_about *about
 static void end_frame(trace_file_writer *w) {
   w->payload.count = 0;
   frame_pack(w->compressor, w->columns, &w->payload);
-  w->frame.ordinal = w->offsets.count;
+  w->frame.number = w->offsets.count;
   FF_PUSH(&w->offsets, w->written);
   write_frame(w, &w->frame);
   uint64_t both[2] = {w->checksum, w->frame.payload_hash};
@@ -212,7 +212,7 @@ static void write_index(trace_file_writer *w, const trace_file_about *about) {
   for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++) pack_number(to, totals[i]);
   for (size_t i = 0; i < w->offsets.count; i++) pack_number(to, w->offsets.items[i] - (i ? w->offsets.items[i - 1] : 0));
   uint64_t offset = w->written;
-  write_frame(w, &(frame_header){.kind = FRAME_INDEX, .ordinal = w->offsets.count});
+  write_frame(w, &(frame_header){.kind = FRAME_INDEX, .number = w->offsets.count});
   uint8_t end[FILE_END_BYTES];
   uint64_t hash = frame_hash(&offset, sizeof offset);
   memcpy(end, &offset, 8);

@@ -32,7 +32,7 @@ void frame_header_write(const frame_header *h, uint8_t bytes[FRAME_HEADER_BYTES]
   put(&w, FRAME_MAGIC, 4);
   put(&w, h->kind, 2);
   put(&w, h->open, 2);
-  put(&w, h->ordinal, 8);
+  put(&w, h->number, 8);
   put(&w, h->payload_bytes, 8);
   put(&w, h->payload_hash, 8);
   put(&w, h->operation, 8);
@@ -53,7 +53,7 @@ bool frame_header_read(const uint8_t bytes[FRAME_HEADER_BYTES], frame_header *h)
   if (get(&at, 4) != FRAME_MAGIC || get(&end, 8) != frame_hash(bytes, FRAME_HEADER_BYTES - 8)) return false;
   *h = (frame_header){.kind = (frame_kind)get(&at, 2)};
   h->open = get(&at, 2);
-  h->ordinal = get(&at, 8);
+  h->number = get(&at, 8);
   h->payload_bytes = get(&at, 8);
   h->payload_hash = get(&at, 8);
   h->operation = get(&at, 8);

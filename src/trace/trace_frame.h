@@ -18,7 +18,7 @@ enum { FRAME_COLUMN_BYTES = 1 << 20, FRAME_PAYLOAD_MAX = 96 << 20 };
 
 typedef struct frame_header {
   frame_kind kind;
-  uint64_t ordinal;        /* frames from 0 */
+  uint64_t number;        /* frames from 0 */
   uint64_t payload_bytes, payload_hash;
   uint64_t operation, launch, block;
   uint64_t launch_blocks;  /* of the open launch */

@@ -21,7 +21,7 @@ enum { ALIVE_EVERY = 1 /* s */ };
 typedef struct running {
   sweep_work *work;
   uint32_t *points;      /* of the tasks: indices into the plan */
-  handout handout;
+  work_queue work_queue;
   slots slots;
   char **hosts;          /* of the ranks, owned; NULL: not known yet */
   char host[64];         /* ours */
@@ -56,7 +56,7 @@ static void put(running *r, uint32_t task, const sweep_outcome *outcome) {
 
 /* A child's end, here or at another rank: its JSON is the truth, if there is one of one simulation that ran to its end. */
 static void take(running *r, const slot_end *end, uint32_t rank, const char *host) {
-  if (!handout_done(&r->handout, end->task)) return;
+  if (!work_queue_done(&r->work_queue, end->task)) return;
   report_run run = {0};
   ff_error error = {0};
   ff_text why = {0};
@@ -76,7 +76,7 @@ static void take(running *r, const slot_end *end, uint32_t rank, const char *hos
 /* ---- here ---- */
 
 static void start_here(running *r) {
-  for (int64_t task; (task = handout_next(&r->handout, 0)) >= 0;) {
+  for (int64_t task; (task = work_queue_next(&r->work_queue, 0)) >= 0;) {
     char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
     slots_run(&r->slots, (uint32_t)task, argv);
     for (char **word = argv; *word; word++) free(*word);
@@ -102,7 +102,7 @@ static void send(const running *r, int to, const sweep_message *message) {
 }
 
 static void start_there(running *r, int rank) {
-  for (int64_t task; (task = handout_next(&r->handout, (uint32_t)rank)) >= 0;) {
+  for (int64_t task; (task = work_queue_next(&r->work_queue, (uint32_t)rank)) >= 0;) {
     char **argv = sweep_point_command(r->work->plan, point_of(r, (uint32_t)task), r->work->program, SLOT_OUTPUT);
     ff_text words = {0};
     for (char **word = argv; *word; word++) {
@@ -124,7 +124,7 @@ static void welcome(running *r, int from, const sweep_message *m) {
   }
   free(r->hosts[from]);
   r->hosts[from] = ff_strdup(host);
-  handout_join(&r->handout, (uint32_t)from, m->status > 0 && m->status < 10000 ? (uint32_t)m->status : 1, slots_now());
+  work_queue_join(&r->work_queue, (uint32_t)from, m->status > 0 && m->status < 10000 ? (uint32_t)m->status : 1, slots_now());
 }
 
 static void hear(running *r, int from, const char *bytes, size_t size) {
@@ -132,20 +132,20 @@ static void hear(running *r, int from, const char *bytes, size_t size) {
   if (!sweep_message_read(bytes, size, &m) || from < 1 || from >= r->work->cluster->count) return;
   if (r->work->lost[from]) cli_fail(0, "rank %d is there again", from);
   r->work->lost[from] = false;
-  handout_heard(&r->handout, (uint32_t)from, slots_now());
+  work_queue_heard(&r->work_queue, (uint32_t)from, slots_now());
   if (m.kind == SWEEP_READY) welcome(r, from, &m);
-  if (m.kind != SWEEP_DONE || m.task >= r->handout.task_count) return;
+  if (m.kind != SWEEP_DONE || m.task >= r->work_queue.task_count) return;
   slot_end end = {.task = m.task, .status = m.status, .seconds = m.seconds, .log = (char *)m.texts[0],
                   .output = m.sizes[1] ? (char *)m.texts[1] : NULL, .output_size = m.sizes[1]};
   take(r, &end, (uint32_t)from, r->hosts[from]);
 }
 
 static void find_lost(running *r) {
-  for (int64_t rank; (rank = handout_lost(&r->handout, slots_now(), sweep_cluster_patience())) >= 0;) {
+  for (int64_t rank; (rank = work_queue_lost(&r->work_queue, slots_now(), sweep_cluster_patience())) >= 0;) {
     r->work->lost[rank] = true;
     cli_fail(0, "rank %d has been silent for %.0f s: what it had goes to others", (int)rank, sweep_cluster_patience());
   }
-  for (int64_t task; (task = handout_hopeless(&r->handout)) >= 0;) {
+  for (int64_t task; (task = work_queue_hopeless(&r->work_queue)) >= 0;) {
     put(r, (uint32_t)task, &(sweep_outcome){.error = "the ranks that ran this point were lost, three times"});
     r->ended++;
   }
@@ -160,7 +160,7 @@ static void work_with_ranks(running *r) {
     hear(r, from, bytes, size);
     free(bytes);
   }
-  handout_heard(&r->handout, 0, slots_now());
+  work_queue_heard(&r->work_queue, 0, slots_now());
   find_lost(r);
   for (int rank = 1; rank < cluster->count && !r->stopped && !r->failed; rank++) start_there(r, rank);
   if (slots_now() - r->spoke < ALIVE_EVERY) return;
@@ -177,9 +177,9 @@ static void clear_line(running *r) {
 
 /* "farfault: sweep: 37 of 200 points, about 3 min left" */
 static void show(running *r) {
-  uint32_t all = r->handout.task_count, left = all - r->handout.done;
+  uint32_t all = r->work_queue.task_count, left = all - r->work_queue.done;
   double elapsed = slots_now() - r->begun;
-  fprintf(stderr, "\rfarfault: sweep: %u of %u points", r->work->there + r->handout.done, r->work->there + all);
+  fprintf(stderr, "\rfarfault: sweep: %u of %u points", r->work->there + r->work_queue.done, r->work->there + all);
   if (r->ended) {
     double seconds = fmax(1, elapsed * left / r->ended);
     fprintf(stderr, ", about %.0f %s left", seconds < 90 ? seconds : seconds < 5400 ? seconds / 60 : seconds / 3600, seconds < 90 ? "s" : seconds < 5400 ? "min" : "h");
@@ -199,7 +199,7 @@ static void wait_for_news(running *r) {
 }
 
 static void loop(running *r) {
-  while (!handout_finished(&r->handout) && !r->stopped && !r->failed) {
+  while (!work_queue_finished(&r->work_queue) && !r->stopped && !r->failed) {
     start_here(r);
     wait_for_news(r);
     clear_line(r);
@@ -217,7 +217,7 @@ static void find_tasks(running *r) {
   for (uint32_t i = 0; i < w->plan->points.count; i++)
     if (!sweep_database_has(w->database, w->plan->points.items[i])) r->points[count++] = i;
   w->there = (uint32_t)w->plan->points.count - count;
-  handout_start(&r->handout, count, w->cluster->ranks ? (uint32_t)w->cluster->count : 1);
+  work_queue_start(&r->work_queue, count, w->cluster->ranks ? (uint32_t)w->cluster->count : 1);
 }
 
 int sweep_run(sweep_work *work) {
@@ -232,14 +232,14 @@ int sweep_run(sweep_work *work) {
   slots_start(&r.slots, work->at_once, &r.old, folder);
   free(folder);
   r.hosts = ff_alloc((size_t)work->cluster->count * sizeof *r.hosts);
-  handout_join(&r.handout, 0, work->at_once, r.begun);
+  work_queue_join(&r.work_queue, 0, work->at_once, r.begun);
   loop(&r);
   work->run = r.ended;
   slots_stop(&r.slots);
   for (int i = 0; i < work->cluster->count; i++) free(r.hosts[i]);
   free(r.hosts);
   free(r.points);
-  handout_free(&r.handout);
+  work_queue_free(&r.work_queue);
   sigprocmask(SIG_SETMASK, &r.old, NULL);
   return r.stopped;
 }

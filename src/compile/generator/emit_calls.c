@@ -65,7 +65,7 @@ void gen_flush_counters(generator *g) {
 
 /* ---- functions of the module ---- */
 
-#define MOST_PARAMETERS 16 /* warp, api, pending, and what more there is */
+#define MAX_PARAMETERS 16 /* warp, api, pending, and what more there is */
 
 typedef struct outside {   /* what such a function calls */
   uint32_t offset;         /* of exec_native_api; or a handler: */
@@ -88,7 +88,7 @@ static value handler_of(generator *g, value instr) {
 
 static void call_it(generator *g, value function, const void *context) {
   const outside *o = context;
-  value arguments[MOST_PARAMETERS] = {g->warp};
+  value arguments[MAX_PARAMETERS] = {g->warp};
   for (uint32_t n = 0; n < o->more; n++) arguments[n + 1] = LLVMGetParam(function, n + 3);
   if (!o->handler || o->observes) gen_flush_counters(g);
   if (o->flush) {
@@ -122,8 +122,8 @@ static value make_outline(generator *g, const char *name, LLVMTypeRef type, gen_
 }
 
 value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value *more, uint32_t count, gen_inside inside, const void *context) {
-  value arguments[MOST_PARAMETERS] = {g->warp, g->api, g->pending};
-  LLVMTypeRef types[MOST_PARAMETERS] = {g->pointer, g->pointer, LLVMTypeOf(g->pending)};
+  value arguments[MAX_PARAMETERS] = {g->warp, g->api, g->pending};
+  LLVMTypeRef types[MAX_PARAMETERS] = {g->pointer, g->pointer, LLVMTypeOf(g->pending)};
   for (uint32_t n = 0; n < count; n++) arguments[n + 3] = more[n], types[n + 3] = LLVMTypeOf(more[n]);
   LLVMTypeRef type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 3, false);
   value function = LLVMGetNamedFunction(g->module, name);
@@ -133,7 +133,7 @@ value gen_call_outline(generator *g, const char *name, LLVMTypeRef result, value
 
 value gen_call_api(generator *g, uint32_t offset, LLVMTypeRef result, value *more, uint32_t count) {
   char name[32];
-  LLVMTypeRef types[MOST_PARAMETERS] = {g->pointer};
+  LLVMTypeRef types[MAX_PARAMETERS] = {g->pointer};
   for (uint32_t n = 0; n < count; n++) types[n + 1] = LLVMTypeOf(more[n]);
   outside o = {.offset = offset, .type = LLVMFunctionType(result ? result : LLVMVoidTypeInContext(g->context), types, count + 1, false), .result = result, .more = count};
   snprintf(name, sizeof name, "api_%u", offset);

@@ -14,7 +14,7 @@
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
 
-#define MOST_FRAME_BYTES (64u << 20)
+#define MAX_FRAME_BYTES (64u << 20)
 
 typedef struct checker {
   const native_request *head;
@@ -163,7 +163,7 @@ static bool good_instr(checker *c, const native_instr *n) {
 }
 
 static bool good_function(checker *c, const native_instr *instrs) {
-  if (!c->function->count || c->function->frame_bytes > MOST_FRAME_BYTES) return false;
+  if (!c->function->count || c->function->frame_bytes > MAX_FRAME_BYTES) return false;
   c->place_of = ff_alloc(c->function->frame_bytes / 4 * sizeof *c->place_of);
   bool good = true;
   for (uint32_t n = 0; n < c->function->count && good; n++) good = good_instr(c, &instrs[n]);

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "exec/core.h"
 
-#define MOST_SET_WORDS (UINT64_C(24) << 20) /* of one kind of set, of all blocks */
+#define MAX_SET_WORDS (UINT64_C(24) << 20) /* of one kind of set, of all blocks */
 
 bool plan_ends_block(const native_instr *n) {
   return n->op == NATIVE_EXIT || n->op == NATIVE_BRANCH || n->op == NATIVE_BRANCH_IF || n->op == NATIVE_SYNC;
@@ -76,7 +76,7 @@ static bool find_blocks(plan *p) {
     if ((i->op == NATIVE_BRANCH || i->op == NATIVE_BRANCH_IF) && i->target < p->count) leader[i->target] = 1;
   }
   for (uint32_t n = 0; n < p->count; n++) p->block_count += leader[n];
-  if ((uint64_t)p->block_count * p->words > MOST_SET_WORDS) {
+  if ((uint64_t)p->block_count * p->words > MAX_SET_WORDS) {
     p->block_count = 0;
     free(leader);
     return false;

@@ -264,7 +264,7 @@ void gen_handler(generator *g, const native_instr *n) {
 
 /* ---- blocks ---- */
 
-/* What the blocks that follow need: vectors go to the frame, uniform values to their homes. */
+/* What the blocks that follow need: vectors go to the frame, uniform values to their spill_slots. */
 static void hand_over(generator *g, const plan_block *block) {
   const plan *p = g->plan;
   for (uint32_t s = 0; s < p->slot_count; s++) {
@@ -419,7 +419,7 @@ static void prologue(generator *g) {
   g->leave_how = gen_variable(g, g->i32);
   LLVMPositionBuilderAtEnd(g->b, g->entry);
   gen_begin_counting(g);
-  if (g->full) gen_begin_homes(g);
+  if (g->full) gen_begin_spill_slots(g);
   g->frame = gen_field(g, g->pointer, g->warp, at->warp_base0);
   g->pool = gen_field(g, g->pointer, g->warp, at->warp_base1);
   g->code = gen_field(g, g->pointer, gen_field(g, g->pointer, g->warp, at->warp_function), at->function_code);
@@ -463,7 +463,7 @@ void gen_function(generator *g, const plan *p, const native_function *function, 
     LLVMPositionBuilderAtEnd(g->b, from);
     enter_block(g, b, decline);
   }
-  if (g->full) gen_end_homes(g);
+  if (g->full) gen_end_spill_slots(g);
   free(g->slots);
   free(g->edges);
   free(g->bodies);

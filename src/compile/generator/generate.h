@@ -42,8 +42,8 @@ typedef struct generator {
   value pending;          /* on the stack (emit_calls.c); its fields: */
   value count, segment, accesses;  /* what is not yet counted in the warp */
   value lanes, lane_count, below;  /* of `any`: active, active_count, limit */
-  value home_array, homes; /* of `full`: on the stack (uniform.c) */
-  uint32_t *home, home_count; /* by slot: which of the homes is its; 0: none yet */
+  value spill_area, spill_slots; /* of `full`: on the stack (uniform.c) */
+  uint32_t *spill_slot, spill_count; /* by slot: which of the spill_slots is its; 0: none yet */
   value *kept;            /* by slot: its variable, if an innermost loop needs it */
   value where, taken;                /* variables: the instruction to go on at, or where lanes part or meet; those that branch there */
   LLVMBasicBlockRef parting, meeting; /* these happen here, for all places; meeting: of `any` */
@@ -94,8 +94,8 @@ value gen_one_of_all(generator *g, uint32_t slot, const gen_slot *known);
 
 /* ---- values that are the same in all lanes, of `full` (uniform.c) ---- */
 /* In the entry block, and when all is made. */
-void gen_begin_homes(generator *g);
-void gen_end_homes(generator *g);
+void gen_begin_spill_slots(generator *g);
+void gen_end_spill_slots(generator *g);
 value gen_uniform(generator *g, uint32_t slot);
 void gen_put_uniform(generator *g, uint32_t slot, value scalar);
 /* These slots' scalars go to the frame. put: the block's end has put them. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that are the same in all lanes, from block to block of code for full warps.
  *
- * Each slot that is so somewhere has a home, a cell on the stack: as variables they would be phis of every block, and each entry and way out a copy of
- * all of them. Which homes go to the frame, or come from there, is a table; exec_native_api's functions read it. Only what an innermost loop needs is a
- * variable, which LLVM keeps in a register; its home has it on the ways in and out. */
+ * Each slot that is so somewhere has a spill_slot, a cell on the stack: as variables they would be phis of every block, and each entry and way out a copy of
+ * all of them. Which spill_slots go to the frame, or come from there, is a table; exec_native_api's functions read it. Only what an innermost loop needs is a
+ * variable, which LLVM keeps in a register; its spill_slot has it on the ways in and out. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -34,44 +34,44 @@ static void keep_loops(generator *g) {
     }
 }
 
-void gen_begin_homes(generator *g) {
-  g->home = ff_alloc((g->plan->slot_count + 1) * sizeof *g->home);
+void gen_begin_spill_slots(generator *g) {
+  g->spill_slot = ff_alloc((g->plan->slot_count + 1) * sizeof *g->spill_slot);
   g->kept = ff_alloc((g->plan->slot_count + 1) * sizeof *g->kept);
-  g->home_count = 0;
-  g->home_array = LLVMBuildArrayAlloca(g->b, g->i64, gen_i32(g, 1), "homes");
-  g->homes = LLVMBuildBitCast(g->b, g->home_array, g->pointer, "");
+  g->spill_count = 0;
+  g->spill_area = LLVMBuildArrayAlloca(g->b, g->i64, gen_i32(g, 1), "spill_slots");
+  g->spill_slots = LLVMBuildBitCast(g->b, g->spill_area, g->pointer, "");
   keep_loops(g);
 }
 
-void gen_end_homes(generator *g) {
-  LLVMSetOperand(g->home_array, 0, gen_i32(g, g->home_count + 1));
-  free(g->home);
+void gen_end_spill_slots(generator *g) {
+  LLVMSetOperand(g->spill_area, 0, gen_i32(g, g->spill_count + 1));
+  free(g->spill_slot);
   free(g->kept);
 }
 
-static uint32_t home_of(generator *g, uint32_t slot) {
-  if (!g->home[slot]) g->home[slot] = ++g->home_count;
-  return g->home[slot];
+static uint32_t spill_slot_of(generator *g, uint32_t slot) {
+  if (!g->spill_slot[slot]) g->spill_slot[slot] = ++g->spill_count;
+  return g->spill_slot[slot];
 }
 
-static value home_place(generator *g, uint32_t slot) { return gen_at(g, g->homes, 8 * (uint64_t)home_of(g, slot)); }
+static value spill_place(generator *g, uint32_t slot) { return gen_at(g, g->spill_slots, 8 * (uint64_t)spill_slot_of(g, slot)); }
 
 value gen_uniform(generator *g, uint32_t slot) {
-  return g->kept[slot] ? gen_read(g, type_of(g, slot), g->kept[slot]) : gen_load(g, type_of(g, slot), home_place(g, slot), 8);
+  return g->kept[slot] ? gen_read(g, type_of(g, slot), g->kept[slot]) : gen_load(g, type_of(g, slot), spill_place(g, slot), 8);
 }
 
 void gen_put_uniform(generator *g, uint32_t slot, value scalar) {
   if (g->kept[slot]) LLVMBuildStore(g->b, scalar, g->kept[slot]);
-  else gen_store(g, scalar, home_place(g, slot), 8);
+  else gen_store(g, scalar, spill_place(g, slot), 8);
 }
 
-/* A constant of the module: place and home of each of these slots. */
+/* A constant of the module: place and spill_slot of each of these slots. */
 static value table_of(generator *g, const uint32_t *slots, uint32_t count) {
   value *items = ff_alloc((2 * count + 1) * sizeof *items);
   for (uint32_t n = 0; n < count; n++) {
     const plan_slot *s = &g->plan->slots[slots[n]];
     items[2 * n] = gen_i32(g, s->offset | (s->bytes == 8 ? 1 : s->bytes ? 0 : 2));
-    items[2 * n + 1] = gen_i32(g, home_of(g, slots[n]));
+    items[2 * n + 1] = gen_i32(g, spill_slot_of(g, slots[n]));
   }
   items[2 * count] = gen_i32(g, UINT32_MAX);
   value all = LLVMConstArray(g->i32, items, 2 * count + 1), made = LLVMAddGlobal(g->module, LLVMTypeOf(all), "places");
@@ -85,17 +85,17 @@ static value table_of(generator *g, const uint32_t *slots, uint32_t count) {
 void gen_spread(generator *g, const uint32_t *slots, uint32_t count, bool put) {
   if (!count) return;
   for (uint32_t n = 0; n < count; n++)
-    if (!put || g->kept[slots[n]]) gen_store(g, g->slots[slots[n]].scalar, home_place(g, slots[n]), 8);
+    if (!put || g->kept[slots[n]]) gen_store(g, g->slots[slots[n]].scalar, spill_place(g, slots[n]), 8);
   LLVMTypeRef types[3] = {g->pointer, g->pointer, g->pointer}, type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 3, false);
-  value arguments[3] = {g->warp, table_of(g, slots, count), g->homes};
+  value arguments[3] = {g->warp, table_of(g, slots, count), g->spill_slots};
   LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_spread), arguments, 3, "");
 }
 
 value gen_collect(generator *g, const uint32_t *slots, uint32_t count) {
   LLVMTypeRef types[4] = {g->pointer, g->pointer, g->pointer, g->i32}, type = LLVMFunctionType(g->i8, types, 4, false);
-  value arguments[4] = {g->warp, table_of(g, slots, count), g->homes, LLVMGetParam(g->function, 1)};
+  value arguments[4] = {g->warp, table_of(g, slots, count), g->spill_slots, LLVMGetParam(g->function, 1)};
   value good = LLVMBuildCall2(g->b, type, gen_field(g, LLVMPointerType(type, 0), g->api, g->at->api_collect), arguments, 4, "");
   for (uint32_t n = 0; n < count; n++)
-    if (g->kept[slots[n]]) LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), home_place(g, slots[n]), 8), g->kept[slots[n]]);
+    if (g->kept[slots[n]]) LLVMBuildStore(g->b, gen_load(g, type_of(g, slots[n]), spill_place(g, slots[n]), 8), g->kept[slots[n]]);
   return LLVMBuildICmp(g->b, LLVMIntNE, good, LLVMConstInt(g->i8, 0, false), "");
 }

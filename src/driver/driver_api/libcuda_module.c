@@ -19,7 +19,7 @@
 
 #define LINKED_MAGIC "\177farfault linked"  /* 16 bytes without its NUL */
 #define LINKED_HEADER 32u
-#define MOST_PARTS 1024u
+#define MAX_PARTS 1024u
 
 /* ---- JIT options ---- */
 
@@ -83,9 +83,9 @@ static void write_linked(struct CUlinkState_st *state) {
 }
 
 static cudaError_t link_parts(const link_part *parts, size_t count, engine_module **module, ff_error *error) {
-  const void *images[MOST_PARTS];
-  size_t sizes[MOST_PARTS];
-  const char *names[MOST_PARTS];
+  const void *images[MAX_PARTS];
+  size_t sizes[MAX_PARTS];
+  const char *names[MAX_PARTS];
   for (size_t i = 0; i < count; i++) {
     images[i] = parts[i].bytes;
     sizes[i] = parts[i].size;
@@ -108,10 +108,10 @@ static uint64_t read_part(const char *at, uint64_t left, link_part *part) {
 /* Such an image may have been kept in a file meanwhile: bytes != 0 is what there is of it. */
 static cudaError_t load_linked(const char *image, size_t bytes, engine_module **module, ff_error *error) {
   uint64_t whole, count, used;
-  link_part parts[MOST_PARTS];
+  link_part parts[MAX_PARTS];
   memcpy(&whole, image + 16, 8);
   memcpy(&count, image + 24, 8);
-  bool broken = whole < LINKED_HEADER || (bytes && whole > bytes) || !count || count > MOST_PARTS;
+  bool broken = whole < LINKED_HEADER || (bytes && whole > bytes) || !count || count > MAX_PARTS;
   for (uint64_t i = 0, at = LINKED_HEADER; i < count && !broken; i++, at += used)
     broken = !(used = read_part(image + at, whole - at, &parts[i]));
   if (!broken) return link_parts(parts, count, module, error);
@@ -305,7 +305,7 @@ LIBCUDA_CALL(cuLinkCreate_v2, (unsigned count, const int *options, void **values
 
 static CUresult link_add(struct CUlinkState_st *state, int type, const void *data, size_t size, const char *name) {
   if (!link_known(state, false)) return CUDA_ERROR_INVALID_HANDLE;
-  if (!data || !size || state->cubin.chars || state->parts.count == MOST_PARTS) return CUDA_ERROR_INVALID_VALUE;
+  if (!data || !size || state->cubin.chars || state->parts.count == MAX_PARTS) return CUDA_ERROR_INVALID_VALUE;
   bool text = type == LINK_CUBIN && size > 4 && memcmp(data, "\177ELF", 4) != 0; /* what NVRTC gives here: inside.c */
   if ((type == LINK_CUBIN && !text) || type == LINK_OBJECT || type == LINK_LIBRARY) {
     engine_say_once("cuLinkAddData", "cuLink* links PTX and fat binaries; machine code, objects and libraries cannot be read");

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 
-#define MOST_PARAMETERS 32764u /* bytes, as a kernel may have */
+#define MAX_PARAMETERS 32764u /* bytes, as a kernel may have */
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 CUresult cuCtxDestroy_v2(CUcontext context);
@@ -47,7 +47,7 @@ typedef struct prepared { /* of one function */
   CUfunction function;
   unsigned block[3], shared;
   size_t bytes;           /* of the parameters */
-  char *parameters;       /* MOST_PARAMETERS, zero where nothing was set; NULL: none yet */
+  char *parameters;       /* MAX_PARAMETERS, zero where nothing was set; NULL: none yet */
 } prepared;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,7 +85,7 @@ LIBCUDA_CALL(cuFuncSetSharedSize, (CUfunction function, unsigned bytes)) {
 
 LIBCUDA_CALL(cuParamSetSize, (CUfunction function, unsigned bytes)) {
   LIBCUDA_TRY(check(function));
-  if (bytes > MOST_PARAMETERS) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > MAX_PARAMETERS) return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&lock);
   find(function)->bytes = bytes;
   pthread_mutex_unlock(&lock);
@@ -94,10 +94,10 @@ LIBCUDA_CALL(cuParamSetSize, (CUfunction function, unsigned bytes)) {
 
 static CUresult set_parameter(CUfunction function, int offset, const void *value, size_t bytes) {
   LIBCUDA_TRY(check(function));
-  if (offset < 0 || !value || bytes > MOST_PARAMETERS || (size_t)offset > MOST_PARAMETERS - bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (offset < 0 || !value || bytes > MAX_PARAMETERS || (size_t)offset > MAX_PARAMETERS - bytes) return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&lock);
   prepared *of = find(function);
-  if (!of->parameters) of->parameters = ff_alloc(MOST_PARAMETERS);
+  if (!of->parameters) of->parameters = ff_alloc(MAX_PARAMETERS);
   memcpy(of->parameters + offset, value, bytes);
   pthread_mutex_unlock(&lock);
   return CUDA_SUCCESS;
@@ -111,7 +111,7 @@ LIBCUDA_CALL(cuParamSetv, (CUfunction function, int offset, const void *value, u
 static CUresult launch(CUfunction function, int width, int height, CUstream stream) {
   LIBCUDA_TRY(check(function));
   if (width <= 0 || height <= 0) return CUDA_ERROR_INVALID_VALUE;
-  char *parameters = ff_alloc(MOST_PARAMETERS);
+  char *parameters = ff_alloc(MAX_PARAMETERS);
   pthread_mutex_lock(&lock);
   prepared now = *find(function);
   if (now.parameters) memcpy(parameters, now.parameters, now.bytes);

@@ -161,7 +161,7 @@ static void after_fork(void) {
   pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
   ff_engine.lock = fresh; /* the child has one thread, and no one holds it there */
   ff_engine.given = 0;
-  engine_behind_forget();
+  engine_deferred_forget();
 }
 
 static void set_default_limits(int device) {
@@ -227,7 +227,7 @@ static cudaError_t enter_locked(bool wait_for_host_functions, bool wait_for_kern
     ff_engine.phase = make(&error) == FF_OK ? ENGINE_READY : ENGINE_FAILED;
     if (ff_engine.phase == ENGINE_FAILED) engine_say("the virtual GPU cannot start: %s", error.message);
   }
-  if (wait_for_kernel || (wait_for_host_functions && engine_behind_full())) engine_behind_wait();
+  if (wait_for_kernel || (wait_for_host_functions && engine_deferred_full())) engine_deferred_wait();
   while (wait_for_host_functions && ff_engine.host_pending && ff_engine.phase == ENGINE_READY)
     pthread_cond_wait(&ff_engine.host_done, &ff_engine.lock);
   cudaError_t error = ff_engine.phase == ENGINE_READY      ? ff_engine.sticky
@@ -306,7 +306,7 @@ __attribute__((destructor)) void engine_finish(void) {
     if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
   for (size_t i = 0; (locked || ff_engine.given) && i < ff_engine.running.count; i++)
     trace_launch_finish(ff_engine.running.items[i]); /* they will not; no simulation may wait for them */
-  if (before == ENGINE_READY && !locked) engine_touch_collect(false);
+  if (before == ENGINE_READY && !locked) engine_host_access_collect(false);
   if (before == ENGINE_READY) session_finish(ff_engine.session);
   if (before == ENGINE_READY && ff_engine.check && !locked) check_finish(ff_engine.check, true);
   ff_engine.phase = ENGINE_FINISHED;
@@ -369,7 +369,7 @@ cudaError_t engine_stream_host(cudaStream_t handle, cudaHostFn_t function, void 
   bool taken = false;
   engine_node_params node = {.kind = ENGINE_NODE_HOST, .host = {function, data}};
   error = stream ? engine_capture_take(stream, &node, true, &taken) : engine_stream_error(handle);
-  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
+  if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   if (!error && !taken) error = engine_stream_host_locked(stream, function, data, false);
   engine_leave();
   return error;

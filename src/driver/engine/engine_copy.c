@@ -89,7 +89,7 @@ static uint64_t duration(const engine_copy *copy, trace_direction direction) {
 
 static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_direction direction, bool pageable, bool graph) {
   bool blocking = !graph && host_waits(copy, direction, pageable);
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   for (uint64_t slice = 0; slice < copy->depth; slice++) {
     trace_op op = {.kind = TRACE_OP_COPY, .stream = stream->number, .blocking = blocking && slice + 1 == copy->depth};
     op.copy.to = copy->to + slice * copy->to_slice;
@@ -103,8 +103,8 @@ static void copy_slices(const engine_copy *copy, engine_stream *stream, trace_di
     engine_append(&op);
     engine_time_spend(stream, duration(copy, direction), false, op.blocking);
     move_rows(copy, slice);
-    engine_touch_settle(op.copy.to, (op.copy.height - 1) * op.copy.to_pitch + op.copy.width);
-    engine_touch_settle(op.copy.from, (op.copy.height - 1) * op.copy.from_pitch + op.copy.width);
+    engine_host_access_settle(op.copy.to, (op.copy.height - 1) * op.copy.to_pitch + op.copy.width);
+    engine_host_access_settle(op.copy.from, (op.copy.height - 1) * op.copy.from_pitch + op.copy.width);
   }
 }
 
@@ -140,7 +140,7 @@ static cudaError_t copy_locked(const engine_copy *copy) {
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_COPY, .copy = *copy};
   cudaError_t error = engine_capture_take(stream, &node, copy->async, &taken);
-  if (!error && !taken) error = engine_behind_take(stream, &node, copy->async, &taken);
+  if (!error && !taken) error = engine_deferred_take(stream, &node, copy->async, &taken);
   return error || taken ? error : engine_copy_on(*copy, stream, false);
 }
 
@@ -160,7 +160,7 @@ static void fill_row(char *to, uint64_t elements, uint32_t element, uint32_t val
 }
 
 static void set_slices(const engine_set *set, engine_stream *stream, bool blocking) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   for (uint64_t slice = 0; slice < set->depth; slice++) {
     trace_op op = {.kind = TRACE_OP_SET, .stream = stream->number, .blocking = blocking && slice + 1 == set->depth};
     op.set.to = set->to + slice * set->slice;
@@ -171,7 +171,7 @@ static void set_slices(const engine_set *set, engine_stream *stream, bool blocki
     engine_time_spend(stream, engine_time_transfer(op.set.width * set->height, TRACE_D2D), false, op.blocking);
     for (uint64_t row = 0; row < set->height; row++)
       fill_row((char *)(uintptr_t)(op.set.to + row * set->pitch), set->width, set->element, set->value);
-    engine_touch_settle(op.set.to, (op.set.height - 1) * op.set.pitch + op.set.width);
+    engine_host_access_settle(op.set.to, (op.set.height - 1) * op.set.pitch + op.set.width);
   }
 }
 
@@ -215,7 +215,7 @@ static cudaError_t set_locked(const engine_set *set) {
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_SET, .set = *set};
   cudaError_t error = engine_capture_take(stream, &node, set->async, &taken);
-  if (!error && !taken) error = engine_behind_take(stream, &node, set->async, &taken);
+  if (!error && !taken) error = engine_deferred_take(stream, &node, set->async, &taken);
   return error || taken ? error : engine_set_on(*set, stream, false);
 }
 

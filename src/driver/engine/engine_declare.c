@@ -8,7 +8,7 @@
 
 #include "driver/engine/engine_internal.h"
 
-#define MOST_USES (1u << 20)
+#define MAX_USES (1u << 20)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* of the thread's engine_declared, or NULL */
@@ -33,7 +33,7 @@ engine_declared *engine_declared_take(void) {
 
 cudaError_t engine_declare_uses(const ff_virtual_use *uses, uint32_t count) {
   engine_declared_free(engine_declared_take());
-  if ((count && !uses) || count > MOST_USES) return cudaErrorInvalidValue;
+  if ((count && !uses) || count > MAX_USES) return cudaErrorInvalidValue;
   engine_declared *declared = ff_alloc(sizeof *declared);
   declared->uses = ff_alloc((count + (size_t)1) * sizeof *declared->uses);
   declared->count = count;

@@ -57,7 +57,7 @@ static void green_free(engine_green *green) {
   free(green);
 }
 
-static bool is_helper(const engine_stream *s) { return s == s->green->main || s == s->green->gather || s == s->green->gate; }
+static bool is_helper(const engine_stream *s) { return s == s->green->main || s == s->green->join || s == s->green->fence; }
 
 cudaError_t engine_green_destroy(engine_green *green) {
   cudaError_t error = engine_enter();
@@ -122,7 +122,7 @@ void engine_green_use(engine_green *green) {
 /* ---- streams ---- */
 
 void engine_green_admit(engine_green *green, engine_stream *stream) {
-  if (green->gate) engine_stream_wait_for(stream, engine_stream_record(green->gate), engine_stream_ready(green->gate));
+  if (green->fence) engine_stream_wait_for(stream, engine_stream_record(green->fence), engine_stream_ready(green->fence));
 }
 
 cudaError_t engine_green_stream(engine_green *green, unsigned flags, int priority, cudaStream_t *stream) {
@@ -149,10 +149,10 @@ static engine_stream *helper(engine_green *green, engine_stream **place) {
   return *place;
 }
 
-static void gather(engine_green *green) {
-  engine_stream *all = helper(green, &green->gather);
+static void join_streams(engine_green *green) {
+  engine_stream *all = helper(green, &green->join);
   for (engine_stream *s = ff_engine.streams; s; s = s->next)
-    if (s->green == green && s != green->gather && s != green->gate) engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
+    if (s->green == green && s != green->join && s != green->fence) engine_stream_wait_for(all, engine_stream_record(s), engine_stream_ready(s));
 }
 
 cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
@@ -162,8 +162,8 @@ cudaError_t engine_green_record(engine_green *green, cudaEvent_t handle) {
   if (!is_live(green)) error = cudaErrorContextIsDestroyed;
   else if (!event) error = cudaErrorInvalidResourceHandle;
   else {
-    gather(green);
-    engine_event_record_locked(event, green->gather);
+    join_streams(green);
+    engine_event_record_locked(event, green->join);
   }
   engine_leave();
   return error;
@@ -176,9 +176,9 @@ cudaError_t engine_green_wait(engine_green *green, cudaEvent_t handle) {
   if (!is_live(green)) error = cudaErrorContextIsDestroyed;
   else if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->recorded) {
-    helper(green, &green->gate);
+    helper(green, &green->fence);
     for (engine_stream *s = ff_engine.streams; s; s = s->next)
-      if (s->green == green && s != green->gather) engine_stream_wait_for(s, event->number, event->time_ps);
+      if (s->green == green && s != green->join) engine_stream_wait_for(s, event->number, event->time_ps);
     engine_time_host(ff_engine.machine->api_us);
   }
   engine_leave();

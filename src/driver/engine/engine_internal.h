@@ -57,7 +57,7 @@ typedef struct engine_stream {
   uint32_t pending;        /* host functions that have not returned */
   engine_green *green;     /* whose SMs its kernels have; NULL: all */
   bool orphan;             /* its green context was destroyed */
-  bool behind;             /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_behind.c */
+  bool behind;             /* operations of it are queued behind a kernel that has given way, or it is that kernel's: engine_deferred.c */
   struct engine_capture *capture; /* into which it is captured; NULL: none */
   FF_VEC(struct engine_node *) tips; /* then: what its next node comes after */
   FF_VEC(engine_known) known; /* how far of other streams it has waited for */
@@ -71,8 +71,8 @@ struct engine_green {
   uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
   uint32_t count;
   engine_stream *main;     /* what NULL means where it is current */
-  engine_stream *gather;   /* engine_green_record: waits for the others; NULL: not needed yet */
-  engine_stream *gate;     /* engine_green_wait: what later streams wait for first; NULL likewise */
+  engine_stream *join;    /* engine_green_record: waits for the others; NULL: not needed yet */
+  engine_stream *fence;    /* engine_green_wait: what later streams wait for first; NULL likewise */
   struct engine_green *next;
 };
 
@@ -85,7 +85,7 @@ typedef struct engine_event {
   uint64_t time_ps;        /* local clock */
   engine_stream *stream;   /* recorded in; NULL once destroyed */
   uint32_t stream_number;
-  uint32_t behind;         /* recordings of it that are queued: engine_behind.c */
+  uint32_t behind;         /* recordings of it that are queued: engine_deferred.c */
   uint64_t capture;        /* last recorded in the capture of this id; 0: in none */
   FF_VEC(struct engine_node *) tips; /* then: what the stream had done */
   FF_VEC(engine_known) known; /* else: what its stream knew */
@@ -183,7 +183,7 @@ typedef struct engine_state {
   uint64_t allocations, launches;
   uint64_t device_used[ENGINE_DEVICES_MAX]; /* bytes of each device's memory in use by device allocations, whole pages */
   FF_VEC(trace_launch *) running; /* the launches that exec works on, or that have given way; none without a simulation */
-  uint32_t given;          /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_behind.c */
+  uint32_t given;          /* kernels that have given way, on threads of the engine's own, one of a device at most: engine_deferred.c */
   pthread_cond_t behind_done; /* the last of them has finished, and all that was queued behind them */
   volatile bool stop;      /* the process ends: a running kernel is to stop */
   uint64_t last_sequence;  /* of the latest operation */
@@ -204,7 +204,7 @@ typedef struct engine_state {
 extern engine_state ff_engine;
 
 /* With the lock held on cudaSuccess only. engine_enter waits for host functions, and for a kernel that has given way; engine_enter_beside
- * for host functions only (what is behind that kernel is seen to: engine_behind.c), engine_enter_now for neither (queries). */
+ * for host functions only (what is behind that kernel is seen to: engine_deferred.c), engine_enter_now for neither (queries). */
 cudaError_t engine_enter(void);
 cudaError_t engine_enter_beside(void);
 cudaError_t engine_enter_now(void);
@@ -262,20 +262,20 @@ cudaError_t engine_launch_packed(const engine_launch *launch, const engine_funct
 void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device);
 void engine_stream_wait_event_locked(engine_stream *stream, engine_event *event);
 
-/* engine_behind.c: a kernel that waits for the host, and what comes after it */
+/* engine_deferred.c: a kernel that waits for the host, and what comes after it */
 struct engine_node_params;
-bool engine_behind(const engine_stream *stream); /* is what is put on the stream now queued? */
-void engine_behind_wait(void);                   /* until nothing is; gives the lock away meanwhile */
-bool engine_behind_full(void);                   /* no more can be appended until then */
-void engine_behind_rest(void);                   /* without the lock, after a query of what is behind: the kernel wants the lock */
+bool engine_deferred(const engine_stream *stream); /* is what is put on the stream now queued? */
+void engine_deferred_wait(void);                   /* until nothing is; gives the lock away meanwhile */
+bool engine_deferred_full(void);                   /* no more can be appended until then */
+void engine_deferred_rest(void);                   /* without the lock, after a query of what is behind: the kernel wants the lock */
 /* cudaSuccess and *taken: it is queued. Else it is to be carried out now; `async`: the call need not wait for it. */
-cudaError_t engine_behind_take(engine_stream *stream, const struct engine_node_params *params, bool async, bool *taken);
-bool engine_behind_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
+cudaError_t engine_deferred_take(engine_stream *stream, const struct engine_node_params *params, bool async, bool *taken);
+bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device); /* it is queued */
 /* Launches: on the engine's own thread if the kernel may wait, or queued, or here. Takes *declared over where it has to. */
-cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);
-bool engine_behind_can(void);                    /* does this thread's kernel give way? then by */
-void engine_behind_give_way(void *unused);
-void engine_behind_forget(void);                 /* in a forked child */
+cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared);
+bool engine_deferred_can(void);                    /* does this thread's kernel give way? then by */
+void engine_deferred_give_way(void *unused);
+void engine_deferred_forget(void);                 /* in a forked child */
 
 /* engine_capture.c: before work is put on a stream. cudaSuccess and *taken: it became a node. Else the stream is not captured, or
  * the error ends the capture. `async`: may the call be captured at all? */
@@ -354,16 +354,16 @@ cudaError_t engine_status_error(ff_status status);
 
 void engine_occupancy_of(const engine_function_info *info, uint32_t threads, uint64_t dynamic_shared, engine_occupancy *out);
 
-/* What the program does with managed memory between its calls: engine_touch.c. `filled`: it has contents already.
+/* What the program does with managed memory between its calls: engine_host_access.c. `filled`: it has contents already.
  * collect: before an operation of the device, or one that says how far the host is; appends what was touched since. The
  * device's own accesses lie between a collect and a settle. `launch`: a settle_all follows, so nothing need be armed. */
-typedef enum engine_touch_level { ENGINE_TOUCH_OFF, ENGINE_TOUCH_GROUPS, ENGINE_TOUCH_PAGES, ENGINE_TOUCH_EXACT } engine_touch_level;
-engine_touch_level engine_touch_level_now(void);
-void engine_touch_track(const exec_allocation *allocation, bool filled);
-void engine_touch_forget(const exec_allocation *allocation);
-void engine_touch_collect(bool launch);
-void engine_touch_settle(uint64_t address, uint64_t bytes);
-void engine_touch_settle_all(void);
+typedef enum engine_host_access_level { ENGINE_TOUCH_OFF, ENGINE_TOUCH_GROUPS, ENGINE_TOUCH_PAGES, ENGINE_TOUCH_EXACT } engine_host_access_level;
+engine_host_access_level engine_host_access_level_now(void);
+void engine_host_access_track(const exec_allocation *allocation, bool filled);
+void engine_host_access_forget(const exec_allocation *allocation);
+void engine_host_access_collect(bool launch);
+void engine_host_access_settle(uint64_t address, uint64_t bytes);
+void engine_host_access_settle_all(void);
 
 void engine_print_flush(void); /* kernel printf to stdout; done at every synchronisation */
 

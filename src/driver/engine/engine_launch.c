@@ -127,7 +127,7 @@ static exec_config configuration(const engine_function_info *info, const engine_
       .print = print,
       .waiting = say_waiting,
       .waiting_ms = WAITING_MS,
-      .give_way = engine_behind_can() ? engine_behind_give_way : NULL,
+      .give_way = engine_deferred_can() ? engine_deferred_give_way : NULL,
       .isa = ff_engine.options.isa[0] ? ff_engine.options.isa : NULL,
       .cancel = &ff_engine.stop,
       .progress_blocks = &ff_engine.progress->blocks_done,
@@ -236,7 +236,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   ff_error reason;
   show_progress(launch);
   engine_function_mark(launch->function, stream->device);
-  engine_touch_collect(true);
+  engine_host_access_collect(true);
   engine_peers_show(stream->device);
   exec_launch_request request = {
       .kernel = launch->function->on[stream->device].code, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
@@ -254,7 +254,7 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
   if (ff_engine.check && status == FF_FAULT && !ff_engine.stop) check_fault(ff_engine.check, &fault);
   runs_no_more(request.trace);
   waits_in_call = outer_waits;
-  engine_touch_settle_all();
+  engine_host_access_settle_all();
   if (request.trace) trace_launch_finish(request.trace);
   ff_engine.progress->warp_instructions += stats.warp_instructions;
   session_add_exec(ff_engine.session, &stats);
@@ -372,7 +372,7 @@ static cudaError_t launch_locked(const engine_launch *launch, engine_declared **
   bool taken;
   engine_node_params node = {.kind = ENGINE_NODE_KERNEL, .launch = *launch};
   cudaError_t error = engine_capture_take(stream, &node, true, &taken);
-  return error || taken ? error : engine_behind_launch(launch, stream, declared);
+  return error || taken ? error : engine_deferred_launch(launch, stream, declared);
 }
 
 cudaError_t engine_launch_run(const engine_launch *launch) {

@@ -46,7 +46,7 @@ void engine_note_allocation(int device, const exec_allocation *allocation, unsig
   snprintf(op.alloc.name, sizeof op.alloc.name, "%s", name);
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
-  if (memory == TRACE_MEMORY_MANAGED) engine_touch_track(allocation, owner == ENGINE_OWNER_MODULE);
+  if (memory == TRACE_MEMORY_MANAGED) engine_host_access_track(allocation, owner == ENGINE_OWNER_MODULE);
 }
 
 static engine_note note_of(const exec_allocation *allocation) {
@@ -55,7 +55,7 @@ static engine_note note_of(const exec_allocation *allocation) {
 
 void engine_forget_allocation(const exec_allocation *allocation) {
   int device = engine_memory_device(allocation);
-  engine_touch_forget(allocation);
+  engine_host_access_forget(allocation);
   trace_op op = {.kind = TRACE_OP_FREE, .stream = engine_origin(device)};
   op.free.address = allocation->address;
   op.free.id = allocation->id;
@@ -135,7 +135,7 @@ cudaError_t engine_free_locked(uint64_t address, unsigned allowed) {
   }
   const exec_allocation *allocation = owned_at(address);
   if (!allocation || !(allowed >> memory_of(allocation->kind) & 1)) return cudaErrorInvalidValue;
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   engine_time_wait_device(engine_memory_device(allocation)); /* the simulations know by themselves that freeing waits for the device */
   engine_forget_allocation(allocation);
   return engine_status_error(exec_memory_release(ff_engine.memory, address, NULL));
@@ -254,7 +254,7 @@ cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int devi
   if (error) return error;
   if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
   else {
-    engine_touch_collect(false);
+    engine_host_access_collect(false);
     trace_op op = {.kind = TRACE_OP_ADVISE};
     op.hint.address = address;
     op.hint.bytes = bytes;
@@ -269,7 +269,7 @@ cudaError_t engine_advise(uint64_t address, uint64_t bytes, int advice, int devi
 }
 
 void engine_prefetch_on(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   trace_op op = {.kind = TRACE_OP_PREFETCH, .stream = stream->number};
   op.hint.address = address;
   op.hint.bytes = bytes;
@@ -285,7 +285,7 @@ cudaError_t engine_prefetch(uint64_t address, uint64_t bytes, int device, cudaSt
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
   else if (!managed_range(address, bytes)) error = cudaErrorInvalidValue;
-  else if (!engine_behind_prefetch(stream, address, bytes, device)) engine_prefetch_on(stream, address, bytes, device);
+  else if (!engine_deferred_prefetch(stream, address, bytes, device)) engine_prefetch_on(stream, address, bytes, device);
   engine_leave();
   return error;
 }

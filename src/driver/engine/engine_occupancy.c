@@ -11,7 +11,7 @@
 
 #define WARP 32u
 #define REGISTER_UNIT 256u     /* registers of one warp come in these */
-#define REGISTERS_MOST 255u    /* per thread, every device since compute capability 3.5 */
+#define REGISTERS_MAX 255u    /* per thread, every device since compute capability 3.5 */
 #define DEVICE_THREADS 1024u   /* per block */
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -28,7 +28,7 @@ static uint64_t warps_by_registers(uint32_t registers) {
 }
 
 static uint32_t settle_registers(uint32_t estimate, uint32_t threads) {
-  uint32_t registers = estimate < REGISTERS_MOST ? estimate : REGISTERS_MOST;
+  uint32_t registers = estimate < REGISTERS_MAX ? estimate : REGISTERS_MAX;
   uint32_t warps = (threads + WARP - 1) / WARP, fitting = registers;
   while (fitting > 16 && warps_by_registers(fitting) < warps) fitting--;
   return registers > fitting + fitting / 2 ? registers : fitting;

@@ -332,7 +332,7 @@ bool engine_pool_take_back(uint64_t address, engine_stream *stream) {
   const exec_allocation *allocation = exec_memory_find(ff_engine.memory, address);
   piece *p = allocation && allocation->address == address && !allocation->freed ? piece_of(allocation) : NULL;
   if (!p || !p->used) return false;
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   p->used = false;
   p->pool->used -= bytes_of(p);
   p->sequence = 0;

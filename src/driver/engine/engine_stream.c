@@ -188,7 +188,7 @@ cudaError_t engine_stream_describe(cudaStream_t handle, engine_stream_info *info
 /* ---- waiting ---- */
 
 cudaError_t engine_synchronize_stream_locked(engine_stream *stream) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_STREAM, .stream = stream->number});
   ff_engine.host_ps = latest(ff_engine.host_ps, engine_stream_ready(stream));
   engine_time_host(ff_engine.machine->sync_us);
@@ -204,7 +204,7 @@ void engine_time_wait_device(int device) {
 }
 
 void engine_synchronize_device_locked(int device) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   engine_append(&(trace_op){.kind = TRACE_OP_SYNC_DEVICE, .stream = engine_origin(device)});
   engine_time_wait_device(device);
   engine_time_host(ff_engine.machine->sync_us);
@@ -217,8 +217,8 @@ cudaError_t engine_stream_synchronize(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   error = stream ? engine_capture_refuse(stream) : engine_stream_error(handle);
-  if (!error && engine_behind(stream)) {
-    engine_behind_wait();
+  if (!error && engine_deferred(stream)) {
+    engine_deferred_wait();
     stream = engine_stream_find(handle);
     error = stream ? ff_engine.sticky : engine_stream_error(handle);
   }
@@ -269,10 +269,10 @@ cudaError_t engine_stream_query(cudaStream_t handle) {
   if (error) return error;
   engine_stream *stream = engine_stream_find(handle);
   if (!stream) error = engine_stream_error(handle);
-  else if (!(error = engine_capture_refuse(stream)) && (engine_behind(stream) || !stream_idle(stream))) error = cudaErrorNotReady;
+  else if (!(error = engine_capture_refuse(stream)) && (engine_deferred(stream) || !stream_idle(stream))) error = cudaErrorNotReady;
   bool behind = error == cudaErrorNotReady && ff_engine.given;
   engine_leave();
-  if (behind) engine_behind_rest();
+  if (behind) engine_deferred_rest();
   return error;
 }
 
@@ -308,7 +308,7 @@ cudaError_t engine_event_destroy(cudaEvent_t handle) {
 }
 
 void engine_event_record_locked(engine_event *event, engine_stream *stream) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   event->number = engine_stream_record(stream);
   event->sequence = ff_engine.last_sequence;
   event->recorded = true;
@@ -328,7 +328,7 @@ cudaError_t engine_event_record(cudaEvent_t handle, cudaStream_t stream_handle) 
   error = event && stream ? engine_capture_record(event, stream, &taken) : engine_stream_error(stream_handle);
   if (!error && !taken && event->device != stream->device) error = cudaErrorInvalidResourceHandle;
   engine_node_params node = {.kind = ENGINE_NODE_RECORD, .event = handle};
-  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
+  if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   if (!error && !taken) engine_event_record_locked(event, stream);
   engine_leave();
   return error;
@@ -357,7 +357,7 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
   error = event && stream ? engine_capture_wait(stream, event, &taken) : engine_stream_error(stream_handle);
   engine_node_params node = {.kind = ENGINE_NODE_WAIT, .event = handle};
   if (!error && !taken && event->behind) stream->behind = true;
-  if (!error && !taken) error = engine_behind_take(stream, &node, true, &taken);
+  if (!error && !taken) error = engine_deferred_take(stream, &node, true, &taken);
   if (!error && !taken && event->recorded) engine_stream_wait_event_locked(stream, event);
   engine_leave();
   return error;
@@ -366,14 +366,14 @@ cudaError_t engine_stream_wait(cudaStream_t stream_handle, cudaEvent_t handle) {
 cudaError_t engine_event_synchronize(cudaEvent_t handle) {
   cudaError_t error = engine_enter_beside();
   if (error) return error;
-  if (engine_event_find(handle) && engine_event_find(handle)->behind) engine_behind_wait();
+  if (engine_event_find(handle) && engine_event_find(handle)->behind) engine_deferred_wait();
   if (ff_engine.sticky) error = ff_engine.sticky;
   engine_event *event = engine_event_find(handle);
   if (error) event = NULL;
   else if (!event) error = cudaErrorInvalidResourceHandle;
   else if (event->capture) error = cudaErrorCapturedEvent;
   else if (event->recorded) {
-    engine_touch_collect(false);
+    engine_host_access_collect(false);
     trace_op op = {.kind = TRACE_OP_SYNC_EVENT, .stream = engine_origin(event->device)};
     op.event.event = event->number;
     engine_append(&op);
@@ -399,7 +399,7 @@ cudaError_t engine_event_query(cudaEvent_t handle) {
   }
   bool behind = error == cudaErrorNotReady && ff_engine.given;
   engine_leave();
-  if (behind) engine_behind_rest();
+  if (behind) engine_deferred_rest();
   return error;
 }
 

@@ -348,7 +348,7 @@ bool engine_mapped_range(uint64_t address, uint64_t bytes, bool write) {
 }
 
 cudaError_t engine_unmap_locked(uint64_t address, uint64_t bytes) {
-  engine_touch_collect(false);
+  engine_host_access_collect(false);
   append_range(TRACE_OP_UNMAP, engine_mapped_device(mapping_at(address)), address, bytes, ff_engine.machine->unmap_us);
   for (uint64_t at = address; at - address < bytes;) {
     const exec_allocation range = *mapping_at(at);

@@ -31,7 +31,7 @@
 #define REGISTERS_ALL "_ZL24__sti____cudaRegisterAllv" /* nvcc's constructor in each source file: it registers what is there */
 #define REGISTERS_LINKED "__cudaRegisterLinkedBinary" /* ... with relocatable device code: counts its calls */
 #define JUMP_BYTES 14u
-#define MOST_SEGMENTS 8u /* with code, of one object; linkers make one */
+#define MAX_SEGMENTS 8u /* with code, of one object; linkers make one */
 
 /* What is compiled at run time for a machine is never read here: who asks for the machine code gets the PTX, which is there too
  * and which every load call takes. */
@@ -100,7 +100,7 @@ static void *load_runtime(int major) {
 typedef struct object { /* something that the loader has mapped */
   char *path;
   uint64_t base;
-  struct { uint64_t start, end; } code[MOST_SEGMENTS]; /* its segments of code, as mapped */
+  struct { uint64_t start, end; } code[MAX_SEGMENTS]; /* its segments of code, as mapped */
   unsigned code_count;
   bool main;
 } object;
@@ -206,7 +206,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *list) {
   if (!see(info->dlpi_addr)) return 0;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || made.code_count == MOST_SEGMENTS) continue;
+    if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || made.code_count == MAX_SEGMENTS) continue;
     made.code[made.code_count].start = info->dlpi_addr + segment->p_vaddr;
     made.code[made.code_count++].end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
   }

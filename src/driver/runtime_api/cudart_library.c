@@ -8,7 +8,7 @@
 #include "driver/runtime_api/cudart.h"
 
 #if CUDART_MAJOR >= 12
-#define FILE_MOST ((size_t)1 << 30) /* bytes */
+#define FILE_MAX ((size_t)1 << 30) /* bytes */
 typedef engine_module *cudaLibrary_t;
 
 static cudaError_t load(cudaLibrary_t *library, const void *code, size_t bytes) {
@@ -29,7 +29,7 @@ static cudaError_t load_file(cudaLibrary_t *library, const char *path) {
   char *code;
   size_t bytes;
   if (!library || !path) return cudaErrorInvalidValue;
-  if (ff_file_read(path, FILE_MOST, &code, &bytes, &reason)) {
+  if (ff_file_read(path, FILE_MAX, &code, &bytes, &reason)) {
     engine_say("cudaLibraryLoadFromFile: %s", reason.message);
     return cudaErrorFileNotFound;
   }

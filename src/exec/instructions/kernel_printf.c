@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ARGUMENTS = 32, MOST_WIDTH = 1023, STRING_ROOM = 1024 };
+enum { MAX_ARGUMENTS = 32, MAX_WIDTH = 1023, STRING_ROOM = 1024 };
 
 typedef struct string_source { /* where strings are */
   const exec_memory *memory;
@@ -55,7 +55,7 @@ static size_t parse_number(const char *text, size_t limit, argument_buffer *argu
     at++;
   } else {
     for (*number = 0; at < limit && text[at] >= '0' && text[at] <= '9'; at++)
-      if (*number <= MOST_WIDTH) *number = *number * 10 + (text[at] - '0');
+      if (*number <= MAX_WIDTH) *number = *number * 10 + (text[at] - '0');
   }
   return at;
 }
@@ -70,11 +70,11 @@ static conversion parse_conversion(const char *text, size_t limit, argument_buff
     at += parse_number(text + at, limit - at, arguments, &c.width);
   if (c.width < -1) { /* a negative `*` width means left-justified */
     if (flags + 1 < sizeof c.flags && !strchr(c.flags, '-')) c.flags[flags++] = '-';
-    c.width = c.width == -2147483647 - 1 ? MOST_WIDTH : -c.width;
+    c.width = c.width == -2147483647 - 1 ? MAX_WIDTH : -c.width;
   }
-  if (c.width > MOST_WIDTH) c.width = MOST_WIDTH;
+  if (c.width > MAX_WIDTH) c.width = MAX_WIDTH;
   if (at < limit && text[at] == '.') at += 1 + parse_number(text + at + 1, limit - at - 1, arguments, &c.precision);
-  if (c.precision > MOST_WIDTH) c.precision = MOST_WIDTH;
+  if (c.precision > MAX_WIDTH) c.precision = MAX_WIDTH;
   for (; at < limit && text[at] && strchr("hlLjzt", text[at]); at++) c.wide |= text[at] != 'h' && text[at] != 'L';
   if (at < limit) c.type = text[at++];
   c.length = at;
@@ -159,7 +159,7 @@ int exec_print_format(ff_text *out, const exec_memory *memory, uint64_t format, 
       continue;
     }
     conversion c = parse_conversion(text + at + 1, limit - at - 1, &buffer);
-    if (buffer.used >= MOST_ARGUMENTS || !c.type || !print_conversion(out, &from, &c, &buffer))
+    if (buffer.used >= MAX_ARGUMENTS || !c.type || !print_conversion(out, &from, &c, &buffer))
       ff_text_add_bytes(out, text + at, 1 + c.length);
     at += 1 + c.length;
   }

@@ -105,7 +105,7 @@ core_block *core_block_start(core_worker *worker, core_launch *launch, uint64_t 
   block->ctaid[1] = (uint32_t)(index / launch->grid[0] % launch->grid[1]);
   block->ctaid[2] = (uint32_t)(index / launch->grid[0] / launch->grid[1]);
   block->work = 0;
-  core_uses_start(block);
+  core_declared_start(block);
   block->live_threads = block->thread_count;
   block->ready = block->warp_count == 64 ? UINT64_MAX : (UINT64_C(1) << block->warp_count) - 1;
   block->at = block->idle_turns = block->busy_turns = 0;

@@ -21,7 +21,7 @@
 enum { CNP_SUCCESS = 0, CNP_INVALID_VALUE = 1, CNP_OUT_OF_MEMORY = 4, CNP_INVALID_CONFIGURATION = 7, CNP_PENDING_COUNT = 12 };
 
 #define STREAM_TAIL 3u          /* cudaStreamTailLaunch; every other stream is like the next */
-#define MOST_PENDING (1u << 20) /* children of one launch */
+#define MAX_PENDING (1u << 20) /* children of one launch */
 #define MAGIC UINT64_C(0x6368696c64206172)
 
 typedef struct parameter_buffer { /* before the parameters */
@@ -62,7 +62,7 @@ static uint64_t parameter_buffer_for(core_warp *w, const exec_call *call, uint32
 static uint64_t add_child(core_launch *launch, const exec_child *child) {
   uint64_t result = CNP_SUCCESS;
   pthread_mutex_lock(&launch->lock);
-  if (launch->children.count >= MOST_PENDING) result = CNP_PENDING_COUNT;
+  if (launch->children.count >= MAX_PENDING) result = CNP_PENDING_COUNT;
   else FF_PUSH(&launch->children, *child);
   pthread_mutex_unlock(&launch->lock);
   return result;

@@ -509,7 +509,7 @@ static void set_up(core_launch *launch, const exec_config *config, const exec_la
   launch->params = params;
   launch->clock_base = clock_total;
   launch->trace = request->trace;
-  core_uses_prepare(launch);
+  core_declared_prepare(launch);
   launch->stop_above = UINT64_MAX;
   launch->resident_limit = config->resident_blocks ? config->resident_blocks : 4096;
   if (request->cooperative && launch->resident_limit < launch->blocks) launch->resident_limit = (uint32_t)launch->blocks;

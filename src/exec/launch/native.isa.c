@@ -104,7 +104,7 @@ static uint32_t bytes_of(const exec_instr *i) {
 static bool is_constant(const exec_instr *i) { return ((const exec_access *)i->side)->space == PTX_SPACE_CONST; }
 
 static void watch_scattered(core_warp *w, const exec_instr *i, const uint64_t *value) {
-  if (w->block->ranges) core_uses_check(w, i, value, bytes_of(i), false);
+  if (w->block->ranges) core_declared_check(w, i, value, bytes_of(i), false);
   if (w->trace && is_constant(i)) core_trace_const(w, i, value, w->active);
   else if (w->trace) core_trace_gather(w, i, value, (uint64_t)i->immediate, bytes_of(i), w->active);
 }
@@ -113,7 +113,7 @@ static void watch_scattered(core_warp *w, const exec_instr *i, const uint64_t *v
 static void watch_steps(core_warp *w, const exec_instr *i, uint64_t address, uint64_t step) {
   uint64_t value[EXEC_LANES];
   for (uint32_t l = 0; l < EXEC_LANES; l++) value[l] = address + l * step - (uint64_t)i->immediate;
-  if (w->block->ranges) core_uses_check(w, i, value, bytes_of(i), true);
+  if (w->block->ranges) core_declared_check(w, i, value, bytes_of(i), true);
   if (w->trace && is_constant(i)) core_trace_const(w, i, value, w->active);
 }
 

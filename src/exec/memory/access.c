@@ -23,7 +23,7 @@ static bool in_window(uint64_t address, uint64_t window) { return address - wind
 
 static unsigned char *locate_global(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   const exec_access *a = i->side;
-  if (w->block->ranges) core_uses_check_lane(w, i, lane, address, bytes);
+  if (w->block->ranges) core_declared_check_lane(w, i, lane, address, bytes);
   exec_record *record = exec_memory_record(w->launch->memory, address);
   bool writes = a->op == EXEC_OP_STORE || a->op == EXEC_OP_ATOMIC;
   uint64_t room = !record ? 0 : writes ? record->writable : record->readable;

@@ -32,12 +32,12 @@ void core_mbarrier(exec_warp *x, const exec_instr *i); /* mbarrier.c */
  * modifier (PTX_MOD_ADD, ...); global: the cells are in global memory, not in shared. */
 exec_atomic_function exec_atomic_find(ptx_mod op, ptx_type type, bool global);
 
-/* ---- declared uses (uses.c); called only when w->block->ranges is set. A fault if one is left ---- */
+/* ---- declared uses (declared_access.c); called only when w->block->ranges is set. A fault if one is left ---- */
 
 /* Every active lane accesses `bytes` bytes of global memory at value[lane] + i->immediate. ordered: a row, or all the same cell. */
-void core_uses_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered);
+void core_declared_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered);
 /* One lane, whether there is memory or not. */
-void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes);
+void core_declared_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes);
 
 /* ---- the access stream (access_records.c); called only when w->trace is set ---- */
 

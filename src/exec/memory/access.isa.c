@@ -68,7 +68,7 @@ INLINE shape locate(core_warp *w, const exec_instr *i, const uint64_t *value, ui
 
 INLINE void watch_shape(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, shape found) {
   const exec_access *a = i->side;
-  if (w->block->ranges) core_uses_check(w, i, value, bytes, found != SHAPE_SCATTER);
+  if (w->block->ranges) core_declared_check(w, i, value, bytes, found != SHAPE_SCATTER);
   if (!w->trace) return;
   uint64_t add = (uint64_t)i->immediate, low = value[first_lane(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) core_trace_const(w, i, value, w->active);

@@ -302,7 +302,7 @@ void exec_memory_free(exec_memory *memory) {
 }
 
 void exec_memory_pad(exec_memory *memory, uint64_t bytes) {
-  FF_ASSERT(!memory->records.count && bytes <= EXEC_PADDING_MOST);
+  FF_ASSERT(!memory->records.count && bytes <= EXEC_PADDING_MAX);
   memory->padding = bytes;
 }
 

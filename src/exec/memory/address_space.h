@@ -33,7 +33,7 @@
 #define EXEC_LOCAL_WINDOW UINT64_C(0x1fff80000000)
 #define EXEC_WINDOW_BYTES (UINT64_C(1) << 24)
 #define EXEC_PAGE_BYTES 4096u
-#define EXEC_PADDING_MOST (1u << 30)
+#define EXEC_PADDING_MAX (1u << 30)
 
 typedef enum exec_memory_kind { EXEC_MEMORY_DEVICE, EXEC_MEMORY_MANAGED, EXEC_MEMORY_PINNED, EXEC_MEMORY_REGISTERED } exec_memory_kind;
 
@@ -63,7 +63,7 @@ bool exec_memory_in_arena(const exec_memory *memory, uint64_t address);
  * registered memory. */
 uint64_t exec_memory_canonical(const exec_memory *memory, uint64_t address);
 
-/* Before the first allocation: from now on the nearest of others is at least so many bytes (EXEC_PADDING_MOST at most) before and after
+/* Before the first allocation: from now on the nearest of others is at least so many bytes (EXEC_PADDING_MAX at most) before and after
  * each, and so are blocks of device malloc. Reservations and what is mapped in them have their program's addresses, and no padding. */
 void exec_memory_pad(exec_memory *memory, uint64_t bytes);
 uint64_t exec_memory_padding(const exec_memory *memory);

@@ -11,7 +11,7 @@
 #include "exec/launch/fault.h"
 #include "exec/texture/texture_access.h"
 
-#define MOST_BYTES 32u /* of one lane */
+#define MAX_BYTES 32u /* of one lane */
 
 typedef struct lane_place { unsigned char *host; uint32_t bytes; bool formatted_texel; const exec_texture *surface; } lane_place; /* host NULL: nothing happens */
 
@@ -73,7 +73,7 @@ static void write_registers(core_warp *w, const exec_access *a, uint32_t lane, c
 /* ---- moving ---- */
 
 static void store_lane(const core_warp *w, const exec_texture_access *a, uint32_t lane, const lane_place *at) {
-  unsigned char data[MOST_BYTES] = {0}, texel[16];
+  unsigned char data[MAX_BYTES] = {0}, texel[16];
   if (!at->host) return;
   read_registers(w, &a->access, lane, data);
   if (!at->formatted_texel) {
@@ -111,7 +111,7 @@ static void reduce(core_warp *w, const exec_instr *i, const lane_place *places) 
 static void trace_surface(core_warp *w, const exec_instr *i, const lane_place *places) {
   const exec_texture_access *a = i->side;
   uint64_t address[EXEC_LANES] = {0};
-  uint32_t mask = 0, bytes = MOST_BYTES;
+  uint32_t mask = 0, bytes = MAX_BYTES;
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     if (!places[lane].host) continue;
@@ -149,7 +149,7 @@ void core_surface(exec_warp *x, const exec_instr *i) {
   core_warp *w = (core_warp *)x;
   const exec_texture_access *a = i->side;
   lane_place places[EXEC_LANES];
-  unsigned char data[EXEC_LANES][MOST_BYTES];
+  unsigned char data[EXEC_LANES][MAX_BYTES];
   for (uint32_t m = w->active; m; m &= m - 1) places[__builtin_ctz(m)] = locate(w, i, (uint32_t)__builtin_ctz(m));
   if (w->launch->checker) check_surface(w, i, places);
   if (w->trace) trace_surface(w, i, places);

@@ -140,7 +140,7 @@ static void watch_reads(core_warp *w, const exec_instr *i, const exec_texture *t
   if (w->block->ranges && t->resource != EXEC_RESOURCE_ARRAY)
     for (uint32_t m = group; m; m &= m - 1)
       for (uint32_t n = 0; n < reads[__builtin_ctz(m)].count; n++)
-        core_uses_check_lane(w, &as_load, (uint32_t)__builtin_ctz(m), reads[__builtin_ctz(m)].address[n], bytes);
+        core_declared_check_lane(w, &as_load, (uint32_t)__builtin_ctz(m), reads[__builtin_ctz(m)].address[n], bytes);
   if (w->launch->checker) check_reads(w, &as_load, reads, group, bytes);
   if (w->trace) trace_reads(w, &as_load, reads, group, bytes);
 }

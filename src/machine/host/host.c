@@ -150,7 +150,7 @@ static void allocate(sim *s, const trace_op *op) {
   uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
   if (!index && counted) host_give_memory(s, memory);
   if (!index || !counted) return;
-  placing_allocated(s, op->alloc.address, op->alloc.bytes);
+  address_map_allocated(s, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->touches_recorded;
   s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
   hints_allocated(s, op);
@@ -166,7 +166,7 @@ static void release(sim *s, const trace_op *op) {
   record_released(s, a.owner, s->host);
   hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
-  placing_give(s, a.address, a.bytes);
+  address_map_give(s, a.address, a.bytes);
   if (!lives_on_gpu(a.kind)) return;
   host_give_memory(s, host_memory_for(s, a.address, a.bytes));
 }
@@ -266,13 +266,13 @@ static ps copy_call(const sim *s) { return s->manager->placement == MANAGER_PROG
 /* A hint that names another device says of this one only that the data is to be elsewhere. */
 static void advise(sim *s, const trace_op *op) {
   host_spend(s, s->t.api);
-  bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != s->ordinal;
+  bool others = op->hint.device >= 0 && (uint32_t)op->hint.device != s->device_index;
   if (!s->failed) pager_advise(s->pager, op->hint.address, op->hint.bytes, (trace_advice)op->hint.advice, others ? -1 : op->hint.device);
 }
 
 static void prefetch(sim *s, const trace_op *op) {
   trace_op own = *op;
-  if (op->hint.device >= 0 && (uint32_t)op->hint.device != s->ordinal) own.hint.device = -1;
+  if (op->hint.device >= 0 && (uint32_t)op->hint.device != s->device_index) own.hint.device = -1;
   spend_queueing(s, s->t.api);
   enqueue(s, &own);
 }
@@ -309,7 +309,7 @@ static void process_foreign(sim *s, const trace_op *op) {
     break;
   case TRACE_OP_PREFETCH:
     spend_queueing(s, s->t.api);
-    if ((uint32_t)op->hint.device == s->ordinal) process_elsewhere(s, op);
+    if ((uint32_t)op->hint.device == s->device_index) process_elsewhere(s, op);
     break;
   case TRACE_OP_SYNC_STREAM: case TRACE_OP_SYNC_EVENT: case TRACE_OP_SYNC_DEVICE: host_spend(s, s->t.sync); break;
   case TRACE_OP_HOST_TOUCH: touch(s, op); break;
@@ -334,7 +334,7 @@ static bool host_may_wait(const trace_op *op) {
 static ps meet(sim *s, ps time) {
   sim_unlock(s);
   trace_reader_waits(s->reader, true);
-  time = peers_meet(s->peers, s->ordinal, time);
+  time = peers_meet(s->peers, s->device_index, time);
   trace_reader_waits(s->reader, false);
   sim_lock(s);
   return time;
@@ -407,7 +407,7 @@ static void process_own(sim *s, const trace_op *op) {
 void host_process(sim *s, const trace_op *op) {
   trace_op own;
   s->paid = trace_is_paid(op->stream);
-  bool foreign = trace_device(op->stream) != s->ordinal && op->kind != TRACE_OP_END;
+  bool foreign = trace_device(op->stream) != s->device_index && op->kind != TRACE_OP_END;
   if (op->stream >= TRACE_STREAM_NUMBERS) {
     own = *op;
     own.stream = trace_stream_number(op->stream);

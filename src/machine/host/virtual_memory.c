@@ -121,7 +121,7 @@ static void map(sim *s, const trace_op *op) {
   if (!index && !counts_created(s)) host_give_memory(s, memory);
   if (!index) return;
   pager_allocation *a = &s->pager->allocations.items[index];
-  placing_allocated(s, a->address, a->bytes);
+  address_map_allocated(s, a->address, a->bytes);
   a->mapping = true;
   a->memory = op->map.memory;
   a->blank = s->manager->segments && !made.alloc.initialised;
@@ -143,7 +143,7 @@ static void forget_cached(sim *s, uint64_t address, uint64_t bytes) {
 
 static void drop_mapping(sim *s, pager_allocation a) {
   forget_cached(s, a.address, a.bytes);
-  if (!is_paged(s)) placing_give(s, a.address, a.bytes);
+  if (!is_paged(s)) address_map_give(s, a.address, a.bytes);
   hints_released(s, a.address);
   pager_unmap(s->pager, a.address);
   if (!counts_created(s)) host_give_memory(s, host_memory_for(s, a.address, a.bytes));

@@ -80,7 +80,7 @@ static void frames_back(sim *s, uint64_t physical, uint64_t bytes) {
   frames_give(s->d->frames, physical, bytes);
 }
 
-uint64_t placing_find(sim *s, uint64_t address) {
+uint64_t address_map_find(sim *s, uint64_t address) {
   placing *p = &s->placing;
   uint64_t number = address / FF_BLOCK_BYTES;
   placed_block *b = p->last;
@@ -93,21 +93,21 @@ uint64_t placing_find(sim *s, uint64_t address) {
   return *frame == NO_MEMORY ? address | s->space : (uint64_t)*frame * FRAME_BYTES + address % FRAME_BYTES;
 }
 
-bool placing_peek(const sim *s, uint64_t address, uint64_t *physical) {
+bool address_map_peek(const sim *s, uint64_t address, uint64_t *physical) {
   const placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
   uint32_t frame = b ? b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] : NO_FRAME;
   *physical = frame == NO_MEMORY ? address | s->space : (uint64_t)frame * FRAME_BYTES + address % FRAME_BYTES;
   return frame != NO_FRAME;
 }
 
-void placing_move(sim *s, uint64_t address, uint64_t physical) {
+void address_map_move(sim *s, uint64_t address, uint64_t physical) {
   placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
   l2_discard(s, address, FRAME_BYTES);
   tlb_forget_range(s, address, FRAME_BYTES);
   b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] = (uint32_t)(physical / FRAME_BYTES);
 }
 
-void placing_pages(sim *s, placing_visit *visit, void *context) {
+void address_map_pages(sim *s, address_map_visit *visit, void *context) {
   const placing *p = &s->placing;
   for (uint32_t i = 0; i < p->capacity; i++) {
     const placed_block *b = p->blocks[i];
@@ -119,7 +119,7 @@ void placing_pages(sim *s, placing_visit *visit, void *context) {
 
 /* ---- allocations ---- */
 
-void placing_allocated(sim *s, uint64_t address, uint64_t bytes) {
+void address_map_allocated(sim *s, uint64_t address, uint64_t bytes) {
   ff_error none;
   placed_run run = {.address = address / FRAME_BYTES * FRAME_BYTES};
   if (!s->d->hash || is_paged(s) || s->d->isolation == SIM_ISOLATION_SM_MEMORY || bytes < FF_BLOCK_BYTES) return;
@@ -157,9 +157,9 @@ static void give_pages(sim *s, uint64_t begin, uint64_t end, bool in_run) {
   }
 }
 
-void placing_give(sim *s, uint64_t address, uint64_t bytes) {
+void address_map_give(sim *s, uint64_t address, uint64_t bytes) {
   if (!s->d->hash) return;
-  if (s->moved.count) lending_forget(s);
+  if (s->moved.count) idle_sharing_forget(s);
   placing *p = &s->placing;
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
@@ -173,10 +173,10 @@ void placing_give(sim *s, uint64_t address, uint64_t bytes) {
   give_pages(s, begin, end, false);
 }
 
-void placing_free(sim *s) {
+void address_map_free(sim *s) {
   placing *p = &s->placing;
-  if (s->moved.count) lending_forget(s);
-  while (p->runs.count) placing_give(s, p->runs.items[0].address, p->runs.items[0].bytes);
+  if (s->moved.count) idle_sharing_forget(s);
+  while (p->runs.count) address_map_give(s, p->runs.items[0].address, p->runs.items[0].bytes);
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;
     for (uint32_t f = 0; f < BLOCK_FRAMES; f++)

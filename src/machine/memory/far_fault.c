@@ -9,7 +9,7 @@
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
 #include "machine/model.h"
 
-#define LEAST_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
+#define MIN_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
 
 /* Memory that was evicted ahead, and that `now` is written back, is forgotten: it is like any other free memory. */
 static void freed_settle(sim *s, ps now) {
@@ -56,9 +56,9 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   ps from = s->fault_from;
   if (!from) {
     ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, &s->sms[sm_index], address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST, at, at, &t);
+    from = gmmu_walk(s, &s->sms[sm_index], address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
-  uint64_t bytes = unit->coming < PAGER_COMES_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
+  uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
   if (s->history) record_fault(s, unit, address, from);
   COUNT(&t, faults, 1);
@@ -174,7 +174,7 @@ void fault_batch(sim *s) {
     s->batch_at = s->batch_began = s->now;
     s->batch_bytes = 0;
     pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
-    if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : LEAST_BATCH; /* all was left alone */
+    if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : MIN_BATCH; /* all was left alone */
     pager_batch_lands(s->pager, s->batch_at);
     sim_event(s, s->batch_at, EVENT_BATCH, 0);
     return;
@@ -215,7 +215,7 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   tlb_forget(s, address, unit);
   for (uint32_t i = 0; i < s->d->sm_total; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
   l2_discard(s, begin > window ? begin : window, unit->bytes);
-  placing_give(s, begin > window ? begin : window, unit->bytes);
+  address_map_give(s, begin > window ? begin : window, unit->bytes);
 }
 
 static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(context, address, bytes, whole); }
@@ -242,7 +242,7 @@ void fault_clean(sim *s) {
     return;
   }
   uint64_t address = 0, bytes = pager_clean(s->pager, &address);
-  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : LEAST_BATCH);
+  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : MIN_BATCH);
   if (bytes) pager_clean_until(s->pager, next);
   sim_event(s, next, EVENT_CLEAN, 0);
 }

@@ -41,7 +41,7 @@ static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps a
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
-  if (__builtin_expect(s->d->borrow, 0)) lending_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
+  if (__builtin_expect(s->d->borrow, 0)) idle_sharing_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
   ps column = bank_column(t, bank, row, at, tally);
@@ -179,7 +179,7 @@ static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) +
 
 /* Where an address lies, if that is known: looking ahead places nothing. */
 static bool peek(const sim *s, uint64_t *address) {
-  if (__builtin_expect(s->d->hash != NULL, 0)) return placing_peek(s, *address, address);
+  if (__builtin_expect(s->d->hash != NULL, 0)) return address_map_peek(s, *address, address);
   *address |= s->space;
   return true;
 }

@@ -23,21 +23,21 @@ void tlb_init(sim *s, uint64_t unit_bytes) {
   if (partial && !s->page_fixed) least = FF_BLOCK_BYTES;
   if (free_to_grow && least > unit_bytes) least = unit_bytes;
   s->leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
-  s->leaf_shift[PAGER_LEAF_LEAST] = (uint32_t)__builtin_ctzll(least);
+  s->leaf_shift[PAGER_LEAF_MIN] = (uint32_t)__builtin_ctzll(least);
   s->leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
   s->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
-  s->ordinal_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
+  s->alias_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
   s->seen_shift = (uint32_t)__builtin_ctzll(is_paged(s) && least > unit_bytes ? unit_bytes : least);
 }
 
 static inline pager_leaf leaf_of(sim *s, uint64_t address) {
-  return s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST;
+  return s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
 }
 
 /* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
 static inline uint64_t tlb_key(const sim *s, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
-  uint64_t ordinal = leaf == PAGER_LEAF_LEAST ? unit->ordinal & s->ordinal_mask : 0;
-  return (address | s->space) >> s->leaf_shift[leaf] | ordinal << 52 | (uint64_t)leaf << 60;
+  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & s->alias_mask : 0;
+  return (address | s->space) >> s->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
 }
 
 static lru *shared_set(const sim *s, uint64_t key) { return &s->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &s->shared_sets)]; }
@@ -69,7 +69,7 @@ static walk_level level_of(const sim *s, uint32_t level, uint32_t leaf_shift, ui
 /* Tables are in memory as data is: in frames of its colours, where memory is divided. */
 static uint64_t table_address(sim *s, const walk_level *l) {
   uint64_t virtual = (TABLES + l->table * (TABLES >> 4) + l->index * 8) & ~UINT64_C(127);
-  return s->d->hash ? placing_find(s, virtual) : virtual;
+  return s->d->hash ? address_map_find(s, virtual) : virtual;
 }
 
 /* SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
@@ -182,13 +182,13 @@ static void shoot_down(sim *s, uint64_t key) {
 
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
-  for (uint64_t a = window; a < window + s->pager->config.unit_bytes; a += UINT64_C(1) << s->leaf_shift[PAGER_LEAF_LEAST])
-    shoot_down(s, tlb_key(s, a, PAGER_LEAF_LEAST, unit));
+  for (uint64_t a = window; a < window + s->pager->config.unit_bytes; a += UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN])
+    shoot_down(s, tlb_key(s, a, PAGER_LEAF_MIN, unit));
 }
 
 void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
   address |= s->space;
-  uint32_t shift = s->leaf_shift[PAGER_LEAF_LEAST];
+  uint32_t shift = s->leaf_shift[PAGER_LEAF_MIN];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
   for (uint32_t i = 0; i < s->d->sm_total; i++) {
     s->counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
@@ -202,21 +202,21 @@ void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
 
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
 void tlb_clean(sim *s, uint64_t address, const pager_unit *unit) {
-  static const pager_unit alone = {.ordinal = 0};
-  pager_leaf leaf = s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_LEAST;
-  if (leaf == PAGER_LEAF_LEAST) tlb_forget(s, address, unit);
+  static const pager_unit alone = {.alias_tag = 0};
+  pager_leaf leaf = s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
+  if (leaf == PAGER_LEAF_MIN) tlb_forget(s, address, unit);
   else shoot_down(s, tlb_key(s, address & ~((UINT64_C(1) << s->leaf_shift[leaf]) - 1), leaf, &alone));
 }
 
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
 void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole) {
-  static const pager_unit alone = {.ordinal = 0};
+  static const pager_unit alone = {.alias_tag = 0};
   bool block = bytes == FF_BLOCK_BYTES;
   if (!whole) {
     shoot_down(s, tlb_key(s, address, block ? PAGER_LEAF_BLOCK : PAGER_LEAF_GROUP, &alone));
     return;
   }
-  uint32_t least = s->leaf_shift[PAGER_LEAF_LEAST];
-  pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_LEAST;
+  uint32_t least = s->leaf_shift[PAGER_LEAF_MIN];
+  pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
   for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << s->leaf_shift[smaller]) shoot_down(s, tlb_key(s, a, smaller, &alone));
 }

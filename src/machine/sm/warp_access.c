@@ -63,7 +63,7 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
   uint64_t page = address >> p->s->seen_shift;
   for (uint32_t i = m->seen_count; i-- > 0;)
-    if (m->seen[i].page == page && m->seen[i].ordinal == p->unit->ordinal) {
+    if (m->seen[i].page == page && m->seen[i].alias_tag == p->unit->alias_tag) {
       *ready = m->seen[i].ready;
       return m->seen[i].here;
     }
@@ -72,7 +72,7 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
   if (m->seen_count == SEEN_PAGES) m->seen_count = 0; /* the TLB is only asked again */
-  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->ordinal, result == TRANSLATION_DONE};
+  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
   return result == TRANSLATION_DONE;
 }
 
@@ -104,7 +104,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
 
 static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   uint64_t address = trace_line_address(line), window = address & ~(p->s->pager->config.unit_bytes - 1);
-  if (window != p->window || p->unit->sibling || p->unit->ordinal) {
+  if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->s->pager, address);
     p->tally = tally_of(p->s, p->k, p->unit);

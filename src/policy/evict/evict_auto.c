@@ -10,8 +10,8 @@
 
 enum { LOOKS = 32, CLEAN_LOOKS = 64 };
 
-#define LEAST_QUIET UINT64_C(20000000) /* 20 us, about what a far-fault takes: a store that is to come soon has come by then */
-#define MOST_QUIET (LEAST_QUIET << 20)
+#define MIN_QUIET UINT64_C(20000000) /* 20 us, about what a far-fault takes: a store that is to come soon has come by then */
+#define MAX_QUIET (MIN_QUIET << 20)
 
 uint64_t auto_coldest(auto_state *s, const ff_view *view, uint64_t since) {
   uint64_t coldest = FF_NEVER, least = since;
@@ -49,9 +49,9 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
 /* The group's dirty pages can be written back now. If they are dirty again soon after the last time, that was too early: the
  * allocation's groups must rest twice as long from now on. */
 static bool rests(const ff_view *view, auto_allocation *a, auto_group *g, uint64_t used) {
-  uint64_t quiet = a->quiet ? a->quiet : LEAST_QUIET, latest = used > g->came ? used : g->came;
+  uint64_t quiet = a->quiet ? a->quiet : MIN_QUIET, latest = used > g->came ? used : g->came;
   if (g->cleaned) {
-    if (view->now - g->cleaned < 4 * quiet && quiet < MOST_QUIET) a->quiet = quiet *= 2;
+    if (view->now - g->cleaned < 4 * quiet && quiet < MAX_QUIET) a->quiet = quiet *= 2;
     g->cleaned = 0;
   }
   return view->now - latest >= quiet;

@@ -13,9 +13,9 @@
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { MOST_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MOST_SWAPS = 64 };
-#define LEAST_WORTH (FF_GROUP_BYTES * 3 / 4)
-#define MOST_WORTH (FF_GROUP_BYTES * 6)
+enum { MAX_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MAX_SWAPS = 64 };
+#define MIN_WORTH (FF_GROUP_BYTES * 3 / 4)
+#define MAX_WORTH (FF_GROUP_BYTES * 6)
 
 static uint64_t group_of(uint64_t address) { return address & ~(FF_GROUP_BYTES - 1); }
 
@@ -26,7 +26,7 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
   s->declared.count = 0;
   s->rests = false;
   for (size_t i = 0; i < count; i++) bytes += declared[i].bytes;
-  for (size_t i = 0; i < count && i < MOST_DECLARED; i++) {
+  for (size_t i = 0; i < count && i < MAX_DECLARED; i++) {
     auto_allocation *a = auto_allocation_at(s, view, declared[i].address);
     if (!a) continue;
     FF_PUSH(&s->declared, declared[i].address);
@@ -42,9 +42,9 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
 /* Bytes that a group must have cost over the link before another one goes for it: while the link has time for the swap, little more than
  * the group takes to come; where others wait for the link, which the swap makes wait longer, several times that. */
 static uint64_t worth(const auto_state *s) {
-  uint64_t more = s->queued * QUEUE_WEIGHT < MOST_WORTH - LEAST_WORTH ? s->queued * QUEUE_WEIGHT : MOST_WORTH - LEAST_WORTH;
+  uint64_t more = s->queued * QUEUE_WEIGHT < MAX_WORTH - MIN_WORTH ? s->queued * QUEUE_WEIGHT : MAX_WORTH - MIN_WORTH;
   uint64_t regrets = s->regrets < s->swaps ? s->regrets : s->swaps;
-  return LEAST_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
+  return MIN_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
 }
 
 /* The group is reached for the first time since it left. */
@@ -60,7 +60,7 @@ static bool swap(auto_state *s, const ff_view *view, uint64_t since) {
   s->victim = auto_coldest(s, view, since);
   if (s->victim == FF_NEVER) return false;
   auto_group_find(s, s->victim)->swapped = true;
-  if (++s->swaps <= MOST_SWAPS) return true;
+  if (++s->swaps <= MAX_SWAPS) return true;
   s->swaps /= 2;
   s->regrets /= 2;
   return true;

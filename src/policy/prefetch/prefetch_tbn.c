@@ -20,7 +20,7 @@
 #include "policy/pages.h"
 #include "policy/policies.h"
 
-enum { MOST_PAGES = 256 };
+enum { MAX_PAGES = 256 };
 
 /* Pages are counted from the tree's first leaf, which need not be the block's. */
 typedef struct tree {
@@ -74,7 +74,7 @@ static ff_pages padding_of(tree t, const pages_piece *piece, const ff_pages *map
 static void fault(ff_view *view, const ff_fault *fault, const ff_block *block, ff_pages *known) {
   pages_piece piece;
   if (!pages_piece_at(view, fault->address, &piece)) return;
-  uint32_t page = pages_index(fault->address), room = MOST_PAGES;
+  uint32_t page = pages_index(fault->address), room = MAX_PAGES;
   ff_pages unit = {0};
   pages_add_faulted(view, piece.block, fault, 1, &unit);
   ff_pages before = pages_without(known, &unit), padding = padding_of(tree_of(&piece, &before), &piece, &block->mapped);
@@ -105,7 +105,7 @@ static void *create(const char *argument, const char **problem) {
 
 static void faulted(void *context, ff_view *view, const ff_fault *faults, size_t count) {
   tbn *state = context;
-  if (state->fit && view->free_bytes(view) < MOST_PAGES * FF_PAGE_BYTES) state->full = true;
+  if (state->fit && view->free_bytes(view) < MAX_PAGES * FF_PAGE_BYTES) state->full = true;
   if (state->full) return;
   ff_block block;
   ff_pages known, proposed;

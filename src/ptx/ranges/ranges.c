@@ -15,8 +15,8 @@
 #include "ptx/rewrite/window.h"
 
 enum { REGS_SEEN = 64 };
-#define STEPS_MOST 1500000u
-#define GRID_MOST INT32_MAX
+#define STEPS_MAX 1500000u
+#define GRID_MAX INT32_MAX
 
 typedef __int128 wide;
 
@@ -349,7 +349,7 @@ static const char *unfit(const ptx_func *kernel, const ptx_ranges_launch *launch
   if (kernel->module->address_size != 64) return "its addresses have 32 bits";
   if (launch->segment_count > PTX_RANGES_SEGMENTS) return "the launch has more than 62 segments";
   for (int d = 0; d < 3; d++)
-    if (!launch->grid[d] || !launch->block[d] || launch->grid[d] > GRID_MOST || launch->block[d] > 1024) return "its grid or block is none that can be launched";
+    if (!launch->grid[d] || !launch->block[d] || launch->grid[d] > GRID_MAX || launch->block[d] > 1024) return "its grid or block is none that can be launched";
   for (uint32_t s = 0; s < launch->segment_count; s++)
     if (launch->segments[s].base >= (uint64_t)RANGES_MADE_UP || launch->segments[s].bytes > (uint64_t)RANGES_MADE_UP - launch->segments[s].base)
       return "a segment's addresses are above 2^60";
@@ -358,7 +358,7 @@ static const char *unfit(const ptx_func *kernel, const ptx_ranges_launch *launch
 
 static void start(ranges_finder *f) {
   const ptx_func *func = f->func;
-  f->step_limit = STEPS_MOST;
+  f->step_limit = STEPS_MAX;
   f->cfg = ptx_cfg_build(func);
   f->param_offsets = ff_alloc((func->param_count + 1u) * sizeof *f->param_offsets);
   f->slot_of = ff_alloc((func->reg_count + 1u) * sizeof *f->slot_of);

@@ -14,8 +14,8 @@
 
 #include "ptx/ranges/ranges_private.h"
 
-enum { ROUNDS_MOST = 12, ROUNDS_TRIED = 8, EXITS_MOST = 8, WRITES_MOST = 64 };
-#define STATES_BYTES_MOST (UINT64_C(256) << 20) /* of all states at once */
+enum { ROUNDS_MAX = 12, ROUNDS_TRIED = 8, EXITS_MAX = 8, WRITES_MAX = 64 };
+#define STATES_BYTES_MAX (UINT64_C(256) << 20) /* of all states at once */
 
 /* ---- states ---- */
 
@@ -24,7 +24,7 @@ static ranges_state *new_state(ranges_finder *f) {
   ranges_state *state = ff_alloc(bytes);
   state->values = (affine *)(state + 1);
   state->defs = (uint32_t *)(state->values + f->slot_count);
-  if (++f->states * bytes > STATES_BYTES_MOST) ranges_fail(f, "it has too many registers and branches to be analysed");
+  if (++f->states * bytes > STATES_BYTES_MAX) ranges_fail(f, "it has too many registers and branches to be analysed");
   return state;
 }
 
@@ -84,8 +84,8 @@ static void merge(ranges_finder *f, ranges_state **into, ranges_state *state) {
 /* Whoever was computed from the register is so no longer. */
 static void forget_users(const ranges_finder *f, ranges_state *state, uint32_t slot) {
   for (uint32_t i = f->user_first[slot]; i < f->user_first[slot + 1]; i++) {
-    uint32_t regs[WRITES_MOST], count = ptx_instr_writes(&f->func->instrs[f->users[i]], regs, WRITES_MOST);
-    for (uint32_t k = 0; k < count && k < WRITES_MOST; k++) {
+    uint32_t regs[WRITES_MAX], count = ptx_instr_writes(&f->func->instrs[f->users[i]], regs, WRITES_MAX);
+    for (uint32_t k = 0; k < count && k < WRITES_MAX; k++) {
       uint32_t target = ranges_slot(f, regs[k]);
       if (target != RANGES_NONE && state->defs[target] == f->users[i]) state->defs[target] = RANGES_NONE;
     }
@@ -93,10 +93,10 @@ static void forget_users(const ranges_finder *f, ranges_state *state, uint32_t s
 }
 
 static bool reads_register(const ptx_instr *instr, uint32_t reg) {
-  uint32_t regs[WRITES_MOST], count = ptx_instr_reads(instr, regs, WRITES_MOST);
-  for (uint32_t i = 0; i < count && i < WRITES_MOST; i++)
+  uint32_t regs[WRITES_MAX], count = ptx_instr_reads(instr, regs, WRITES_MAX);
+  for (uint32_t i = 0; i < count && i < WRITES_MAX; i++)
     if (regs[i] == reg) return true;
-  return count > WRITES_MOST;
+  return count > WRITES_MAX;
 }
 
 static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, uint32_t reg, affine value, bool guarded) {
@@ -241,13 +241,13 @@ static void name_sources(ranges_finder *f, ranges_state *state, const ptx_instr 
   }
 }
 
-enum { COMPARED_MOST = 1 << 15 };
+enum { COMPARED_MAX = 1 << 15 };
 
 /* Keeps what a setp compares; the number of it, or 0. */
 static uint32_t keep_compared(ranges_finder *f, const ranges_state *state, uint32_t at) {
   const ptx_instr *instr = &f->func->instrs[at];
   ptx_type type = instr->type_count ? instr->types[instr->type_count - 1] : PTX_TYPE_NONE;
-  if (instr->opcode != PTX_OP_SETP || !ranges_is_integer(type) || f->compared.count >= COMPARED_MOST) return 0;
+  if (instr->opcode != PTX_OP_SETP || !ranges_is_integer(type) || f->compared.count >= COMPARED_MAX) return 0;
   for (uint32_t i = 1; i < 3; i++)
     if (instr->operands[i].kind == PTX_OPERAND_REG && ptx_type_bits(f->func->regs[instr->operands[i].reg].type) != ptx_type_bits(type)) return 0;
   ranges_compared made = {at, ranges_operand(f, state, instr, &instr->operands[1]), ranges_operand(f, state, instr, &instr->operands[2])};
@@ -269,9 +269,9 @@ static void step(ranges_finder *f, ranges_state *state, uint32_t at) {
       memory_access(f, state, at);
     }
   }
-  uint32_t regs[WRITES_MOST], count = ptx_instr_writes(instr, regs, WRITES_MOST);
-  affine values[WRITES_MOST];
-  if (count > WRITES_MOST) {
+  uint32_t regs[WRITES_MAX], count = ptx_instr_writes(instr, regs, WRITES_MAX);
+  affine values[WRITES_MAX];
+  if (count > WRITES_MAX) {
     ranges_fail(f, "the instruction at line %u writes too many registers", instr->place.line);
     return;
   }
@@ -325,7 +325,7 @@ static bool in_every_round(ranges_finder *f, const ranges_loop *loop, uint32_t b
 
 typedef struct exit_branch { uint32_t pred; bool stays; ranges_state *state; } exit_branch;
 
-typedef struct exit_list { exit_branch items[EXITS_MOST]; uint32_t count; } exit_list;
+typedef struct exit_list { exit_branch items[EXITS_MAX]; uint32_t count; } exit_list;
 
 static bool is_inside(const ranges_finder *f, const ranges_loop *loop, uint32_t block) {
   uint32_t order = f->cfg->blocks[block].order;
@@ -336,7 +336,7 @@ static bool is_inside(const ranges_finder *f, const ranges_loop *loop, uint32_t 
 static void note_exit(ranges_finder *f, exit_list *exits, uint32_t block, const ranges_state *state) {
   const ptx_block *b = &f->cfg->blocks[block];
   const ptx_instr *end = &f->func->instrs[b->end - 1];
-  if (!f->loop_count || !exits || exits->count == EXITS_MOST || end->guard == PTX_NO_REG) return;
+  if (!f->loop_count || !exits || exits->count == EXITS_MAX || end->guard == PTX_NO_REG) return;
   const ranges_loop *loop = &f->loops[f->loop_count - 1];
   bool taken_stays, falls_stays;
   if (end->opcode == PTX_OP_BRA && b->successor_count == 2) {
@@ -406,8 +406,8 @@ static bool *written_slots(const ranges_finder *f, const ranges_loop *loop) {
   for (uint32_t order = loop->first; order <= loop->last; order++) {
     const ptx_block *b = &f->cfg->blocks[f->cfg->by_order[order]];
     for (uint32_t at = b->first; at < b->end; at++) {
-      uint32_t regs[WRITES_MOST], count = ptx_instr_writes(&f->func->instrs[at], regs, WRITES_MOST);
-      for (uint32_t i = 0; i < count && i < WRITES_MOST; i++)
+      uint32_t regs[WRITES_MAX], count = ptx_instr_writes(&f->func->instrs[at], regs, WRITES_MAX);
+      for (uint32_t i = 0; i < count && i < WRITES_MAX; i++)
         if (ranges_slot(f, regs[i]) != RANGES_NONE) written[ranges_slot(f, regs[i])] = true;
     }
   }
@@ -511,7 +511,7 @@ static void stabilise(ranges_finder *f, ranges_loop *loop, const ranges_state *e
   for (uint32_t round = 0; !f->failed; round++) {
     run_body(f, state, false, NULL);
     if (is_stable(f, loop, state, written, stepping)) break;
-    if (round >= ROUNDS_MOST) {
+    if (round >= ROUNDS_MAX) {
       ranges_fail(f, "a loop at line %u is too involved", f->func->instrs[f->cfg->blocks[f->cfg->by_order[loop->first]].first].place.line);
       return;
     }

@@ -8,7 +8,7 @@
 
 typedef __int128 wide;
 
-enum { DEPTH_MOST = 12, FOLLOWED_MOST = 64 };
+enum { DEPTH_MAX = 12, FOLLOWED_MAX = 64 };
 
 typedef struct refiner {
   ranges_finder *f;
@@ -104,7 +104,7 @@ static bool narrow(refiner *r, uint32_t slot, const affine *found, int depth) {
     if (!affine_grid_narrow(&r->state->blocks, &was)) return false;
   }
   if (!affine_grid_narrow(&r->state->blocks, &met) || !affine_tighten(&r->state->blocks, old)) return false;
-  if (depth >= DEPTH_MOST || !r->left) return true;
+  if (depth >= DEPTH_MAX || !r->left) return true;
   r->left--;
   return follow_source(r, slot, depth + 1) && follow_users(r, slot, depth + 1);
 }
@@ -242,7 +242,7 @@ static bool refine_compared(refiner *r, const ranges_compared *made, uint32_t pr
 static bool refine(refiner *r, uint32_t pred, bool truth, int depth) {
   ranges_finder *f = r->f;
   uint32_t slot = ranges_slot(f, pred);
-  if (slot == RANGES_NONE || depth > DEPTH_MOST) return true;
+  if (slot == RANGES_NONE || depth > DEPTH_MAX) return true;
   affine *v = &r->state->values[slot], is = affine_constant(truth);
   if (!v->top && (v->min > truth || v->max < truth)) return false;
   is.root = v->root;
@@ -263,7 +263,7 @@ static bool refine(refiner *r, uint32_t pred, bool truth, int depth) {
 }
 
 bool ranges_refine(ranges_finder *f, ranges_state *state, uint32_t pred, bool truth) {
-  refiner r = {f, state, FOLLOWED_MOST};
+  refiner r = {f, state, FOLLOWED_MAX};
   return refine(&r, pred, truth, 0);
 }
 
@@ -367,7 +367,7 @@ static void count_setp(ranges_finder *f, ranges_loop *loop, const ranges_state *
 
 static void count_from(ranges_finder *f, ranges_loop *loop, const ranges_state *state, const ptx_operand *pred, bool truth, int depth) {
   uint32_t slot = pred->kind == PTX_OPERAND_REG ? ranges_slot(f, pred->reg) : RANGES_NONE;
-  if (slot == RANGES_NONE || depth > DEPTH_MOST) return;
+  if (slot == RANGES_NONE || depth > DEPTH_MAX) return;
   if (pred->negated) truth = !truth;
   if (state->defs[slot] == RANGES_NONE) {
     const ranges_compared *made = state->values[slot].root ? &f->compared.items[state->values[slot].root - 1] : NULL;

@@ -15,7 +15,7 @@
 #include "ptx/rewrite/window_facts.h"
 
 enum { PTX_GRID_WORDS = 6, PTX_GRID_LABELS = 6 };
-#define PTX_PARAMETERS_MOST 4096u /* bytes that every GPU takes; newer ones take 32764 */
+#define PTX_PARAMETERS_MAX 4096u /* bytes that every GPU takes; newer ones take 32764 */
 
 typedef struct ptx_grid_names {
   const char *suffix;                /* "__window" */

@@ -20,7 +20,7 @@
 #include "ptx/rewrite/instrument_checker.h"
 
 enum { NAME_ROOM = 24 };
-#define PARAMETERS_MOST 4096u /* bytes that every GPU takes; newer ones take 32764 */
+#define PARAMETERS_MAX 4096u /* bytes that every GPU takes; newer ones take 32764 */
 
 /* The registers that a copy has more than its original. */
 typedef enum extra { TABLE, ADDRESS, ANSWER, BYTES, ZERO, GOOD, BAD, EXTRAS } extra;
@@ -357,7 +357,7 @@ static uint32_t parameter_bytes(const ptx_func *func) {
   for (uint32_t i = 0; i < func->param_count; i++) {
     const ptx_var *var = func->params[i];
     at = (at + var->align - 1) / var->align * var->align + var->size;
-    if (at > PARAMETERS_MOST) return UINT32_MAX;
+    if (at > PARAMETERS_MAX) return UINT32_MAX;
   }
   return (uint32_t)at;
 }
@@ -366,7 +366,7 @@ static void judge(const maker *m, const ptx_func *func, ptx_checked_kernel *kern
   uint32_t bytes = parameter_bytes(func);
   kernel->reason = m->facts[func->index].reason;
   kernel->heap = m->facts[func->index].heap;
-  if (!kernel->reason && (bytes == UINT32_MAX || (bytes + 7) / 8 * 8 + 8 > PARAMETERS_MOST))
+  if (!kernel->reason && (bytes == UINT32_MAX || (bytes + 7) / 8 * 8 + 8 > PARAMETERS_MAX))
     kernel->reason = "its parameters leave no room for one more (4096 bytes)";
   if (kernel->reason) return;
   kernel->offset = (bytes + 7) / 8 * 8;

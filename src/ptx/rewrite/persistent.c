@@ -57,7 +57,7 @@ static const char *const param_names[PARAMS] = {"persistent_queue", "persistent_
                                                 "persistent_grid_y", "persistent_grid_z", "persistent_turn"};
 _Static_assert(sizeof(ptx_persistent_params) == 32 && offsetof(ptx_persistent_params, turn) == 28, "as the parameters are declared");
 
-enum { SLOT_BYTES = 16, SLOTS_BYTES = 2 * SLOT_BYTES, SLOTS_ALIGN = 32, SHARED_MOST = 48 << 10 };
+enum { SLOT_BYTES = 16, SLOTS_BYTES = 2 * SLOT_BYTES, SLOTS_ALIGN = 32, SHARED_MAX = 48 << 10 };
 
 typedef struct writer { /* of one kernel */
   ptx_grid_copy c;
@@ -345,9 +345,9 @@ static void judge(const ptx_window_facts *grid, const ptx_persistent_facts *fact
   kernel->reason = facts[func->index].reason;
   if (!kernel->reason && grid[func->index].reads) kernel->reason = old;
   if (!kernel->reason && ptx_grid_register_parameters(func)) kernel->reason = "its parameters are in registers";
-  if (!kernel->reason && (bytes > PTX_PARAMETERS_MOST || (bytes + 7) / 8 * 8 + sizeof(ptx_persistent_params) > PTX_PARAMETERS_MOST))
+  if (!kernel->reason && (bytes > PTX_PARAMETERS_MAX || (bytes + 7) / 8 * 8 + sizeof(ptx_persistent_params) > PTX_PARAMETERS_MAX))
     kernel->reason = "its parameters leave no room for seven more (4096 bytes)";
-  if (!kernel->reason && shared_bytes(func) > SHARED_MOST - SLOTS_BYTES - SLOTS_ALIGN + 1) kernel->reason = "its shared memory leaves no room for the queue's (48 KiB)";
+  if (!kernel->reason && shared_bytes(func) > SHARED_MAX - SLOTS_BYTES - SLOTS_ALIGN + 1) kernel->reason = "its shared memory leaves no room for the queue's (48 KiB)";
   if (kernel->reason) return;
   kernel->offset = (bytes + 7) / 8 * 8;
   kernel->bytes = kernel->offset + (uint32_t)sizeof(ptx_persistent_params);

@@ -11,7 +11,7 @@
 #include "ptx/analysis/dataflow.h"
 
 enum { PASSES = 64 };                  /* over a function; then every register counts as different */
-#define MOST_WORK (UINT64_C(1) << 25)  /* blocks looked at, over all branches */
+#define MAX_WORK (UINT64_C(1) << 25)  /* blocks looked at, over all branches */
 
 /* ---- values ---- */
 
@@ -169,7 +169,7 @@ static bool find(ptx_divide *d) {
 ptx_divide *ptx_divide_find(const ptx_func *func) {
   ptx_divide *d = ff_alloc(sizeof *d);
   d->func = func;
-  d->work = MOST_WORK;
+  d->work = MAX_WORK;
   d->cfg = ptx_cfg_build(func);
   d->differs = ff_alloc(func->reg_count + (size_t)1);
   d->divides = ff_alloc(d->cfg->block_count + (size_t)1);

@@ -62,7 +62,7 @@ static void judge(const ptx_window_facts *facts, const ptx_func *func, const cha
   kernel->reason = facts[func->index].reason;
   if (!kernel->reason && facts[func->index].reads) kernel->reason = old;
   if (!kernel->reason && ptx_grid_register_parameters(func)) kernel->reason = "its parameters are in registers";
-  if (!kernel->reason && (bytes > PTX_PARAMETERS_MOST || (bytes + 3) / 4 * 4 + sizeof(ptx_window_params) > PTX_PARAMETERS_MOST))
+  if (!kernel->reason && (bytes > PTX_PARAMETERS_MAX || (bytes + 3) / 4 * 4 + sizeof(ptx_window_params) > PTX_PARAMETERS_MAX))
     kernel->reason = "its parameters leave no room for six more (4096 bytes)";
   if (kernel->reason) return;
   kernel->offset = (bytes + 3) / 4 * 4;

@@ -11,7 +11,7 @@
 
 /* ---- registers ---- */
 
-enum { MOST_SUFFIX = 10 }; /* of a register's name: seven digits, ".x", a NUL */
+enum { MAX_SUFFIX = 10 }; /* of a register's name: seven digits, ".x", a NUL */
 static const char *const component_texts[] = {"", ".x", ".y", ".z", ".w", ".4", ".5", ".6", ".7"};
 
 static char *put_number(char *at, uint32_t number) {
@@ -35,7 +35,7 @@ static char *put_name(char *at, const ptx_token *name, bool range, uint32_t numb
 
 /* May the module have that many more registers with names of that length? */
 static bool check_registers(ptx_parser *parser, const ptx_token *name, uint64_t count) {
-  uint64_t text = count * (name->length + MOST_SUFFIX);
+  uint64_t text = count * (name->length + MAX_SUFFIX);
   if (count > PTX_LIMIT_REGS - parser->regs.count || count > PTX_LIMIT_REGS_TOTAL - parser->reg_total ||
       text > PTX_LIMIT_REG_TEXT - parser->reg_text) {
     ptx_error_at(parser, name->place, FF_LIMIT, "too many registers (at most %d in a function)", (int)PTX_LIMIT_REGS);
@@ -56,7 +56,7 @@ uint32_t ptx_add_registers(ptx_parser *parser, const ptx_token *name, ptx_type t
     ptx_error_at(parser, name->place, FF_PARSE, "%s is declared already", ptx_token_text(name, buffer));
     return PTX_NO_REG;
   }
-  char *names = ptx_new(parser, (size_t)count * vector * (name->length + MOST_SUFFIX));
+  char *names = ptx_new(parser, (size_t)count * vector * (name->length + MAX_SUFFIX));
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t part = 0; part < vector; part++) {
       FF_PUSH(&parser->regs, ((ptx_reg){names, type, 1}));

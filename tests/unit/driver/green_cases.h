@@ -194,7 +194,7 @@ static void groups_are_rounded_up(void **state) {
   (void)state;
   resource groups[256], rest, again;
   unsigned n = 256, least = device.sm.least, step = device.sm.alignment;
-  assert_int_equal(least, GREEN_LEAST);
+  assert_int_equal(least, GREEN_MIN);
   assert_int_equal(step, GREEN_STEP);
   assert_int_equal(device.sm.count, GREEN_SMS);
   succeed(cuDevSmResourceSplitByCount(NULL, &n, &device, NULL, 0, 0)); /* a question */

@@ -86,7 +86,7 @@ static int release(void **state) {
 }
 
 #define NEEDS(level) \
-  if (engine_touch_level_now() < (level)) skip()
+  if (engine_host_access_level_now() < (level)) skip()
 
 static void first_touches(void **state) {
   (void)state;
@@ -125,7 +125,7 @@ static void reads_and_writes_after_a_kernel(void **state) {
 
 static void without_write_protection_all_are_writes(void **state) {
   (void)state;
-  if (engine_touch_level_now() == ENGINE_TOUCH_EXACT || engine_touch_level_now() < ENGINE_TOUCH_PAGES) skip();
+  if (engine_host_access_level_now() == ENGINE_TOUCH_EXACT || engine_host_access_level_now() < ENGINE_TOUCH_PAGES) skip();
   run_bump(0, 8);
   volatile char *m = memory;
   char x = m[2 * PAGE];
@@ -137,7 +137,7 @@ static void without_write_protection_all_are_writes(void **state) {
 
 static void without_userfaultfd_reads_spread(void **state) {
   (void)state;
-  if (engine_touch_level_now() != ENGINE_TOUCH_GROUPS) skip();
+  if (engine_host_access_level_now() != ENGINE_TOUCH_GROUPS) skip();
   run_bump(0, 64);
   volatile char *m = memory;
   char x = m[20 * PAGE];

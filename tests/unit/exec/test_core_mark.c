@@ -6,7 +6,7 @@
 
 #include "ptx/analysis/cfg.h"
 
-#define WARPS_MOST 32u
+#define WARPS_MAX 32u
 
 typedef struct words { uint64_t *items; size_t count, capacity; } words; /* FF_VEC(uint64_t) */
 

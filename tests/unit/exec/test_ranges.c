@@ -5,11 +5,11 @@
 #include "ptx/ranges/ranges.h"
 #include "random_kernel.h"
 
-enum { BUFFERS_MOST = 4 };
+enum { BUFFERS_MAX = 4 };
 
 typedef struct setup { /* of a launch: parameters are the buffers' addresses, then the words */
   uint32_t grid[3], block[3];
-  uint32_t buffer_bytes[BUFFERS_MOST], buffer_count;
+  uint32_t buffer_bytes[BUFFERS_MAX], buffer_count;
   uint32_t words[4], word_count;
 } setup;
 
@@ -38,7 +38,7 @@ static void declare(const ptx_ranges_segment *segment, const ptx_range *range, b
 
 /* Runs the launch with exactly the proved ranges declared. False: it ran too long, or divided by zero or the like; says nothing. */
 static bool check_launch(kernel_test *t, const setup *s, const void *params, const ptx_ranges_segment *segments, const ptx_ranges *found, const char *text) {
-  ff_virtual_use uses[2 * BUFFERS_MOST];
+  ff_virtual_use uses[2 * BUFFERS_MAX];
   uint32_t count = 0;
   ff_error error = {0};
   exec_kernel *kernel;
@@ -76,7 +76,7 @@ static const setup two_d = {.grid = {4, 5, 1}, .block = {16, 4, 1}, .buffer_byte
 static void expect_ranges(const setup *s, const char *body, const char *a, const char *b) {
   unsigned char params[64];
   uint32_t param_bytes;
-  ptx_ranges_segment segments[BUFFERS_MOST];
+  ptx_ranges_segment segments[BUFFERS_MAX];
   ff_text text = {0};
   ff_text_add(&text, "%s.visible .entry k(.param .u64 pa, .param .u64 pb, .param .u32 pn, .param .u32 pm)\n{\n"
               ".reg .b64 %%a, %%b, %%p, %%q, %%s<9>; .reg .b32 %%n, %%m, %%x, %%y, %%t, %%u, %%w, %%h, %%i, %%j, %%k, %%l, %%r<20>; .reg .pred %%c<9>; .reg .f32 %%f<4>; .reg .b16 %%v<4>;\n%s\nEND: ret;\n}\n",
@@ -231,7 +231,7 @@ static void random_kernels(void **state) {
                .buffer_bytes = {4 * RANDOM_WORDS, 4 * RANDOM_WORDS}, .buffer_count = 2, .words = {(uint32_t)(seed % 7 ? seed % 1100 : 0u - (uint32_t)seed), (uint32_t)(seed * 7 % 50)}, .word_count = 2};
     unsigned char params[64];
     uint32_t param_bytes;
-    ptx_ranges_segment segments[BUFFERS_MOST];
+    ptx_ranges_segment segments[BUFFERS_MAX];
     kernel_test *t = open_kernel(text.chars, &s, params, &param_bytes, segments);
     for (uint32_t i = 0; i < 2 * RANDOM_WORDS; i++) u32_at(segments[i / RANDOM_WORDS].base)[i % RANDOM_WORDS] = (uint32_t)(i * 2654435761u * seed >> (i % 31));
     ptx_ranges_launch launch = {.params = params, .param_bytes = param_bytes, .segments = segments, .segment_count = 2};

@@ -77,12 +77,12 @@ static uint32_t cut(box *boxes, const uint32_t grid[3], uint32_t count) {
   return made;
 }
 
-enum { BOXES_MOST = 16, PARAMS_MOST = 256 };
+enum { BOXES_MAX = 16, PARAMS_MAX = 256 };
 
 static void run_windows(kernel_test *t, const ptx_window_kernel *kernel, const uint32_t grid[3], const uint32_t block[3],
                         const void *params, uint32_t param_bytes, uint32_t count) {
-  box boxes[BOXES_MOST];
-  unsigned char with[PARAMS_MOST] = {0};
+  box boxes[BOXES_MAX];
+  unsigned char with[PARAMS_MAX] = {0};
   ff_error error = {0};
   assert_true(kernel->bytes <= sizeof with && param_bytes <= kernel->offset);
   if (param_bytes) memcpy(with, params, param_bytes);

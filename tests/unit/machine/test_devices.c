@@ -26,7 +26,7 @@ static void begin(devices *d, const char *manager, uint32_t count, bool meet) {
   rig_open(&d->r, manager);
   d->r.program = trace_program_create(0);
   for (uint32_t i = 0; i < count; i++) {
-    sim_options options = {.ordinal = i, .peers = d->peers, .spec = &d->r.spec, .manager = manager};
+    sim_options options = {.device_index = i, .peers = d->peers, .spec = &d->r.spec, .manager = manager};
     if (sim_create(d->r.program, &options, &d->sims[i], &error)) fail_msg("%s", error.message);
   }
   for (uint32_t i = 0; i < count; i++) {

@@ -4,7 +4,7 @@
 
 #include "ptx/analysis/cfg.h"
 
-enum { MOST_BLOCKS = 40 };
+enum { MAX_BLOCKS = 40 };
 
 static void expect_successors(const ptx_cfg *cfg, uint32_t block, uint32_t count, uint32_t first, uint32_t second) {
   assert_int_equal(cfg->blocks[block].successor_count, count);
@@ -113,7 +113,7 @@ static ptx_module *random_function(uint32_t blocks) {
 }
 
 typedef struct naive { /* reach[a][b]: a path of one edge or more, inside the blocks that are in */
-  bool in[MOST_BLOCKS + 1], edge[MOST_BLOCKS + 1][MOST_BLOCKS + 1], reach[MOST_BLOCKS + 1][MOST_BLOCKS + 1];
+  bool in[MAX_BLOCKS + 1], edge[MAX_BLOCKS + 1][MAX_BLOCKS + 1], reach[MAX_BLOCKS + 1][MAX_BLOCKS + 1];
   uint32_t count;
 } naive;
 
@@ -178,7 +178,7 @@ static void check_reachable(const ptx_cfg *cfg, const naive *n) {
 /* Every loop is contiguous in the order; with the edges to its first block gone, so is every loop inside. */
 static void check_loops(const ptx_cfg *cfg, naive *n, uint32_t depth) {
   close_paths(n);
-  bool done[MOST_BLOCKS + 1] = {0};
+  bool done[MAX_BLOCKS + 1] = {0};
   for (uint32_t a = 0; a < cfg->block_count; a++) {
     if (!n->in[a] || !cfg->blocks[a].reachable || done[a]) continue;
     if (!n->reach[a][a]) {
@@ -247,7 +247,7 @@ static void random_functions(void **state) {
     ptx_module *m = random_function(2 + round % 14);
     const ptx_func *func = m->funcs[0];
     ptx_cfg *cfg = ptx_cfg_build(func);
-    assert_true(cfg->block_count < MOST_BLOCKS);
+    assert_true(cfg->block_count < MAX_BLOCKS);
     naive_edges(func, cfg, &n);
     check_edges(cfg, &n);
     check_postdominators(cfg, &n);

@@ -69,7 +69,7 @@ typedef struct touch_region { uint64_t address, bytes; } touch_region; /* an all
 static struct {
   pthread_mutex_t lock; /* guards `regions` against a fork */
   bool started;
-  engine_touch_level level;
+  engine_host_access_level level;
   int memory, faults;   /* file descriptors */
   bool locked;          /* pages are locked as they are touched */
   int drop;             /* the advice that drops a mapping, of locked memory too where there may be such */
@@ -158,14 +158,14 @@ static bool locks_freely(void) {
   return freely;
 }
 
-static engine_touch_level asked_level(void) {
+static engine_host_access_level asked_level(void) {
   static const char *const names[] = {[ENGINE_TOUCH_OFF] = "off", [ENGINE_TOUCH_GROUPS] = "groups", [ENGINE_TOUCH_PAGES] = "pages"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(ff_engine.options.host_touches, names[i])) return (engine_touch_level)i;
+    if (!strcmp(ff_engine.options.host_touches, names[i])) return (engine_host_access_level)i;
   return ENGINE_TOUCH_EXACT;
 }
 
-static engine_touch_level best_level(engine_touch_level most) {
+static engine_host_access_level best_level(engine_host_access_level most) {
   if (most == ENGINE_TOUCH_OFF || sysconf(_SC_PAGESIZE) != (long)EXEC_PAGE_BYTES || !page_map_readable()) return ENGINE_TOUCH_OFF;
   touches.memory = open_memory();
   if (touches.memory < 0) return ENGINE_TOUCH_OFF;
@@ -174,7 +174,7 @@ static engine_touch_level best_level(engine_touch_level most) {
   return ENGINE_TOUCH_GROUPS;
 }
 
-static void note_level(engine_touch_level asked) {
+static void note_level(engine_host_access_level asked) {
   static const char *const notes[] = {
       [ENGINE_TOUCH_OFF] = "what the host does with managed memory is not recorded: this system does not show it",
       [ENGINE_TOUCH_GROUPS] = "what the host does with managed memory: this system does not tell reads from writes, nor pages of 64 KiB apart",
@@ -185,7 +185,7 @@ static void note_level(engine_touch_level asked) {
 
 /* When the program has its first managed memory. */
 static void start(void) {
-  engine_touch_level asked = asked_level();
+  engine_host_access_level asked = asked_level();
   touches.started = true;
   touches.level = best_level(asked);
   note_level(asked);
@@ -291,7 +291,7 @@ static void arm(uint64_t begin, uint64_t end) {
 
 /* ---- allocations come and go ---- */
 
-void engine_touch_track(const exec_allocation *allocation, bool filled) {
+void engine_host_access_track(const exec_allocation *allocation, bool filled) {
   if (!ff_engine.trace) return;
   if (!touches.started) start();
   if (!touches.level) return;
@@ -311,7 +311,7 @@ void engine_touch_track(const exec_allocation *allocation, bool filled) {
   give_up("managed memory cannot be shared");
 }
 
-void engine_touch_forget(const exec_allocation *allocation) {
+void engine_host_access_forget(const exec_allocation *allocation) {
   size_t at = region_behind(allocation->address);
   if (at == touches.regions.count || touches.regions.items[at].address != allocation->address) return;
   uint64_t bytes = page_ceiling(allocation->bytes);
@@ -389,7 +389,7 @@ static void scan_all(bool append, bool rearm) {
   faults_seen = rearm ? faults : UINT64_MAX; /* of before: what others touched meanwhile counts */
 }
 
-engine_touch_level engine_touch_level_now(void) { return touches.level; }
-void engine_touch_collect(bool launch) { scan_all(true, !launch); }
-void engine_touch_settle(uint64_t address, uint64_t bytes) { scan(address, address + bytes, false, true); }
-void engine_touch_settle_all(void) { scan_all(false, true); }
+engine_host_access_level engine_host_access_level_now(void) { return touches.level; }
+void engine_host_access_collect(bool launch) { scan_all(true, !launch); }
+void engine_host_access_settle(uint64_t address, uint64_t bytes) { scan(address, address + bytes, false, true); }
+void engine_host_access_settle_all(void) { scan_all(false, true); }

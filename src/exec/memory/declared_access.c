@@ -14,7 +14,7 @@ static void fill(ptx_use_range *ranges, const exec_launch_request *request, cons
   for (uint32_t n = 0; n < request->use_count; n++) ranges[n] = ptx_use_range_of(&request->uses[n], block);
 }
 
-void core_uses_prepare(core_launch *launch) {
+void core_declared_prepare(core_launch *launch) {
   const exec_launch_request *request = launch->request;
   launch->ranges = NULL;
   if (!request->uses) return;
@@ -24,7 +24,7 @@ void core_uses_prepare(core_launch *launch) {
   fill(launch->ranges, request, (const uint32_t[3]){0, 0, 0});
 }
 
-void core_uses_start(core_block *block) {
+void core_declared_start(core_block *block) {
   const core_launch *launch = block->launch;
   const exec_launch_request *request = launch->request;
   block->ranges = launch->ranges;
@@ -62,7 +62,7 @@ static bool in_one_use(const core_warp *w, exec_access *a, uint64_t low, uint64_
   return false;
 }
 
-void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
+void core_declared_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint64_t address, uint32_t bytes) {
   exec_access *a = (exec_access *)(uintptr_t)i->side;
   uint32_t need = needed(a);
   if (a->space == PTX_SPACE_CONST || in_one_use(w, a, address, address + bytes, need)) return;
@@ -72,7 +72,7 @@ void core_uses_check_lane(core_warp *w, const exec_instr *i, uint32_t lane, uint
     core_fault_undeclared(w, i, lane, address, bytes, need);
 }
 
-void core_uses_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered) {
+void core_declared_check(core_warp *w, const exec_instr *i, const uint64_t *value, uint32_t bytes, bool ordered) {
   exec_access *a = (exec_access *)(uintptr_t)i->side;
   uint64_t add = (uint64_t)i->immediate, low = value[__builtin_ctz(w->active)] + add, high = value[31 - __builtin_clz(w->active)] + add;
   if (a->space == PTX_SPACE_CONST) return;
@@ -84,6 +84,6 @@ void core_uses_check(core_warp *w, const exec_instr *i, const uint64_t *value, u
   if (in_one_use(w, a, low, high + bytes, needed(a))) return;
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
-    core_uses_check_lane(w, i, lane, value[lane] + add, bytes);
+    core_declared_check_lane(w, i, lane, value[lane] + add, bytes);
   }
 }

@@ -7,7 +7,7 @@
  * meanwhile. If all its blocks have only polled for a while, it *gives way*: the launch returns, and the kernel goes on whenever it
  * gets the lock.
  *
- *              engine_behind_launch               give_way                    end, when `first` is empty
+ *              engine_deferred_launch               give_way                    end, when `first` is empty
  *     (nothing) -------------------> (for the launching thread) ---> ff_engine.given -----------------> (nothing)
  *                                        \___ it ends: as if it had run on that thread ___________________/
  *
@@ -23,7 +23,7 @@
 #include "driver/engine/engine_graph.h"
 #include "driver/engine/engine_internal.h"
 
-#define MOST_APPENDED 32768u   /* operations that the access stream takes while it cannot move on: half of what it has room for */
+#define MAX_APPENDED 32768u   /* operations that the access stream takes while it cannot move on: half of what it has room for */
 #define REST_NANOSECONDS 100000
 
 typedef struct job { /* a launch on a thread of the engine's own */
@@ -64,7 +64,7 @@ static _Thread_local job *mine;   /* on such a thread: the launch it runs */
 
 /* ---- what is behind ---- */
 
-bool engine_behind(const engine_stream *stream) {
+bool engine_deferred(const engine_stream *stream) {
   if (!ff_engine.given || mine) return false;
   if (stream->behind) return true;
   if (stream->flags & cudaStreamNonBlocking) return false;
@@ -74,13 +74,13 @@ bool engine_behind(const engine_stream *stream) {
   return false;
 }
 
-void engine_behind_wait(void) {
+void engine_deferred_wait(void) {
   while (ff_engine.given && !mine && ff_engine.phase == ENGINE_READY) pthread_cond_wait(&ff_engine.behind_done, &ff_engine.lock);
 }
 
-bool engine_behind_full(void) { return ff_engine.given && ff_engine.last_sequence - given_sequence > MOST_APPENDED; }
+bool engine_deferred_full(void) { return ff_engine.given && ff_engine.last_sequence - given_sequence > MAX_APPENDED; }
 
-void engine_behind_rest(void) { nanosleep(&(struct timespec){.tv_nsec = REST_NANOSECONDS}, NULL); }
+void engine_deferred_rest(void) { nanosleep(&(struct timespec){.tv_nsec = REST_NANOSECONDS}, NULL); }
 
 static later *queue(engine_stream *stream) {
   later *op = ff_alloc(sizeof *op);
@@ -94,13 +94,13 @@ static later *queue(engine_stream *stream) {
 /* Pageable memory is the program's again when the call returns. */
 static bool is_pageable(uint64_t address) { return engine_pointer_find_locked(address).memory == ENGINE_PAGEABLE; }
 
-cudaError_t engine_behind_take(engine_stream *stream, const engine_node_params *params, bool async, bool *taken) {
+cudaError_t engine_deferred_take(engine_stream *stream, const engine_node_params *params, bool async, bool *taken) {
   *taken = false;
-  if (!engine_behind(stream)) return cudaSuccess;
+  if (!engine_deferred(stream)) return cudaSuccess;
   if (params->kind == ENGINE_NODE_COPY) async &= !is_pageable(params->copy.to) && !is_pageable(params->copy.from);
   if (params->kind == ENGINE_NODE_SET) async |= !is_pageable(params->set.to);
   if (!async) {
-    engine_behind_wait();
+    engine_deferred_wait();
     return engine_stream_lives(stream) ? ff_engine.sticky : cudaErrorInvalidResourceHandle;
   }
   cudaError_t error = params->kind == ENGINE_NODE_COPY  ? engine_copy_check_locked(&params->copy)
@@ -113,8 +113,8 @@ cudaError_t engine_behind_take(engine_stream *stream, const engine_node_params *
   return cudaSuccess;
 }
 
-bool engine_behind_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
-  if (!engine_behind(stream)) return false;
+bool engine_deferred_prefetch(engine_stream *stream, uint64_t address, uint64_t bytes, int device) {
+  if (!engine_deferred(stream)) return false;
   later *op = queue(stream);
   op->is_hint = true;
   op->hint.address = address;
@@ -183,12 +183,12 @@ static void none_behind(void) {
 /* ---- the engine's own thread ---- */
 
 /* Whoever has the lock sees managed memory as between two operations. */
-void engine_behind_give_way(void *unused) {
+void engine_deferred_give_way(void *unused) {
   (void)unused;
-  engine_touch_settle_all();
+  engine_host_access_settle_all();
   if (mine->gave_way) {
     pthread_mutex_unlock(&ff_engine.lock);
-    engine_behind_rest();
+    engine_deferred_rest();
   } else {
     own_thread *own = &threads[mine->stream->device];
     pthread_mutex_lock(&own->lock);
@@ -199,11 +199,11 @@ void engine_behind_give_way(void *unused) {
     pthread_mutex_unlock(&own->lock);
   }
   pthread_mutex_lock(&ff_engine.lock);
-  engine_touch_collect(true);
+  engine_host_access_collect(true);
   engine_peers_show(mine->stream->device);
 }
 
-bool engine_behind_can(void) { return mine != NULL; }
+bool engine_deferred_can(void) { return mine != NULL; }
 
 static void free_job(job *j) {
   free(j->params);
@@ -248,7 +248,7 @@ static void *thread_main(void *context) {
   return NULL;
 }
 
-void engine_behind_forget(void) {
+void engine_deferred_forget(void) {
   for (uint32_t d = 0; d < ENGINE_DEVICES_MAX; d++) {
     pthread_mutex_init(&threads[d].lock, NULL);
     pthread_cond_init(&threads[d].wanted, NULL);
@@ -283,12 +283,12 @@ static cudaError_t queue_launch(const engine_launch *launch, engine_stream *stre
   return cudaSuccess;
 }
 
-cudaError_t engine_behind_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared) {
+cudaError_t engine_deferred_launch(const engine_launch *launch, engine_stream *stream, engine_declared **declared) {
   engine_function_info info;
   unsigned char *params;
   cudaError_t error = engine_launch_pack_locked(launch, stream->device, &info, &params);
   if (error) return error;
-  if (engine_behind(stream)) return queue_launch(launch, stream, info.kernel.param_bytes, params, declared);
+  if (engine_deferred(stream)) return queue_launch(launch, stream, info.kernel.param_bytes, params, declared);
   own_thread *own = &threads[stream->device];
   if (!may_give_way(&info, own)) {
     error = engine_launch_packed(launch, &info, stream, params, *declared);

@@ -2,7 +2,7 @@
 /* Lending (--borrow): what a partition has that runs nothing is used by the others, and given back when it has work again.
  *
  *     SMs      blocks of others start on them, if their kernel's blocks have been short so far (LONGEST_BLOCK); they end there, none is stopped
- *     memory   after LEAST_IDLE a part of a tenant's pages moves to frames of the idle tenant's colours, as many as can come back in half of
+ *     memory   after MIN_IDLE a part of a tenant's pages moves to frames of the idle tenant's colours, as many as can come back in half of
  *              TAKE_BACK: its loads and stores use the idle modules' bandwidth, too. A page that has moved keeps its own frame for the way back
  *
  * Moving takes the channels of both frames what reading and writing the page takes; the page may be used at once.
@@ -15,11 +15,11 @@
 
 #define TAKE_BACK UINT64_C(100000000)    /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)
-#define LEAST_IDLE (2 * TAKE_BACK)
+#define MIN_IDLE (2 * TAKE_BACK)
 
 /* ---- SMs ---- */
 
-tenant *lending_owner(device *d, uint32_t sm) {
+tenant *idle_sharing_owner(device *d, uint32_t sm) {
   for (uint32_t i = 0; i < d->tenant_count; i++)
     if (sm_set_has(&d->tenants[i].sms, sm)) return &d->tenants[i];
   return NULL;
@@ -27,13 +27,13 @@ tenant *lending_owner(device *d, uint32_t sm) {
 
 static bool has_work(const tenant *t) { return t->sim && t->sim->running_count; }
 
-bool lending_may(const sim *s, const sm *m, const kernel *k) {
-  const tenant *owner = lending_owner(s->d, m->index);
+bool idle_sharing_may(const sim *s, const sm *m, const kernel *k) {
+  const tenant *owner = idle_sharing_owner(s->d, m->index);
   return !owner || (!has_work(owner) && k->done_blocks && k->longest_block <= LONGEST_BLOCK);
 }
 
-void lending_block_start(sim *s, const sm *m, ps time) {
-  tenant *owner = lending_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
+void idle_sharing_block_start(sim *s, const sm *m, ps time) {
+  tenant *owner = idle_sharing_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
   if (!owner || owner == own) return;
   owner->foreign_blocks++;
   if (!own->lent_blocks++ && !s->moved.count) own->borrowed_from = time;
@@ -48,8 +48,8 @@ static void taken_back(tenant *owner, ps began, ps time) {
   if (time > began && owner->take_back < time - began) owner->take_back = time - began;
 }
 
-void lending_block_end(sim *s, const sm *m, ps time) {
-  tenant *owner = lending_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
+void idle_sharing_block_end(sim *s, const sm *m, ps time) {
+  tenant *owner = idle_sharing_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
   if (!owner || owner == own) return;
   own->lent_blocks--;
   borrowed_until(s, time);
@@ -76,14 +76,14 @@ static ps bring_home(sim *s, uint64_t colours, ps time) {
   ps end = time;
   for (size_t i = 0; i < s->moved.count; i++) {
     moved_page page = s->moved.items[i];
-    uint64_t away = placing_find(s, page.address);
+    uint64_t away = address_map_find(s, page.address);
     if (!(colours >> colours_of(frames_colours(s->d->frames), away) & 1)) {
       s->moved.items[kept++] = page;
       continue;
     }
     ps there = copy_frame(s, away, page.home, time);
     if (end < there) end = there;
-    placing_move(s, page.address, page.home);
+    address_map_move(s, page.address, page.home);
     frames_give(s->d->frames, away, FRAME_BYTES);
   }
   bool all = s->moved.count && !kept;
@@ -92,9 +92,9 @@ static ps bring_home(sim *s, uint64_t colours, ps time) {
   return end;
 }
 
-void lending_forget(sim *s) { bring_home(s, UINT64_MAX, s->now); }
+void idle_sharing_forget(sim *s) { bring_home(s, UINT64_MAX, s->now); }
 
-void lending_count(sim *s, uint32_t module, uint64_t bytes) {
+void idle_sharing_count(sim *s, uint32_t module, uint64_t bytes) {
   tenant *own = &s->d->tenants[s->tenant];
   if (s->moved.count && !(own->given.colours >> colours_of_module(frames_colours(s->d->frames), module) & 1)) own->lent_bytes += bytes;
 }
@@ -108,7 +108,7 @@ static uint64_t idle_colours(const sim *s, ps time) {
   uint64_t colours = 0;
   for (uint32_t i = 0; i < s->d->tenant_count; i++) {
     const tenant *t = &s->d->tenants[i];
-    if (i != s->tenant && !has_work(t) && t->idle_since + LEAST_IDLE <= time) colours |= t->given.colours;
+    if (i != s->tenant && !has_work(t) && t->idle_since + MIN_IDLE <= time) colours |= t->given.colours;
   }
   return colours;
 }
@@ -118,16 +118,16 @@ typedef struct page_list { FF_VEC(uint64_t) at_home; sim *sim; } page_list;
 static void note_page(void *context, uint64_t address) {
   page_list *list = context;
   uint64_t own = list->sim->d->tenants[list->sim->tenant].given.colours;
-  if (own >> colours_of(frames_colours(list->sim->d->frames), placing_find(list->sim, address)) & 1) FF_PUSH(&list->at_home, address);
+  if (own >> colours_of(frames_colours(list->sim->d->frames), address_map_find(list->sim, address)) & 1) FF_PUSH(&list->at_home, address);
 }
 
 static bool move_away(sim *s, uint64_t address, uint64_t colours, ps time) {
-  uint64_t home = placing_find(s, address), away;
+  uint64_t home = address_map_find(s, address), away;
   ff_error none;
   if (frames_take(s->d->frames, colours, &away, &none)) return false;
   copy_frame(s, home, away, time);
   FF_PUSH(&s->moved, ((moved_page){address, home}));
-  placing_move(s, address, away);
+  address_map_move(s, address, away);
   return true;
 }
 
@@ -136,7 +136,7 @@ static void spread(sim *s, uint64_t colours, ps time) {
   tenant *t = &s->d->tenants[s->tenant];
   double own = channel_gbs(s, t->given.colours), lent = channel_gbs(s, colours), slower = own < lent ? own : lent;
   page_list pages = {.sim = s};
-  placing_pages(s, note_page, &pages);
+  address_map_pages(s, note_page, &pages);
   uint64_t count = pages.at_home.count, limit = (uint64_t)(slower * (double)(TAKE_BACK / 2) / 1000 / FRAME_BYTES);
   uint64_t wanted = (uint64_t)((double)(count + s->moved.count) * lent / (own + lent));
   wanted = wanted > limit ? limit : wanted;
@@ -149,7 +149,7 @@ static void spread(sim *s, uint64_t colours, ps time) {
 
 /* ---- kernels ---- */
 
-void lending_kernel_begin(sim *s, ps time) {
+void idle_sharing_kernel_begin(sim *s, ps time) {
   device *d = s->d;
   tenant *own = &d->tenants[s->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
@@ -157,14 +157,14 @@ void lending_kernel_begin(sim *s, ps time) {
     if (i != s->tenant && d->tenants[i].sim && d->tenants[i].sim->moved.count) taken_back(own, time, bring_home(d->tenants[i].sim, own->given.colours, time));
 }
 
-void lending_kernel_end(sim *s, ps time) {
+void idle_sharing_kernel_end(sim *s, ps time) {
   if (!s->running_count) s->d->tenants[s->tenant].idle_since = time;
 }
 
 /* While its kernels run, and memory is touched for the first time, again and again. */
-void lending_look(sim *s, ps time) {
+void idle_sharing_look(sim *s, ps time) {
   if (s->d->isolation != SIM_ISOLATION_SM_MEMORY || time < s->look_again) return;
-  s->look_again = time + LEAST_IDLE;
+  s->look_again = time + MIN_IDLE;
   uint64_t colours = idle_colours(s, time);
   if (colours) spread(s, colours, time);
 }
