@@ -250,6 +250,7 @@ cudaError_t engine_enter(void) { return enter(true, true); }
 cudaError_t engine_enter_beside(void) { return enter(true, false); }
 cudaError_t engine_enter_now(void) { return enter(false, false); }
 void engine_leave(void) {
+  if (ff_check_level >= 2) engine_check_sometimes();
   pthread_mutex_unlock(&ff_engine.lock);
   engine_clock_leave();
 }
@@ -302,6 +303,11 @@ __attribute__((destructor)) void engine_finish(void) {
   if (before == ENGINE_READY) ff_engine.phase = ENGINE_FINISHED; /* also tells host functions */
   ff_engine.stop = true;
   int locked = pthread_mutex_timedlock(&ff_engine.lock, &until);
+  if (before == ENGINE_READY && !locked && ff_check_level >= 2) {
+    ff_engine.phase = before;
+    engine_check();
+    ff_engine.phase = ENGINE_FINISHED;
+  }
   while (!locked && before == ENGINE_READY && ff_engine.given)
     if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
   for (size_t i = 0; (locked || ff_engine.given) && i < ff_engine.running.count; i++)

@@ -120,6 +120,13 @@ static engine_array *new_array(const engine_array_shape *shape, exec_image image
   return array;
 }
 
+size_t engine_arrays_check(void) {
+  size_t count = 0;
+  for (const engine_array *a = all.arrays; a; a = a->next, count++) FF_ASSERT(engine_handles_have(&ff_engine.handles, a, ENGINE_HANDLE_ARRAY));
+  for (const engine_mipmap *m = all.mipmaps; m; m = m->next, count++) FF_ASSERT(engine_handles_have(&ff_engine.handles, m, ENGINE_HANDLE_MIPMAP));
+  return count;
+}
+
 static void drop_array(engine_array *array) {
   engine_array **at = &all.arrays;
   while (*at != array) at = &(*at)->next;

@@ -273,3 +273,12 @@ cudaError_t engine_graph_memory_trim(int device) {
   engine_leave();
   return error;
 }
+
+void engine_graph_memory_references_check(void) {
+  for (const engine_graph_memory *m = graph_memory.all; m; m = m->next) {
+    uint32_t references = 0;
+    for (const engine_graph *g = ff_graphs.graphs; g; g = g->next)
+      for (size_t i = 0; i < g->nodes.count; i++) references += g->nodes.items[i]->memory == m;
+    FF_ASSERT(references == m->references && (references || m->allocated));
+  }
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What graphs and captures are made of, for engine_graph*.c and engine_capture.c only. All of it is under the engine's lock.
  *
- * What always holds while the lock is free:
+ * What always holds while the lock is free (engine_graph_check.c):
  *   - b is in a.after exactly if a is in b.before, and both are nodes of one graph;
  *   - a graph that was made by a node (a child graph, a body) or by an exec has an owner and dies with it;
  *   - a memory's references are the nodes that have it. */
@@ -138,6 +138,7 @@ void engine_graph_memory_release(engine_graph_memory *memory); /* one reference 
 engine_graph_memory *engine_graph_memory_at(uint64_t address);
 cudaError_t engine_graph_memory_take(engine_graph_memory *memory, engine_stream *stream); /* what the alloc node does */
 cudaError_t engine_graph_memory_give(engine_graph_memory *memory, engine_stream *stream); /* what frees it does; stream NULL: now */
+void engine_graph_memory_references_check(void); /* a memory's references are the nodes that have it */
 void engine_graph_memory_clear(int device); /* all of its goes: a reset */
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the engine, for engine*.c only.
+/* The state of the engine, for the files of this folder only.
  *
  * Glossary: *enter* takes the lock, makes the engine if need be and refuses when an error is sticky; *leave* gives the
  * lock back. A function named *_locked expects the lock. *Local clock*: the engine's own estimate of virtual time, used
  * only when no simulation runs.
  *
- * What always holds while the lock is free:
- *   - every stream, event, module and function that exists is in `handles`, nothing else is;
- *   - allocations made by the program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE;
- *   - every operation that changed memory or time was appended to the access stream before it was carried out. */
+ * Every operation that changes memory or time is appended to the access stream before it is carried out. Allocations made by the
+ * program have `notes.items[id].owner == ENGINE_OWNER_PROGRAM`, module variables MODULE. engine_check.c says what always holds while the
+ * lock is free, and checks it. */
 #ifndef FF_DRIVER_ENGINE_INTERNAL_H
 #define FF_DRIVER_ENGINE_INTERNAL_H
 
@@ -42,6 +41,15 @@ void engine_handles_add(engine_handles *handles, const void *pointer, engine_han
 void engine_handles_remove(engine_handles *handles, const void *pointer);
 bool engine_handles_have(const engine_handles *handles, const void *pointer, engine_handle_kind kind);
 
+/* With the lock: asserts what always holds while it is free. What they return is what the whole has of them: handles, bytes of a device. */
+void engine_check(void);           /* engine_check.c: all */
+void engine_check_sometimes(void); /* at one call of many */
+size_t engine_graphs_check(void);
+size_t engine_arrays_check(void);
+uint64_t engine_vmm_check(int device);
+void engine_pools_check(void);
+uint64_t engine_whole_pages(uint64_t bytes);
+
 /* ---- streams, events ---- */
 
 typedef struct engine_known { uint32_t stream; uint64_t sequence; } engine_known; /* what that stream did up to there is over */
@@ -71,7 +79,7 @@ struct engine_green {
   uint16_t list[TRACE_SMS_MAX]; /* the same, in order */
   uint32_t count;
   engine_stream *main;     /* what NULL means where it is current */
-  engine_stream *join;    /* engine_green_record: waits for the others; NULL: not needed yet */
+  engine_stream *join;     /* engine_green_record: waits for the others; NULL: not needed yet */
   engine_stream *fence;    /* engine_green_wait: what later streams wait for first; NULL likewise */
   struct engine_green *next;
 };

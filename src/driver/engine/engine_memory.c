@@ -29,13 +29,13 @@ static engine_memory memory_of(exec_memory_kind kind) {
 
 /* ---- notes beside exec's allocations ---- */
 
-static uint64_t whole_pages(uint64_t bytes) { return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
+uint64_t engine_whole_pages(uint64_t bytes) { return (bytes + EXEC_PAGE_BYTES - 1) / EXEC_PAGE_BYTES * EXEC_PAGE_BYTES; }
 
 void engine_note_allocation(int device, const exec_allocation *allocation, unsigned flags, engine_owner owner, const char *name,
                             trace_memory_kind memory) {
   while (ff_engine.notes.count <= allocation->id) FF_PUSH(&ff_engine.notes, (engine_note){0});
   ff_engine.notes.items[allocation->id] = (engine_note){.allocation = allocation, .flags = flags, .device = device, .owner = owner};
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] += whole_pages(allocation->bytes);
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] += engine_whole_pages(allocation->bytes);
   engine_peers_changed();
   trace_op op = {.kind = TRACE_OP_ALLOC, .stream = engine_origin(device)};
   op.alloc.address = allocation->address;
@@ -61,7 +61,7 @@ void engine_forget_allocation(const exec_allocation *allocation) {
   op.free.id = allocation->id;
   engine_append(&op);
   engine_time_host(ff_engine.machine->malloc_us);
-  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] -= whole_pages(allocation->bytes);
+  if (allocation->kind == EXEC_MEMORY_DEVICE) ff_engine.device_used[device] -= engine_whole_pages(allocation->bytes);
   if (allocation->id < ff_engine.notes.count) ff_engine.notes.items[allocation->id].owner = ENGINE_OWNER_NONE;
 }
 
@@ -71,7 +71,7 @@ bool engine_memory_fits(int device, engine_memory memory, uint64_t bytes) {
   if (bytes >= EXEC_ARENA_BYTES) return false;
   if (memory != ENGINE_DEVICE) return true;
   uint64_t used = ff_engine.device_used[device];
-  return used <= ff_engine.gpu_memory && whole_pages(bytes) <= ff_engine.gpu_memory - used;
+  return used <= ff_engine.gpu_memory && engine_whole_pages(bytes) <= ff_engine.gpu_memory - used;
 }
 
 cudaError_t engine_allocate_locked(int device, engine_memory memory, uint64_t bytes, unsigned flags, const char *call, uint64_t *address) {

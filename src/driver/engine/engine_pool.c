@@ -10,8 +10,9 @@
  *     by making the stream wait                    ENGINE_POOL_REUSE_INTERNAL, before there is a new piece
  *
  * What is held beyond the release threshold is given back when the device is synchronised or room is needed; from the stream's
- * or event's synchronisation on it does not count as reserved. What always holds: used <= reserved, each by its piece's bytes;
- * pieces in use belong to a pool, live or destroyed. */
+ * or event's synchronisation on it does not count as reserved. What always holds, checked by engine_pools_check:
+ *
+ *     used == bytes of the pool's pieces in use;  reserved == bytes of those that are not surrendered;  used <= reserved */
 #include <stdlib.h>
 #include <string.h>
 
@@ -446,4 +447,24 @@ bool engine_pool_allows(const exec_allocation *allocation, int device, int *acce
   const piece *p = piece_of(allocation);
   if (p) *access = p->pool->access[device];
   return p != NULL;
+}
+
+/* ---- checks ---- */
+
+void engine_pools_check(void) {
+  for (size_t i = 0; i < all.pieces.count; i++) {
+    const piece *p = &all.pieces.items[i];
+    FF_ASSERT(!p->allocation || (piece_of(p->allocation) == p && !(p->used && p->surrendered)));
+  }
+  for (size_t n = 0; n < all.pools.count; n++) {
+    const engine_pool *pool = all.pools.items[n];
+    uint64_t used = 0, reserved = 0;
+    for (size_t i = 0; i < all.pieces.count; i++) {
+      const piece *p = &all.pieces.items[i];
+      if (!p->allocation || p->pool != pool) continue;
+      if (p->used) used += bytes_of(p);
+      if (!p->surrendered) reserved += bytes_of(p);
+    }
+    FF_ASSERT(pool->used == used && pool->reserved == reserved && used <= reserved);
+  }
 }

@@ -7,8 +7,11 @@
  *                              both 0: given back
  *
  * A handle is slot + 1 in its low half and the slot's generation in the high one, so one that was given back is never
- * taken for what came after it. What always holds: device_used counts each memory once, however often it is mapped; `mappings`
- * has every mapping, and what each device may do with it, which is what kernels of the one whose turn it is see. */
+ * taken for what came after it. device_used counts each memory once, however often it is mapped. `mappings` says what each device may do with
+ * a mapping; kernels of the device whose turn it is see that. What always holds, checked by engine_vmm_check:
+ *
+ *     mappings of a memory, and of a reservation, are as many as `mappings` has in them; both lists are in order of address
+ *     a slot without bytes is spare; a memory with bytes has references or mappings */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -421,4 +424,37 @@ void engine_vmm_reset(int device) {
   unmap_all(NULL, device);
   for (size_t i = 0; i < vmm.slots.count; i++)
     if (vmm.slots.items[i].bytes && vmm.slots.items[i].device == device) release_all(&vmm.slots.items[i]);
+}
+
+/* ---- checks ---- */
+
+static void check_reservation(const reservation *r, size_t *seen) {
+  uint32_t count = 0;
+  for (; *seen < vmm.mappings.count; ++*seen, count++) {
+    const exec_allocation *range = vmm.mappings.items[*seen].range;
+    if (range->address >= r->range->address + r->range->bytes) break;
+    FF_ASSERT(range->range == EXEC_MAPPED && range->address >= r->range->address && range->bytes <= r->range->address + r->range->bytes - range->address);
+    FF_ASSERT(physical_of(range->memory));
+  }
+  FF_ASSERT(count == r->mappings);
+}
+
+uint64_t engine_vmm_check(int device) {
+  size_t seen = 0, spare = 0;
+  uint64_t used = 0, mapped = 0, last = 0;
+  for (size_t i = 0; i < vmm.reservations.count; i++) {
+    FF_ASSERT(!i || vmm.reservations.items[i].range->address >= last);
+    last = vmm.reservations.items[i].range->address + vmm.reservations.items[i].range->bytes;
+    check_reservation(&vmm.reservations.items[i], &seen);
+  }
+  FF_ASSERT(seen == vmm.mappings.count);
+  for (size_t i = 0; i < vmm.slots.count; i++) {
+    const physical *p = &vmm.slots.items[i];
+    spare += !p->bytes;
+    mapped += p->mappings;
+    FF_ASSERT(!p->bytes == !(p->references || p->mappings));
+    if (p->device == device) used += p->bytes;
+  }
+  FF_ASSERT(spare == vmm.spare.count && mapped == vmm.mappings.count);
+  return used;
 }
