@@ -8,12 +8,13 @@
  *   split     lanes of a warp that are at the same instruction of the same frame: {lanes, pc, frame}
  *   frame     one activation of a function: the registers of all 32 lanes, of which `lanes` are still inside
  *
- * What always holds for a warp
+ * What always holds for a warp between two turns (core_warp_check)
  *   - the splits' lane sets are disjoint and together are `live`: the lanes that have not exited;
  *   - two runnable splits never stand at the same pc of the same frame (they would have been merged);
- *   - the running split is the one with the smallest key (deepest call first, then smallest rank), unless it was
- *     rotated for fairness;
  *   - every frame's `lanes` is the union of the lanes of the splits in it or below it.
+ *
+ * The split with the smallest key runs (deepest call first, then smallest rank), unless it was rotated for fairness: that is decided where basic
+ * blocks begin.
  *
  * Life of a split (state; arrows are functions):
  *
@@ -464,6 +465,9 @@ block_result core_block_run(core_block *block);
 void core_block_end(core_block *block);  /* finished: statistics, chunk, context back to the pool */
 void core_block_abort(core_block *block);
 void core_block_destroy(core_block *block);
+/* Asserts what always holds between two turns (warp_check.c). */
+void core_warp_check(const core_warp *w);
+void core_block_check(const core_block *block);
 
 /* Declared uses (declared_access.c): launch->ranges, if they are the same for all blocks; block->ranges. */
 void core_declared_prepare(core_launch *launch);

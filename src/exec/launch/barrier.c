@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers of a thread block (PTX ISA, "bar, barrier").
  *
- * What always holds: barrier.arrived counts the threads of the splits that wait at it plus those that only arrived;
+ * barrier.arrived counts the threads of the splits that wait at it plus those that only arrived;
  * without a thread count a barrier completes when all threads that have not exited have arrived. With one, a warp whose
  * live lanes have all arrived counts 32, as on the hardware, where a barrier counts warps. */
 #include "exec/launch/checker.h"

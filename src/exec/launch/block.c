@@ -11,6 +11,7 @@
  * to it, and all write it). */
 #include <string.h>
 
+#include "base/check.h"
 #include "exec/launch/checker.h"
 #include "exec/launch/fault.h"
 #include "exec/launch/print_order.h"
@@ -200,6 +201,7 @@ block_result core_block_run(core_block *block) {
     bool first = w->starting;
     warp_turn turn = launch->isa->run(w);
     w->starting = false;
+    if (ff_check_level >= 2) core_block_check(block);
     if (turn == TURN_DONE) {
       warp_done(block, w);
     } else if (turn == TURN_BLOCKED) {

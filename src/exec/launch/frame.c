@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: the pool they come from, calls and returns.
  *
- * What always holds: a frame is freed when its last lane has returned or exited; a lane's stack in use is the `stack`
- * of the frame it is in. Local memory of a new frame is zero, so that a run never depends on what ran before. */
+ * A frame is freed when its last lane has returned or exited. A lane's stack in use is the `stack` of the frame it is in. Local memory of a new frame is zero, so that a run never depends on what ran before. */
 #include <string.h>
 
 #include "base/check.h"

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The splits of a warp: adding, merging, picking and rotating them. The order and the invariants stand in core.h. */
-#include "base/check.h"
 #include "exec/core.h"
-
-/* The lanes of all splits are disjoint and together are the live ones. */
-static void check_splits(const core_warp *w) {
-  uint32_t seen = w->active, count = 0;
-  for (uint32_t s = 0; s < w->other_count; s++) {
-    FF_ASSERT(w->others[s].mask && !(seen & w->others[s].mask));
-    seen |= w->others[s].mask;
-    count += w->others[s].state == SPLIT_READY;
-  }
-  FF_ASSERT(seen == w->live && count == w->ready_count);
-}
 
 void core_update_ready(core_warp *w) {
   w->next_key = EXEC_NO_KEY;
@@ -24,7 +12,6 @@ void core_update_ready(core_warp *w) {
     if (key < w->next_key) w->next_key = key;
     w->ready_count++;
   }
-  if (ff_check_level >= 2) check_splits(w);
 }
 
 void core_add_ready(core_warp *w, uint32_t mask, const exec_instr *pc, exec_frame *frame) {

@@ -20,8 +20,8 @@
  * Padding, if a check asks for it: a range has addresses in front of its allocation and behind it that belong to nothing else and at
  * which nothing is found, so that an access a little over either end never lands in a neighbour.
  *
- * What always holds: every page of the arena below `high` belongs to exactly one of: a live allocation, a tombstone,
- * a free range; readable == 0 exactly for records that are not live, reservations, and mappings without access. */
+ * What always holds (check_tiling): every page of the arena below `high` belongs to exactly one of: a live allocation, a reservation, a tombstone, a
+ * free range; neighbouring free ranges are one; what was released is not readable. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -241,6 +241,40 @@ static exec_record *new_record(exec_memory *memory) {
   return record;
 }
 
+/* ---- checks ---- */
+
+enum { CHECK_EVERY = 64 };
+
+static int by_start(const void *a, const void *b) {
+  const free_range *one = a, *other = b;
+  return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* With the lock, at one change of many. */
+static void check_tiling(const exec_memory *memory) {
+  static _Atomic uint32_t changes;
+  if (ff_check_level < 2 || ++changes % CHECK_EVERY) return;
+  FF_VEC(free_range) parts = {0};
+  uint64_t at = 0;
+  bool was_free = false;
+  for (size_t i = 0; i < memory->free.count; i++) FF_PUSH(&parts, memory->free.items[i]);
+  for (size_t i = 0; i < memory->records.count; i++) {
+    const exec_record *r = memory->records.items[i];
+    FF_ASSERT(!r->info.freed || !r->readable);
+    if (r->info.bytes && r->info.kind != EXEC_MEMORY_REGISTERED && r->info.range != EXEC_MAPPED) FF_PUSH(&parts, ((free_range){range_start(memory, r), r->reserved}));
+  }
+  qsort(parts.items, parts.count, sizeof *parts.items, by_start);
+  for (size_t i = 0, f = 0; i < parts.count; i++) {
+    bool is_free = f < memory->free.count && memory->free.items[f].start == parts.items[i].start;
+    f += is_free;
+    FF_ASSERT(parts.items[i].start == at && !(is_free && was_free));
+    at += parts.items[i].bytes;
+    was_free = is_free;
+  }
+  FF_ASSERT(at == memory->high);
+  free(parts.items);
+}
+
 /* ---- life ---- */
 
 /* Addresses without memory, at `wanted`, where nothing may lie yet, or, if that is 0, anywhere. 0: the host has no room; errno says why. */
@@ -359,6 +393,7 @@ ff_status exec_memory_allocate(exec_memory *memory, uint64_t bytes, uint64_t ali
     if (bytes >= LARGE_BYTES && kind != EXEC_MEMORY_MANAGED) want_large_pages(memory, start + front, bytes);
     *allocation = &record->info;
   }
+  check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   if (!found) {
     char text[32];
@@ -394,6 +429,7 @@ ff_status exec_memory_release(exec_memory *memory, uint64_t address, ff_error *e
     if (memory->tombstone_count == TOMBSTONES) forget_tombstone(memory, 0);
     memory->tombstone[(memory->tombstone_first + memory->tombstone_count++) % TOMBSTONES] = record;
   }
+  check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   return status;
 }
@@ -453,6 +489,7 @@ ff_status exec_memory_reserve(exec_memory *memory, uint64_t bytes, uint64_t alig
     table_set(memory, start, reserved, record);
     *reservation = &record->info;
   }
+  check_tiling(memory);
   pthread_mutex_unlock(&memory->lock);
   char text[32];
   return found ? FF_OK : ff_fail(error, FF_NO_MEMORY, "no room for %s in the virtual GPU's address range", ff_format_bytes(bytes, text, sizeof text));
