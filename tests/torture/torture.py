@@ -364,7 +364,7 @@ class Case:
         call = self.random.choice(list(CALLS) + ["alloc"] * 3)
         number = int(math.exp(self.random.random() * math.log(CALLS[call]))) or 1
         onwards = "+" if self.random.random() < 0.2 else ""
-        self.no_memory = call == "alloc" and onwards  # then not even a folder can be listed
+        self.no_memory = call in ("alloc", "folder") and onwards  # then not even a folder can be listed
         extra = {"LD_PRELOAD": self.torture.fail, "TORTURE_FAIL": f"{call}:{number}{onwards}", "TORTURE_FAIL_LOG": self.path("log")}
         extra["TORTURE_FAIL_IN"] = self.random.choice(["farfault", os.path.basename(self.torture.program)]) if which in ("record", "run", "memcheck") else "farfault"
         self.disturbed(which, arguments, names, extra=extra)
