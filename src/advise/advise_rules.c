@@ -108,7 +108,8 @@ static void conclude_managers(const advise_study *study, advise_advice *advice) 
     add_times(&text, time_of(now), time_of(real));
     ff_text_add(&text, ".");
     if (!strcmp(now->memory, "copy")) ff_text_add(&text, " The host then writes and reads the data in place: copies of the program count as that, and cost nothing.");
-    item->title = title.chars, item->text = text.chars;
+    item->title = title.chars;
+    item->text = text.chars;
   }
   const advise_setting *than = real && time_of(real) < time_of(now) ? real : now;
   if (model && than && advise_gain(time_of(than), time_of(model)) >= ADVISE_WORTH) {
@@ -118,7 +119,8 @@ static void conclude_managers(const advise_study *study, advise_advice *advice) 
     ff_text_add(&text, "%s is a model of this simulator, which no driver has: ", model->memory);
     add_times(&text, time_of(than), time_of(model));
     ff_text_add(&text, ". It says what is to be had by better paging, not what can be chosen.");
-    item->title = title.chars, item->text = text.chars;
+    item->title = title.chars;
+    item->text = text.chars;
     item->conditional = true;
   }
 }
@@ -195,7 +197,8 @@ static void conclude_hint(const advise_study *study, const advise_setting *hint,
   ff_text_add(&text, ".");
   add_why(paged, hint, hint->allocation, hint->hint, &text);
   if (base != paged && time_of(base)) ff_text_add(&text, " That is %.2f times %s.", (double)time_of(hint) / (double)time_of(base), base->memory);
-  item->title = title.chars, item->text = text.chars;
+  item->title = title.chars;
+  item->text = text.chars;
 }
 
 static void conclude_together(const advise_study *study, advise_advice *advice) {
@@ -221,7 +224,8 @@ static void conclude_together(const advise_study *study, advise_advice *advice) 
     if (s->stage == ADVISE_HINTS && s->known && s->hint != SIM_HINT_UNDECLARED && s != together && advise_gain(time_of(paged), time_of(s)) >= ADVISE_HELPS)
       FF_PUSH(&item->evidence, s);
   }
-  item->title = title.chars, item->text = text.chars;
+  item->title = title.chars;
+  item->text = text.chars;
 }
 
 static void conclude_hints(const advise_study *study, advise_advice *advice) {
@@ -253,7 +257,8 @@ static void conclude_undeclared(const advise_study *study, const advise_setting 
   ff_text_add(&text, "A parameter of `%.60s` points to it, and none of its launches (%" PRIu64 ") touches it. ", less->kernel->name, less->kernel->launches);
   add_times(&text, time_of(segments), time_of(less));
   ff_text_add(&text, "; %s go to the GPU instead of %s.", bytes(less->result.counters.h2d_bytes, one), bytes(segments->result.counters.h2d_bytes, two));
-  item->title = title.chars, item->text = text.chars;
+  item->title = title.chars;
+  item->text = text.chars;
 }
 
 static void conclude_segments(const advise_study *study, advise_advice *advice) {
@@ -277,7 +282,8 @@ static void conclude_segments(const advise_study *study, advise_advice *advice) 
     if (segments->result.counters.undeclared_faults)
       ff_text_add(&text, " %" PRIu64 " far-faults are on memory that no parameter points to: to be declared, too.",
           segments->result.counters.undeclared_faults);
-    item->title = title.chars, item->text = text.chars;
+    item->title = title.chars;
+    item->text = text.chars;
   }
   for (size_t i = 0; i < study->settings.count; i++) {
     const advise_setting *s = study->settings.items[i];

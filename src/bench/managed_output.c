@@ -27,7 +27,10 @@ static void write_series(const managed_report *report, bool touched, ff_text *ou
   table t;
   char align[MANAGED_WAYS + 4] = "r";
   uint32_t columns = 1;
-  if (touched) align[columns++] = 'r', align[columns++] = 'r';
+  if (touched) {
+    align[columns++] = 'r';
+    align[columns++] = 'r';
+  }
   for (uint32_t way = 0; way < MANAGED_WAYS; way++)
     if (report->times[way].known) align[columns++] = 'r';
   table_start(&t, align);

@@ -97,7 +97,10 @@ static ff_status bring(products *p, bool of_a, uint32_t panel, uint32_t step, bu
     uint32_t next = next_use(p->plan, of_a, buffers[i].panel, step);
     if (buffers[i].panel == panel) return *found = &buffers[i], FF_OK;
     bool older = best && next == furthest && buffers[i].last < best->last;
-    if (!best || next > furthest || older) best = &buffers[i], furthest = next;
+    if (!best || next > furthest || older) {
+      best = &buffers[i];
+      furthest = next;
+    }
   }
   *found = best;
   best->panel = panel;
@@ -128,7 +131,8 @@ static ff_status do_step(products *p, uint32_t step, ff_error *error) {
   BENCH_DO(bring(p, true, at.row, step, &a, error));
   BENCH_DO(bring(p, false, at.column, step, &b, error));
   BENCH_DO(multiply(p, a, b, c, stream, error));
-  sides[0] = a, sides[1] = b;
+  sides[0] = a;
+  sides[1] = b;
   for (int i = 0; i < 2; i++) {
     BENCH_TRY(p->gpu, EventRecord, sides[i]->used[which], stream);
     sides[i]->in_use[which] = true;

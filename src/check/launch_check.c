@@ -183,7 +183,10 @@ static void add_allocation(check *c, const exec_allocation *allocation, ff_text 
   const check_allocation *known = check_allocation_of(c, allocation);
   ff_text_add(out, " at 0x%" PRIx64 " of size %" PRIu64 " bytes", allocation->address, allocation->bytes);
   ff_text_add(out, " (%.*s)", (int)strcspn(allocation->name, "("), allocation->name);
-  if (out->chars[out->length - 2] == ' ') out->chars[out->length - 2] = ')', out->chars[--out->length] = '\0';
+  if (out->chars[out->length - 2] == ' ') {
+    out->chars[out->length - 2] = ')';
+    out->chars[--out->length] = '\0';
+  }
   ff_text_add(out, "\n");
   if (known && known->stack && tail) check_stack_add(known->stack, "Saved host backtrace up to driver entry point at allocation time", c->demangle, tail);
 }

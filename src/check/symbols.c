@@ -50,7 +50,10 @@ static void open_file(symbols *s, const char *path) {
   if (file < 0) return;
   if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
     void *bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (bytes != MAP_FAILED) s->bytes = bytes, s->size = (size_t)about.st_size;
+    if (bytes != MAP_FAILED) {
+      s->bytes = bytes;
+      s->size = (size_t)about.st_size;
+    }
   }
   close(file);
   if (s->bytes) find_table(s);

@@ -111,7 +111,10 @@ static bool write_file(const char *path, const unsigned char *data, uint32_t byt
     ssize_t put = write(fd, data, bytes);
     if (put < 0 && errno == EINTR) continue;
     good = put > 0;
-    if (good) data += put, bytes -= (uint32_t)put;
+    if (good) {
+      data += put;
+      bytes -= (uint32_t)put;
+    }
   }
   if (close(fd)) good = false;
   if (good && !rename(aside, path)) return true;

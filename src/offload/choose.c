@@ -64,13 +64,25 @@ static void grow(chooser *c, grower *g) {
     g->entries++; /* at some instruction of it */
     g->entry_sum += added;
   } else {
-    if (*edges_to(c, added)) g->exits--, g->exit_sum -= added;
-    if (c->blocks[added].predecessors > *edges_to(c, added)) g->entries++, g->entry_sum += added;
+    if (*edges_to(c, added)) {
+      g->exits--;
+      g->exit_sum -= added;
+    }
+    if (c->blocks[added].predecessors > *edges_to(c, added)) {
+      g->entries++;
+      g->entry_sum += added;
+    }
   }
   for (uint32_t i = 0; i < block->successor_count; i++) {
     uint32_t to = block->successors[i], edges = ++*edges_to(c, to);
-    if (!holds(g, to) && edges == 1) g->exits++, g->exit_sum += to;
-    if (holds(g, to) && edges == c->blocks[to].predecessors) g->entries--, g->entry_sum -= to;
+    if (!holds(g, to) && edges == 1) {
+      g->exits++;
+      g->exit_sum += to;
+    }
+    if (holds(g, to) && edges == c->blocks[to].predecessors) {
+      g->entries--;
+      g->entry_sum -= to;
+    }
   }
 }
 

@@ -140,8 +140,14 @@ static void find_bar(const analysis *a, const borders *found, offload_region *r)
     r->bar_line = line_of(a, a->cfg->blocks[b].first);
     return;
   }
-  if (found->entries != 1) r->bar = OFFLOAD_ENTERED, r->bar_line = found->entry_line;
-  else if (found->exits != 1) r->bar = OFFLOAD_DIVERGENCE, r->bar_line = found->exits ? found->exit_line : r->last_line;
+  if (found->entries != 1) {
+    r->bar = OFFLOAD_ENTERED;
+    r->bar_line = found->entry_line;
+  }
+  else if (found->exits != 1) {
+    r->bar = OFFLOAD_DIVERGENCE;
+    r->bar_line = found->exits ? found->exit_line : r->last_line;
+  }
 }
 
 /* ---- description ---- */
@@ -178,8 +184,14 @@ static void list_registers(const region_state *state, ff_arena *arena, offload_r
   uint64_t in_bytes = 0, out_bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t reg = state->changed[i];
-    if (region_state_is_in(state, reg)) in[in_count++] = reg, in_bytes += bytes_of(a, reg);
-    if (region_state_is_out(state, reg)) out[r->live_out_count++] = reg, out_bytes += bytes_of(a, reg);
+    if (region_state_is_in(state, reg)) {
+      in[in_count++] = reg;
+      in_bytes += bytes_of(a, reg);
+    }
+    if (region_state_is_out(state, reg)) {
+      out[r->live_out_count++] = reg;
+      out_bytes += bytes_of(a, reg);
+    }
   }
   qsort(in, in_count, sizeof *in, by_number);
   qsort(out, r->live_out_count, sizeof *out, by_number);

@@ -32,7 +32,10 @@ uint32_t offload_trips_of(const offload_trips *t, uint64_t from, uint64_t to) {
     more = way / step;
   } else {
     __int128 f = first, l = last;
-    if (t->is_signed) f = t->bits == 64 ? (int64_t)first : (int32_t)first, l = t->bits == 64 ? (int64_t)last : (int32_t)last;
+    if (t->is_signed) {
+      f = t->bits == 64 ? (int64_t)first : (int32_t)first;
+      l = t->bits == 64 ? (int64_t)last : (int32_t)last;
+    }
     bool equal = t->compare == PTX_MOD_LE || t->compare == PTX_MOD_GE;
     __int128 way = up ? l - f : f - l;
     if (way < 0 || (way == 0 && !equal)) more = 0;
@@ -200,7 +203,10 @@ static bool read_comparison(const ptx_instr *setp, comparison *c) {
   if (ptx_type_class(type) == 'F' || (c->bits != 32 && c->bits != 64)) return false;
   static const ptx_mod unsigned_ones[][2] = {{PTX_MOD_LO, PTX_MOD_LT}, {PTX_MOD_LS, PTX_MOD_LE}, {PTX_MOD_HI, PTX_MOD_GT}, {PTX_MOD_HS, PTX_MOD_GE}};
   for (int i = 0; i < 4; i++)
-    if (c->compare == unsigned_ones[i][0]) c->compare = unsigned_ones[i][1], c->is_signed = false;
+    if (c->compare == unsigned_ones[i][0]) {
+      c->compare = unsigned_ones[i][1];
+      c->is_signed = false;
+    }
   return true;
 }
 

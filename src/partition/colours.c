@@ -84,7 +84,10 @@ static uint32_t join_page(colours *c, uint64_t page, uint64_t piece_bytes, uint3
   for (uint64_t at = piece_bytes; at < c->page_bytes && roots > 1; at += piece_bytes) {
     uint32_t other = root_of(c->of_module, hash_module(c->hash, page + at));
     if (other == first) continue;
-    if (other < first) c->of_module[first] = other, first = other; /* the root is the lowest module */
+    if (other < first) { /* the root is the lowest module */
+      c->of_module[first] = other;
+      first = other;
+    }
     else c->of_module[other] = first;
     roots--;
   }

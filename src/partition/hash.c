@@ -166,8 +166,11 @@ ff_status hash_create(const hash_spec *spec, address_hash **out, ff_error *error
     return ff_fail(error, FF_INVALID, "the pieces that go to one module must be a power of two, at least 128 bytes");
   address_hash *h = ff_alloc(sizeof *h);
   h->spec = *spec;
-  h->piece_shift = log2_of(spec->piece_bytes), h->row_bits = log2_of(spec->row_bytes);
-  h->modules = divider_of(spec->module_count), h->banks = divider_of(spec->bank_count), h->sets = divider_of(spec->set_count);
+  h->piece_shift = log2_of(spec->piece_bytes);
+  h->row_bits = log2_of(spec->row_bytes);
+  h->modules = divider_of(spec->module_count);
+  h->banks = divider_of(spec->bank_count);
+  h->sets = divider_of(spec->set_count);
   ff_status status = spec->kind == HASH_XOR ? xor_create(h, error) : spec->kind == HASH_POLYNOMIAL ? polynomial_create(h, error) : FF_OK;
   if (status) free(h);
   else *out = h;

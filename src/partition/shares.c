@@ -122,7 +122,10 @@ static uint32_t next_to_change(const double *wanted, const uint32_t *have, uint3
   for (uint32_t i = 0; i < count; i++) {
     double gap = more ? wanted[i] - have[i] : have[i] - wanted[i];
     if (!more && have[i] == 1) continue;
-    if (best == count || gap > best_gap + ROUNDING) best = i, best_gap = gap;
+    if (best == count || gap > best_gap + ROUNDING) {
+      best = i;
+      best_gap = gap;
+    }
   }
   return best;
 }

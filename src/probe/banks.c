@@ -67,7 +67,10 @@ static ff_status sort_out(search *s, const probe_pair *pairs, const double *cycl
   double *again = ff_alloc((count + 1) * sizeof *again);
   size_t slow_count = 0;
   for (size_t i = 0; i < count; i++)
-    if (cycles[i] > s->found->threshold) slow[slow_count] = pairs[i], again[slow_count++] = cycles[i];
+    if (cycles[i] > s->found->threshold) {
+      slow[slow_count] = pairs[i];
+      again[slow_count++] = cycles[i];
+    }
     else findings_add(&s->pairs, s->options, &s->random, s->m, pairs[i].a, pairs[i].b, false);
   ff_status status = slow_count ? time_again(s, slow, slow_count, again) : FF_OK;
   for (size_t i = 0; i < slow_count && !status; i++) {

@@ -51,7 +51,10 @@ static double widest_gap(const double *s, size_t count) {
   double widest = 0;
   size_t at = 0;
   for (size_t i = count / 2; i + MIN_SLOW < count; i++) /* of half the samples at most; few may be outliers */
-    if (s[i + 1] - s[i] > widest) widest = s[i + 1] - s[i], at = i;
+    if (s[i + 1] - s[i] > widest) {
+      widest = s[i + 1] - s[i];
+      at = i;
+    }
   return widest > MIN_APART * s[count / 2] && widest > s[count * 3 / 4] - s[count / 4] ? (s[at] + s[at + 1]) / 2 : NAN;
 }
 

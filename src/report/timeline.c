@@ -190,10 +190,22 @@ static void add_counter(ff_text *out, const process *p, const event *e) {
   const history_series_info *info = &history_series_infos[e->series];
   double value = e->index < h->bins ? (double)h->series[e->series][e->index] : 0, width = (double)(UINT64_C(1) << h->shift);
   const char *unit = "per us";
-  if (info->level) value /= 1 << 20, unit = "MiB";
-  else if (e->series == HISTORY_block_ps) value /= width, unit = "at one time";
-  else if (!strcmp(info->unit, "ps")) value *= 100 / width, unit = "%";
-  else if (!strcmp(info->unit, "B")) value *= 1000 / width, unit = "GB/s";
+  if (info->level) {
+    value /= 1 << 20;
+    unit = "MiB";
+  }
+  else if (e->series == HISTORY_block_ps) {
+    value /= width;
+    unit = "at one time";
+  }
+  else if (!strcmp(info->unit, "ps")) {
+    value *= 100 / width;
+    unit = "%";
+  }
+  else if (!strcmp(info->unit, "B")) {
+    value *= 1000 / width;
+    unit = "GB/s";
+  }
   else value *= 1e6 / width;
   char name[64];
   size_t length = strlen(info->name), cut = strlen("_ps");

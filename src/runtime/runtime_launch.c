@@ -116,7 +116,10 @@ static bool has_gaps(const use *u, const uint32_t grid[3]) {
     uint64_t stride = 0;
     for (int i = 0; i < 3; i++) {
       uint64_t own = u->per_block[i] < 0 ? -(uint64_t)u->per_block[i] : (uint64_t)u->per_block[i];
-      if (!taken[i] && (next < 0 || own < stride)) next = i, stride = own;
+      if (!taken[i] && (next < 0 || own < stride)) {
+        next = i;
+        stride = own;
+      }
     }
     taken[next] = true;
     if (grid[next] > 1 && stride > covered) return true;

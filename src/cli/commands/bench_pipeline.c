@@ -55,7 +55,10 @@ static int measure(work *w, uint32_t plan, uint32_t machine, pipeline_way way) {
                    .body = body, .context = &c, .bytes = sizeof *result};
   int status = bench_child_run(&job, result, &moved);
   if (status) return status;
-  if (moved.known && way == PIPELINE_MANAGED) result->to_gpu = moved.to_gpu, result->from_gpu = moved.from_gpu;
+  if (moved.known && way == PIPELINE_MANAGED) {
+    result->to_gpu = moved.to_gpu;
+    result->from_gpu = moved.from_gpu;
+  }
   if (result->wrong) cli_fail(0, "%s: %llu of %llu values are wrong", label, (unsigned long long)result->wrong, (unsigned long long)result->checked);
   w->wrong = w->wrong || result->wrong;
   if (!moved.known) { /* a real GPU: there is one */

@@ -90,7 +90,10 @@ static void take_target(arguments *a, struct argp_state *state) {
     a->options.driver = "virtual";
     a->options.machine = a->target;
   }
-  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS]) a->options.wanted[PROBE_BANKS] = true, a->options.wanted[PROBE_SETS] = !a->pairs_file;
+  if (!a->options.wanted[PROBE_BANKS] && !a->options.wanted[PROBE_SETS]) {
+    a->options.wanted[PROBE_BANKS] = true;
+    a->options.wanted[PROBE_SETS] = !a->pairs_file;
+  }
   if (a->pairs_file && a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS]) cli_refuse(state, "--what: pairs of a file are of banks or of sets");
   if (a->output && !(a->options.wanted[PROBE_BANKS] && a->options.wanted[PROBE_SETS])) cli_refuse(state, "--output needs the masks of both banks and sets");
   if (a->output && !a->base && !a->options.machine) cli_refuse(state, "--output: --base must say which machine all else is taken from");

@@ -75,7 +75,10 @@ static void explain(const slot_end *end, ff_text *why) {
   for (const char *line = end->log, *next; line && *line; line = next) {
     size_t length = strcspn(line, "\n");
     next = line + length + (line[length] == '\n');
-    if (!strncmp(line, prefix, sizeof prefix - 1)) line += sizeof prefix - 1, length -= sizeof prefix - 1;
+    if (!strncmp(line, prefix, sizeof prefix - 1)) {
+      line += sizeof prefix - 1;
+      length -= sizeof prefix - 1;
+    }
     if (length) ff_text_add(why, "%s%.*s", why->length ? " / " : "", (int)length, line);
   }
   if (end->status > 128) ff_text_add(why, "%sended by signal %d", why->length ? " / " : "", end->status - 128);

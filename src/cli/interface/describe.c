@@ -153,7 +153,10 @@ char *cli_placeholder_words(const char *word, size_t length) {
 /* "[--] PROGRAM [ARGUMENTS]", "-o FILE STUDY...": without the brackets and the dots that say "more of these". */
 static cli_argument bare(const char *word, size_t length) {
   cli_argument bare = {word, length, false};
-  while (bare.length && *bare.word == '[') bare.word++, bare.length--;
+  while (bare.length && *bare.word == '[') {
+    bare.word++;
+    bare.length--;
+  }
   while (bare.length && bare.word[bare.length - 1] == ']') bare.length--;
   if (bare.length > 3 && !strncmp(bare.word + bare.length - 3, "...", 3) && bare.word[bare.length - 4] != ',') {
     bare.length -= 3;

@@ -92,7 +92,10 @@ static void show(pool *p) {
   for (size_t i = 0; i < p->jobs->list.count; i++) {
     const job *j = &p->jobs->list.items[i];
     all += j->seconds;
-    if (j->ended) done += j->seconds, count++;
+    if (j->ended) {
+      done += j->seconds;
+      count++;
+    }
     else if (j->process && !*at) at = j->label;
   }
   double left = count ? elapsed * (all - done) / done : all - elapsed;

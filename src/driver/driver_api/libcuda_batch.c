@@ -91,7 +91,10 @@ typedef union memory_operation { /* CUstreamBatchMemOpParams */
 } memory_operation;
 
 static bool is_met(uint64_t found, uint64_t wanted, unsigned bytes, unsigned how) {
-  if (bytes == 4) found = (uint32_t)found, wanted = (uint32_t)wanted;
+  if (bytes == 4) {
+    found = (uint32_t)found;
+    wanted = (uint32_t)wanted;
+  }
   switch (how) {
     case WAIT_GREATER: return bytes == 4 ? (int32_t)(uint32_t)(found - wanted) >= 0 : (int64_t)(found - wanted) >= 0;
     case WAIT_EQUAL: return found == wanted;

@@ -181,7 +181,10 @@ cudaError_t engine_array_describe(engine_array *array, engine_array_shape *shape
 cudaError_t engine_array_memory(engine_array *array, uint64_t *bytes, uint64_t *alignment) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (is_array(array)) *bytes = array->bytes, *alignment = LEVEL_UNIT;
+  if (is_array(array)) {
+    *bytes = array->bytes;
+    *alignment = LEVEL_UNIT;
+  }
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;
@@ -268,7 +271,10 @@ cudaError_t engine_mipmap_level(engine_mipmap *mipmap, uint32_t level, engine_ar
 cudaError_t engine_mipmap_memory(engine_mipmap *mipmap, uint64_t *bytes, uint64_t *alignment) {
   cudaError_t error = engine_enter();
   if (error) return error;
-  if (is_mipmap(mipmap)) *bytes = mipmap->bytes, *alignment = LEVEL_UNIT;
+  if (is_mipmap(mipmap)) {
+    *bytes = mipmap->bytes;
+    *alignment = LEVEL_UNIT;
+  }
   else error = cudaErrorInvalidResourceHandle;
   engine_leave();
   return error;

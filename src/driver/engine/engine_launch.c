@@ -242,7 +242,10 @@ static cudaError_t run(const engine_launch *launch, const engine_function_info *
       .kernel = launch->function->on[stream->device].code, .dynamic_shared = (uint32_t)launch->dynamic_shared, .params = params,
       .cooperative = launch->cooperative, .launch_id = ff_engine.launches + 1, .trace = trace_begin(launch, info, stream, params),
       .children = children};
-  if (declared) request.uses = declared->uses, request.use_count = declared->count;
+  if (declared) {
+    request.uses = declared->uses;
+    request.use_count = declared->count;
+  }
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);
   ff_engine.launches++;

@@ -246,7 +246,10 @@ static piece *find_piece(const engine_pool *pool, uint64_t bytes, const engine_s
     piece *p = &all.pieces.items[i];
     if (!p->allocation || p->used || p->pool != pool || bytes_of(p) != bytes) continue;
     fit its = fit_of(p, pool, stream);
-    if (its > best_fit) best = p, best_fit = its;
+    if (its > best_fit) {
+      best = p;
+      best_fit = its;
+    }
   }
   return best;
 }

@@ -35,7 +35,10 @@ static bool is_column(const ptx_instr *instr, uint32_t n) {
 /* The layout of a fragment; whole: f16 multiplicands of wmma have eight registers whatever they hold. */
 static bool describe(decoder *d, exec_fragment *f, ptx_type type, uint32_t rows, uint32_t columns, bool accumulator, bool whole) {
   uint32_t bits = ptx_type_bits(type);
-  if (type == PTX_B1) bits = 32, columns /= 32;
+  if (type == PTX_B1) {
+    bits = 32;
+    columns /= 32;
+  }
   uint32_t packed = bits < 32 ? 32 / bits : 1, run = accumulator ? 2 : packed;
   if (rows % 8 || !columns || columns % (4 * run) || rows * columns > MATRIX_ELEMENTS || bits < 4)
     return decode_fail(d, "this shape with .%s", ptx_type_text(type));
@@ -186,7 +189,9 @@ static bool decode_wmma_access(decoder *d, bool load) {
 static bool types_of(decoder *d, ptx_type type[4]) {
   const ptx_instr *instr = d->instr;
   if (instr->opcode == PTX_OP_WMMA && instr->type_count == 2) { /* .dtype.ctype: of f16 */
-    type[0] = instr->types[0], type[1] = type[2] = PTX_F16, type[3] = instr->types[1];
+    type[0] = instr->types[0];
+    type[1] = type[2] = PTX_F16;
+    type[3] = instr->types[1];
     return true;
   }
   if (instr->type_count != 4) return decode_fail(d, "%u types", instr->type_count);

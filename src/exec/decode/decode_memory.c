@@ -78,7 +78,10 @@ bool decode_param_store(decoder *d, const exec_place *place, uint64_t at, ptx_ty
     i->src[0] = slot;
     i->dst = word;
     i->dst2 = word + EXEC_SLOT;
-    if (bytes == 16) i->src[2] = word + 2 * EXEC_SLOT, i->src[3] = word + 3 * EXEC_SLOT;
+    if (bytes == 16) {
+      i->src[2] = word + 2 * EXEC_SLOT;
+      i->src[3] = word + 3 * EXEC_SLOT;
+    }
     return true;
   }
   if (slot_bytes == 8) {
@@ -427,7 +430,10 @@ static bool mov_unpack(decoder *d, ptx_type type, const ptx_operand *vector) {
   i->src[0] = src;
   i->dst = dst[0];
   i->dst2 = dst[1];
-  if (p->parts == 4) i->src[2] = dst[2], i->src[3] = dst[3];
+  if (p->parts == 4) {
+    i->src[2] = dst[2];
+    i->src[3] = dst[3];
+  }
   return true;
 }
 

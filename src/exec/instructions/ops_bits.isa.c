@@ -76,11 +76,18 @@ OPS_INLINE uint32_t ops_popc64(uint64_t x) {
 }
 /* All bits below the highest one set as well. */
 OPS_INLINE uint32_t ops_smear32(uint32_t x) {
-  x |= x >> 1, x |= x >> 2, x |= x >> 4, x |= x >> 8;
+  x |= x >> 1;
+  x |= x >> 2;
+  x |= x >> 4;
+  x |= x >> 8;
   return x | x >> 16;
 }
 OPS_INLINE uint64_t ops_smear64(uint64_t x) {
-  x |= x >> 1, x |= x >> 2, x |= x >> 4, x |= x >> 8, x |= x >> 16;
+  x |= x >> 1;
+  x |= x >> 2;
+  x |= x >> 4;
+  x |= x >> 8;
+  x |= x >> 16;
   return x | x >> 32;
 }
 OPS_INLINE uint32_t ops_brev32(uint32_t x) {

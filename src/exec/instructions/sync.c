@@ -90,8 +90,12 @@ static void exchange(core_warp *w, const meeting *met) {
   sync.negated = 0;
   sync.has_predicate = 1;
   exec_instr i = *met->at;
-  i.src[0] = PLACE_VALUE, i.src[1] = PLACE_B, i.src[2] = PLACE_C, i.src[3] = PLACE_MEMBER;
-  i.dst = PLACE_DST, i.dst2 = PLACE_DST2;
+  i.src[0] = PLACE_VALUE;
+  i.src[1] = PLACE_B;
+  i.src[2] = PLACE_C;
+  i.src[3] = PLACE_MEMBER;
+  i.dst = PLACE_DST;
+  i.dst2 = PLACE_DST2;
   i.side = &sync;
   for (uint32_t lane = 0; lane < EXEC_LANES; lane++)
     memcpy(place + PLACE_MEMBER + 4 * lane, &w->others[met->splits[0]].member, 4);

@@ -150,8 +150,14 @@ void core_trace_lanes(core_warp *w, const exec_instr *i, const core_target *at) 
   for (uint32_t m = w->active; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m), bit = 1u << lane;
     address[lane] = (uint64_t)(uintptr_t)at[lane].host;
-    if (at[lane].space == PTX_SPACE_SHARED) shared |= bit, offset[lane] = (uint32_t)(at[lane].host - w->shared);
-    else if (at[lane].space == PTX_SPACE_LOCAL) local |= bit, offset[lane] = at[lane].offset;
+    if (at[lane].space == PTX_SPACE_SHARED) {
+      shared |= bit;
+      offset[lane] = (uint32_t)(at[lane].host - w->shared);
+    }
+    else if (at[lane].space == PTX_SPACE_LOCAL) {
+      local |= bit;
+      offset[lane] = at[lane].offset;
+    }
     else global |= bit;
   }
   if (global && a->space == PTX_SPACE_CONST) core_trace_const(w, i, address, global);

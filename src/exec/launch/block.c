@@ -264,7 +264,10 @@ static void free_frames(core_warp *w) {
   exec_frame *frames[EXEC_LANES + 1];
   uint32_t count = 0, running = w->live; /* w->active may be less: a guarded instruction has faulted */
   for (uint32_t s = 0; s < w->other_count; s++) running &= ~w->others[s].mask;
-  if (running) masks[count] = running, frames[count++] = w->frame;
+  if (running) {
+    masks[count] = running;
+    frames[count++] = w->frame;
+  }
   for (uint32_t s = 0; s < w->other_count; s++) masks[count] = w->others[s].mask, frames[count++] = w->others[s].frame;
   for (uint32_t n = 0; n < count; n++)
     for (exec_frame *frame = frames[n], *parent; frame; frame = parent) {

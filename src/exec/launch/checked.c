@@ -44,8 +44,14 @@ void exec_reach_find(const core_warp *w, const exec_access *a, uint32_t bytes, u
   *at = (exec_reach){.address = address, .space = (ptx_space)a->space};
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;
-    if (in_window(address, EXEC_SHARED_WINDOW)) at->space = PTX_SPACE_SHARED, at->address = address - EXEC_SHARED_WINDOW;
-    if (in_window(address, EXEC_LOCAL_WINDOW)) at->space = PTX_SPACE_LOCAL, at->address = address - EXEC_LOCAL_WINDOW;
+    if (in_window(address, EXEC_SHARED_WINDOW)) {
+      at->space = PTX_SPACE_SHARED;
+      at->address = address - EXEC_SHARED_WINDOW;
+    }
+    if (in_window(address, EXEC_LOCAL_WINDOW)) {
+      at->space = PTX_SPACE_LOCAL;
+      at->address = address - EXEC_LOCAL_WINDOW;
+    }
   }
   uint64_t offset = at->address;
   if (address & (bytes - 1)) {

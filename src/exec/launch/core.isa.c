@@ -101,7 +101,10 @@ static void branch_indexed(core_warp *w, step *at) {
     if (index[lane] >= count)
       core_fault(w, i, lane, EXEC_FAULT_INVALID_PC, 0, "branch index %u: the list has %u targets", index[lane], count);
     EACH_LANE(left) same |= (uint32_t)(index[l] == index[lane]) << l;
-    if (!chosen_lanes) chosen = targets[index[lane]], chosen_lanes = same;
+    if (!chosen_lanes) {
+      chosen = targets[index[lane]];
+      chosen_lanes = same;
+    }
     else core_add_ready(w, same, at->code + targets[index[lane]], w->frame);
     left &= ~same;
   }

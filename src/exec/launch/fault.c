@@ -197,7 +197,10 @@ _Noreturn void core_fault_deadlock(core_block *block) {
   for (uint32_t n = 0, lines = 0; n < block->warp_count; n++) {
     core_warp *w = &block->warps[n];
     for (uint32_t s = 0; s < w->other_count; s++) {
-      if (!first) first = w, at = &w->others[s];
+      if (!first) {
+        first = w;
+        at = &w->others[s];
+      }
       if (lines++ < 8) add_waiting(&text, w, &w->others[s]);
       if (lines == 9) ff_text_add(&text, "\n  ...");
     }

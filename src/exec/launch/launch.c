@@ -400,7 +400,10 @@ static void wait_for_others(worker_pool *pool, core_launch *launch) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += WAIT_MILLISECONDS * 1000000;
-    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    if (until.tv_nsec >= 1000000000) {
+      until.tv_sec++;
+      until.tv_nsec -= 1000000000;
+    }
     if (pthread_cond_timedwait(&pool->left, &pool->lock, &until) != ETIMEDOUT) continue;
     pthread_mutex_unlock(&pool->lock);
     give_way(pool, launch, false);

@@ -77,7 +77,10 @@ void core_output_flush(core_output *output, core_block *block, bool end) {
     text->length = 0;
     if (end) advance(output);
   } else if (end) {
-    if (output->waiting_bytes + text->length > WAITING_LIMIT) output->lost = true, text->length = 0;
+    if (output->waiting_bytes + text->length > WAITING_LIMIT) {
+      output->lost = true;
+      text->length = 0;
+    }
     waiting item = {block->index, NULL, text->length};
     if (text->length) item.text = ff_alloc(text->length), memcpy(item.text, text->chars, text->length);
     output->waiting_bytes += text->length;

@@ -156,7 +156,10 @@ void core_spin(exec_warp *x, const exec_instr *i) {
   const exec_spin *spin = i->side;
   uint64_t low = 0, high = 1, most = SPIN_INSTRUCTIONS / instructions(spin);
   if (!w->starting && goes_on(w, i, 0)) {
-    while (high <= most && goes_on(w, i, high)) low = high, high *= 2;
+    while (high <= most && goes_on(w, i, high)) {
+      low = high;
+      high *= 2;
+    }
     while (high <= most && high - low > 1) {
       uint64_t middle = (low + high) / 2;
       if (goes_on(w, i, middle)) low = middle;

@@ -54,7 +54,10 @@ bool core_pick(core_warp *w) {
     const exec_split *split = &w->others[s];
     if (split->state != SPLIT_READY) continue;
     uint64_t key = core_key(split->frame, split->pc);
-    if (key < smallest) smallest = key, found = s;
+    if (key < smallest) {
+      smallest = key;
+      found = s;
+    }
   }
   w->active = 0;
   w->rotated = 0;

@@ -45,8 +45,14 @@ static void locate(core_warp *w, const exec_instr *i, uint32_t lane, core_target
   uint64_t offset = address;
   if (a->space == PTX_SPACE_GENERIC) {
     at->space = PTX_SPACE_GLOBAL;
-    if (in_window(address, EXEC_SHARED_WINDOW)) at->space = PTX_SPACE_SHARED, offset = address - EXEC_SHARED_WINDOW;
-    if (in_window(address, EXEC_LOCAL_WINDOW)) at->space = PTX_SPACE_LOCAL, offset = address - EXEC_LOCAL_WINDOW;
+    if (in_window(address, EXEC_SHARED_WINDOW)) {
+      at->space = PTX_SPACE_SHARED;
+      offset = address - EXEC_SHARED_WINDOW;
+    }
+    if (in_window(address, EXEC_LOCAL_WINDOW)) {
+      at->space = PTX_SPACE_LOCAL;
+      offset = address - EXEC_LOCAL_WINDOW;
+    }
   }
   if (at->space == PTX_SPACE_SHARED) {
     if (offset >= w->shared_bytes || w->shared_bytes - offset < bytes)

@@ -203,7 +203,10 @@ static uint32_t wide_operation(void *const *address, const void *vb, const void 
     }
     *at = new;
     changed |= (uint32_t)(new.low != old.low || new.high != old.high) << lane;
-    if (olds) olds[lane] = old.low, olds[lane + EXEC_LANES] = old.high;
+    if (olds) {
+      olds[lane] = old.low;
+      olds[lane + EXEC_LANES] = old.high;
+    }
   }
   pthread_mutex_unlock(&lock128);
   return changed;

@@ -150,7 +150,10 @@ static void place_bits(void) {
       at += 3;
       uint8_t last = number(&at);
       place.bit = last;
-      if (*at == '-') at++, place.bit = number(&at);
+      if (*at == '-') {
+        at++;
+        place.bit = number(&at);
+      }
       for (;; place.bit = (uint8_t)(place.bit < last ? place.bit + 1 : place.bit - 1)) {
         bc6h_places[m][bc6h_counts[m]++] = place;
         if (place.bit == last) break;

@@ -102,12 +102,18 @@ static uint32_t widest_in_block(liveness *l, const ptx_block *block, const uint6
     for (uint32_t k = l->t.reads; k < l->t.reads + l->t.writes; k++) {
       uint32_t reg = l->t.regs[k];
       if (!live[reg]) here += weight(l->func, reg);
-      else if (instr->guard == PTX_NO_REG) width -= weight(l->func, reg), live[reg] = 0;
+      else if (instr->guard == PTX_NO_REG) {
+        width -= weight(l->func, reg);
+        live[reg] = 0;
+      }
     }
     if (here > widest) widest = here;
     for (uint32_t k = 0; k < l->t.reads; k++) {
       uint32_t reg = l->t.regs[k];
-      if (!live[reg]) width += weight(l->func, reg), live[reg] = 1;
+      if (!live[reg]) {
+        width += weight(l->func, reg);
+        live[reg] = 1;
+      }
     }
     if (width > widest) widest = width;
   }

@@ -178,7 +178,10 @@ static affine product24(const evaluator *e) {
 static affine quotient(const evaluator *e, bool remainder) {
   affine_type type = ranges_type(e->instr->types[0]);
   affine a = typed_operand(e, 1, type), b = typed_operand(e, 2, type), v = unknown(e);
-  if (a.line) v.line = a.line, v.cause = a.cause;
+  if (a.line) {
+    v.line = a.line;
+    v.cause = a.cause;
+  }
   if (b.top || b.min <= 0) return v;
   if (affine_is_constant(&b)) {
     if (!a.top) return remainder ? affine_remainder(e->grid, &a, b.min) : affine_divide(e->grid, &a, b.min, false);
@@ -212,7 +215,10 @@ static affine shift_left(const evaluator *e) {
 static affine shift_right(const evaluator *e) {
   affine_type type = ranges_type(e->instr->types[0]);
   affine a = typed_operand(e, 1, type), by = typed_operand(e, 2, (affine_type){32, false}), v = unknown(e);
-  if (a.line) v.line = a.line, v.cause = a.cause;
+  if (a.line) {
+    v.line = a.line;
+    v.cause = a.cause;
+  }
   if (affine_is_constant(&by)) {
     int64_t amount = by.min < type.bits ? by.min : type.bits;
     if (amount == type.bits && !type.is_signed) return affine_constant(0);

@@ -104,7 +104,10 @@ static void write_register(ranges_finder *f, ranges_state *state, uint32_t at, u
   uint32_t slot = ranges_slot(f, reg);
   if (slot == RANGES_NONE) return;
   if (guarded) value = affine_join(&state->blocks, &state->values[slot], &value);
-  if (!affine_tighten(&state->blocks, &value)) value = affine_top(instr->place.line, AFFINE_COMPUTED), value.points = AFFINE_ANY;
+  if (!affine_tighten(&state->blocks, &value)) {
+    value = affine_top(instr->place.line, AFFINE_COMPUTED);
+    value.points = AFFINE_ANY;
+  }
   forget_users(f, state, slot);
   state->values[slot] = value;
   state->defs[slot] = guarded || reads_register(instr, reg) ? RANGES_NONE : at;

@@ -323,7 +323,10 @@ static void count(const ranges_finder *f, ranges_loop *loop, const ptx_instr *in
     distance = affine_difference(&f->grid, &limit, &first);
     if (distance.top || !affine_is_constant(&distance) || !affine_is_constant(&step) || !step.min) return;
     wide by = step.min, way = distance.min;
-    if (by < 0) by = -by, way = -way;
+    if (by < 0) {
+      by = -by;
+      way = -way;
+    }
     way %= size;
     if (way < 0) way += size;
     if (way % by == 0) at_most(loop, way / by);

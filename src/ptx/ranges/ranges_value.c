@@ -228,7 +228,11 @@ static affine scaled(const affine_grid *grid, const affine *a, int64_t by) {
   v.hi = (int64_t)(by < 0 ? lo : hi);
   v.min = (int64_t)(by < 0 ? max : min);
   v.max = (int64_t)(by < 0 ? min : max);
-  if (by == 1) v.base = a->base, v.step_lo = a->step_lo, v.step_hi = a->step_hi;
+  if (by == 1) {
+    v.base = a->base;
+    v.step_lo = a->step_lo;
+    v.step_hi = a->step_hi;
+  }
   return tight(grid, v);
 }
 
@@ -566,7 +570,10 @@ affine affine_widen(const affine_grid *grid, const affine *old, const affine *ne
   wide highest = bits >= 64 ? (wide)1 << 62 : type_max((affine_type){bits, stage == 1});
   wide lowest = bits >= 64 ? -((wide)1 << 62) : type_min((affine_type){bits, true});
   affine up = hull(grid, (sided){grid, old}, (sided){grid, new}, old->c);
-  if (!up.top) v = up, v.base = 0;
+  if (!up.top) {
+    v = up;
+    v.base = 0;
+  }
   if (stage > 2 || v.max > highest || v.min < lowest) {
     affine unknown = affine_top(v.line, v.line ? (affine_cause)v.cause : AFFINE_LOOPED);
     unknown.points = v.points;

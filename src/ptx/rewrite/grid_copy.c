@@ -134,7 +134,10 @@ static ptx_operand *copy_operands(ptx_grid_copy *c, const ptx_operand *operands,
 ptx_instr *ptx_grid_add(ptx_grid_copy *c, const char *opcode, const ptx_operand *operands, uint32_t count) {
   ptx_instr instr = ptx_build_instr(&c->m->arena, opcode, operands, count);
   instr.place = c->original ? c->original->place : c->from->place;
-  if (c->original) instr.source_file = c->original->source_file, instr.source_line = c->original->source_line;
+  if (c->original) {
+    instr.source_file = c->original->source_file;
+    instr.source_line = c->original->source_line;
+  }
   FF_PUSH(&c->instrs, instr);
   return &c->instrs.items[c->instrs.count - 1];
 }

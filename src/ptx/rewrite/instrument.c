@@ -76,7 +76,10 @@ static ptx_operand *copy_operands(copier *c, const ptx_operand *operands, uint32
 static ptx_instr *add(copier *c, const char *opcode, const ptx_operand *operands, uint32_t count) {
   ptx_instr instr = ptx_build_instr(&c->m->arena, opcode, operands, count);
   instr.place = c->original ? c->original->place : c->from->place;
-  if (c->original) instr.source_file = c->original->source_file, instr.source_line = c->original->source_line;
+  if (c->original) {
+    instr.source_file = c->original->source_file;
+    instr.source_line = c->original->source_line;
+  }
   FF_PUSH(&c->instrs, instr);
   return &c->instrs.items[c->instrs.count - 1];
 }
@@ -300,7 +303,10 @@ static void fill(maker *m, const ptx_func *from) {
   copy_body(&c, table);
   order_variables(c.to);
   bool bounded = from->maxntid[0] || from->reqntid[0] || from->maxnreg;
-  if (from->entry && !bounded) c.to->maxntid[0] = 1024, c.to->maxntid[1] = c.to->maxntid[2] = 1; /* else its registers may be too many for large blocks */
+  if (from->entry && !bounded) { /* else its registers may be too many for large blocks */
+    c.to->maxntid[0] = 1024;
+    c.to->maxntid[1] = c.to->maxntid[2] = 1;
+  }
 }
 
 /* ---- the checking function ---- */

@@ -118,7 +118,10 @@ static void see_func(finder *f, const ptx_func *func) {
     s->barriers |= kind == BARRIER_ALL;
     s->warps |= kind == BARRIER_COUNTED || ptx_membermask(instr) != UINT32_MAX;
     if (kind == BARRIER_COUNTED) s->counted |= barrier_bit(number);
-    if (instr->opcode == PTX_OP_EXIT && !func->entry && !s->exits && !is_dead_exit(func, i)) s->exits = func->name, s->exit_line = instr->place.line;
+    if (instr->opcode == PTX_OP_EXIT && !func->entry && !s->exits && !is_dead_exit(func, i)) {
+      s->exits = func->name;
+      s->exit_line = instr->place.line;
+    }
     see_once_only(f, func, instr, s);
     const ptx_operand *callee = instr->opcode == PTX_OP_CALL ? ptx_call_parts(instr).callee : NULL;
     if (callee && callee->symbol && callee->symbol->func) ptx_callers_add(f->callers, callee->symbol->func->index, func->index);
@@ -134,7 +137,10 @@ static bool take_over(void *context, uint32_t to, uint32_t from) {
   caller->counted |= callee->counted;
   caller->inits |= callee->inits;
   caller->invals |= callee->invals;
-  if (!caller->exits) caller->exits = callee->exits, caller->exit_line = callee->exit_line;
+  if (!caller->exits) {
+    caller->exits = callee->exits;
+    caller->exit_line = callee->exit_line;
+  }
   if (!caller->reason) caller->reason = callee->reason;
   return before.barriers != caller->barriers || before.warps != caller->warps || before.copies != caller->copies || before.counted != caller->counted ||
          before.inits != caller->inits || before.invals != caller->invals || before.exits != caller->exits || before.reason != caller->reason;
