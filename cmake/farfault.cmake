@@ -2,10 +2,16 @@
 # with the libraries of the folders that src/layers.txt lets it use. Files *.isa.c are compiled once per instruction set, with EXEC_ISA set to its name.
 # Folders of programs (PROGRAM_FOLDERS) are left out.
 set(FF_ISAS baseline avx2 avx512)
-if(FARFAULT_SANITIZE OR FARFAULT_COVERAGE)
-  set(FF_ISA_OPTIMISE -O0) # with checks more would take minutes to compile
-else()
-  set(FF_ISA_OPTIMISE -O3)
+# These handlers are half of all that is compiled. Those of instructions that no kernel spends its time in have the vectors and not the rest
+# of -O3; the form for processors before 2013 has little more than the vectors.
+set(FF_ISA_RARE ops_convert_float ops_convert_fp8 ops_video)
+set(FF_ISA_OPTIMISE -O3)
+set(FF_ISA_OPTIMISE_RARE -O2 -ftree-vectorize $<$<C_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
+set(FF_ISA_OPTIMISE_OLD -O1 -ftree-vectorize)
+if(FARFAULT_SANITIZE OR FARFAULT_COVERAGE) # with checks more would take minutes to compile
+  set(FF_ISA_OPTIMISE -O0)
+  set(FF_ISA_OPTIMISE_RARE -O0)
+  set(FF_ISA_OPTIMISE_OLD -O0)
 endif()
 set(FF_ISA_FLAGS_baseline "")
 set(FF_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi -mbmi2 -mf16c -mlzcnt -mpopcnt)
@@ -71,6 +77,10 @@ function(ff_library name)
   endforeach()
   if(isa_sources)
     list(REMOVE_ITEM sources ${isa_sources})
+    set(rare ${isa_sources})
+    list(JOIN FF_ISA_RARE "|" rare_names)
+    list(FILTER rare INCLUDE REGEX "/(${rare_names})[.]isa[.]c$")
+    set_source_files_properties(${rare} PROPERTIES COMPILE_OPTIONS "${FF_ISA_OPTIMISE_RARE}") # comes after the library's options
   endif()
   if(NOT sources)
     add_library(ff_${name} INTERFACE) # nothing there yet
@@ -82,7 +92,11 @@ function(ff_library name)
       add_library(ff_${name}_${isa} OBJECT ${isa_sources})
       target_include_directories(ff_${name}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
       target_compile_definitions(ff_${name}_${isa} PRIVATE EXEC_ISA=${isa} EXEC_ISA_${isa}=1)
-      target_compile_options(ff_${name}_${isa} PRIVATE ${FF_ISA_OPTIMISE} $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed> -fno-math-errno -fno-trapping-math ${FF_ISA_FLAGS_${isa}})
+      set(optimise ${FF_ISA_OPTIMISE})
+      if(isa STREQUAL baseline AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        set(optimise ${FF_ISA_OPTIMISE_OLD})
+      endif()
+      target_compile_options(ff_${name}_${isa} PRIVATE ${optimise} $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed> -fno-math-errno -fno-trapping-math ${FF_ISA_FLAGS_${isa}})
       if(FARFAULT_SANITIZE AND NOT isa STREQUAL baseline) # the same sources as baseline, which is checked
         target_compile_options(ff_${name}_${isa} PRIVATE -fno-sanitize=all)
         if(FARFAULT_COVERAGE)

@@ -2,7 +2,7 @@
 /* Handlers of comparison and selection; the forms stand in ops_compare.def.
  *
  * A comparison becomes one bit per lane. setp combines the bits with its predicate source and stores them; set does the
- * same and then spreads them to a value per lane, which aux names. */
+ * same and then spreads them to a value per lane, which aux names. One function is both forms: it looks at the mask. */
 #include "exec/instructions/ops_half.h"
 
 #define EXPONENT64 UINT64_C(0x7ff0000000000000)
@@ -28,16 +28,25 @@ OPS_INLINE uint32_t set_condition(const exec_warp *w, const exec_instr *in, uint
   return ops_combine(in->aux, compared, ops_get_pred(w, in, 2));
 }
 
-#define OPS_SET(form, fn, K, expr)                                                                                  \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    _Alignas(64) OPS_FLAG_(OPS_WIDE_##K) t[32];                                                                     \
-    OPS_READ(K, a, 0) OPS_READ(K, b, 1) OPS_LANES_##form                                                            \
-    OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) t[l] = (expr) ? -1 : 0; }                                              \
-    uint32_t *d = OPS_SLOT(uint32_t, in->dst);                                                                      \
-    const uint32_t bits = set_condition(w, in, OPS_BITS_(OPS_WIDE_##K)(t));                                         \
-    const uint32_t value = true_values[in->aux >> OPS_AUX_SHIFT];                                                   \
-    OPS_LOOP { OPS_STORE_##form(u32, (bits & ops_bit_32[l] ? value : 0)); }                                         \
+/* What set stores: `low` where the bit of p is set, `high` as well where that of q is. */
+static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *in, uint32_t p, uint32_t low, uint32_t q, uint32_t high) {
+  uint32_t *d = OPS_SLOT(uint32_t, in->dst);
+  OPS_LANES_some
+  if (w->mask == UINT32_MAX) {
+    OPS_LOOP { d[l] = (p & ops_bit_32[l] ? low : 0) | (q & ops_bit_32[l] ? high : 0); }
+  } else {
+    OPS_LOOP { d[l] = lanes[l] ? (p & ops_bit_32[l] ? low : 0) | (q & ops_bit_32[l] ? high : 0) : d[l]; }
   }
+}
+
+#define OPS_SET(fn, K, expr)                                                                                        \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                                    \
+    _Alignas(64) OPS_FLAG_(OPS_WIDE_##K) t[32];                                                                     \
+    OPS_READ(K, a, 0) OPS_READ(K, b, 1)                                                                             \
+    OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) t[l] = (expr) ? -1 : 0; }                                              \
+    set_store(w, in, set_condition(w, in, OPS_BITS_(OPS_WIDE_##K)(t)), true_values[in->aux >> OPS_AUX_SHIFT], 0, 0); \
+  }                                                                                                                 \
+  OPS_BOTH(fn)
 
 /* X_SET: the set rows of one comparison: cmp and what stands between it and the types, S the source type. */
 #define INT_SET(cmp, S, fn, K)                                                                                      \
@@ -49,7 +58,7 @@ OPS_INLINE uint32_t set_condition(const exec_warp *w, const exec_instr *in, uint
 
 #define COMPARE(SET, cmp, between, S, fn, K, expr)                                                                  \
   TEST2("setp." cmp between "." S, setp_##fn, K, K, expr)                                                           \
-  FNX(OPS_SET, set_##fn, K, expr) SET(cmp between, S, set_##fn, K)
+  FNB(OPS_SET, set_##fn, K, expr) SET(cmp between, S, set_##fn, K)
 #define EQUAL_TEST(SET, between, S, fn, K)                                                                          \
   COMPARE(SET, "eq", between, S, eq_##fn, K, a == b) COMPARE(SET, "ne", between, S, ne_##fn, K, a != b)
 #define SIGNED_TEST(S, fn, K)                                                                                       \
@@ -74,30 +83,30 @@ OPS_INLINE uint32_t set_condition(const exec_warp *w, const exec_instr *in, uint
 
 /* --- Packed: each half compared; setp gives p for the lower and q for the upper one. --- */
 
-#define OPS_HALVES_COMPARED(K, expr)                                                                                \
-  _Alignas(64) int32_t low[32], high[32];                                                                           \
-  OPS_READ(u32, x, 0) OPS_READ(u32, y, 1)                                                                           \
-  OPS_LOOP {                                                                                                        \
-    { const float a = DEC_##K(px[l] & 0xffffu), b = DEC_##K(py[l] & 0xffffu); low[l] = (expr) ? -1 : 0; }           \
-    { const float a = DEC_##K(px[l] >> 16), b = DEC_##K(py[l] >> 16); high[l] = (expr) ? -1 : 0; }                  \
+#define OPS_COMPARE_HALVES(fn, K, expr)                                                                             \
+  static __attribute__((noinline)) uint64_t bits_##fn(exec_warp *w, const exec_instr *in) { /* the upper halves' above */ \
+    _Alignas(64) int32_t low[32], high[32];                                                                         \
+    OPS_READ(u32, x, 0) OPS_READ(u32, y, 1)                                                                         \
+    OPS_LOOP {                                                                                                      \
+      { const float a = DEC_##K(px[l] & 0xffffu), b = DEC_##K(py[l] & 0xffffu); low[l] = (expr) ? -1 : 0; }         \
+      { const float a = DEC_##K(px[l] >> 16), b = DEC_##K(py[l] >> 16); high[l] = (expr) ? -1 : 0; }                \
+    }                                                                                                               \
+    return (uint64_t)set_condition(w, in, ops_bits_32(high)) << 32 | set_condition(w, in, ops_bits_32(low));        \
   }                                                                                                                 \
-  const uint32_t p = set_condition(w, in, ops_bits_32(low)), q = set_condition(w, in, ops_bits_32(high));
-#define OPS_TEST_HALVES(form, fn, K, expr)                                                                          \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    OPS_HALVES_COMPARED(K, expr)                                                                                    \
-    ops_put_pred(w, in->dst, p, OPS_LIVE_##form);                                                                   \
-    if (in->aux & OPS_AUX_SECOND) ops_put_pred(w, in->dst2, q, OPS_LIVE_##form);                                    \
-  }
-#define OPS_SET_HALVES(form, fn, K, expr)                                                                           \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
-    OPS_HALVES_COMPARED(K, expr)                                                                                    \
-    uint32_t *d = OPS_SLOT(uint32_t, in->dst);                                                                      \
+  OPS_CHOSEN void setp_##fn##_all(exec_warp *w, const exec_instr *in) {                                             \
+    const uint64_t bits = bits_##fn(w, in);                                                                         \
+    ops_put_pred(w, in->dst, (uint32_t)bits, w->mask);                                                              \
+    if (in->aux & OPS_AUX_SECOND) ops_put_pred(w, in->dst2, (uint32_t)(bits >> 32), w->mask);                       \
+  }                                                                                                                 \
+  OPS_BOTH(setp_##fn)                                                                                               \
+  OPS_CHOSEN void set_##fn##_all(exec_warp *w, const exec_instr *in) {                                              \
     const uint32_t value = true_values[in->aux >> OPS_AUX_SHIFT];                                                   \
-    OPS_LANES_##form                                                                                                \
-    OPS_LOOP { OPS_STORE_##form(u32, ((p & ops_bit_32[l] ? value : 0) | (q & ops_bit_32[l] ? value << 16 : 0))); }  \
-  }
+    const uint64_t bits = bits_##fn(w, in);                                                                         \
+    set_store(w, in, (uint32_t)bits, value, (uint32_t)(bits >> 32), value << 16);                                   \
+  }                                                                                                                 \
+  OPS_BOTH(set_##fn)
 #define COMPARE_HALVES(SET, cmp, between, S, fn, K, expr)                                                           \
-  FNX(OPS_TEST_HALVES, setp_##fn, K, expr) FNX(OPS_SET_HALVES, set_##fn, K, expr)                                                                                \
+  FNB(OPS_COMPARE_HALVES, fn, K, expr)                                                                              \
   ROW("setp." cmp between "." S, setp_##fn, 0, PTX_PRED, PTX_TYPE_NONE, PTX_B32, PTX_B32)                           \
   ROW("set." cmp between ".u32." S " set." cmp between ".s32." S, set_##fn, TRUE_16, PTX_B32, PTX_TYPE_NONE, PTX_B32, PTX_B32) \
   ROW("set." cmp between "." S "." S, set_##fn, SET, PTX_B32, PTX_TYPE_NONE, PTX_B32, PTX_B32)

@@ -177,6 +177,7 @@ OPS_INLINE uint32_t tf32_relu(uint32_t bits) { return bits & 0x80000000u ? 0 : b
       tf32_relu(tf32_finite(tf32_##mode(a))))
 #define TO_TF32 TO_TF32_1(rna) TO_TF32_1(rn) TO_TF32_1(rz)
 
+#define OPS_MASKED_AFTER
 #define OPS_DEF "exec/instructions/ops_convert_float.def"
 #define OPS_TABLE ops_convert_float
 #include "exec/instructions/ops_expand.h"

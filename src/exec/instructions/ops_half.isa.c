@@ -126,6 +126,7 @@ HALF_DEFINE_MINMAXES(max)
   MIXED_2("sub", mixed_sub, T, H, f32c, "", a - b) MIXED_2("sub", mixed_sub, T, H, f32s, ".sat", a - b)             \
   MIXED_FMA(T, H, f32c, "") MIXED_FMA(T, H, f32s, ".sat")
 
+#define OPS_MASKED_AFTER
 #define OPS_DEF "exec/instructions/ops_half.def"
 #define OPS_TABLE ops_half
 #include "exec/instructions/ops_expand.h"

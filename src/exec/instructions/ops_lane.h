@@ -178,6 +178,17 @@
     after;                                                                                          \
   }
 
+/* Form `some` of a family that takes long to compile and is rarely masked (OPS_MASKED_AFTER): `all`, then the other lanes get back what they had. */
+#define OPS_AFTER(fn, D)                                                                           \
+  OPS_CHOSEN void fn##_some(exec_warp *w, const exec_instr *in) {                                   \
+    CELL_##D *d = OPS_SLOT(CELL_##D, in->dst);                                                      \
+    _Alignas(64) CELL_##D had[32];                                                                  \
+    OPS_LANES_some                                                                                  \
+    OPS_LOOP had[l] = d[l];                                                                         \
+    fn##_all(w, in);                                                                                \
+    OPS_LOOP d[l] = lanes[l] ? d[l] : had[l];                                                       \
+  }
+
 /* One bit per lane: `expr` is the bit. The comparison's result goes through ops_put_compared. Cells as wide as the
  * operands keep the loop in one vector width. */
 #define OPS_WIDE_u32 32
@@ -199,20 +210,25 @@
 typedef int32_t ops_flag_32;
 typedef int64_t ops_flag_64;
 
-#define OPS_TEST1(form, fn, A, expr)                                                               \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
+/* One function is both forms of a comparison: the mask of form `all` is full. Twice the functions would take twice as long to compile. */
+#define OPS_BOTH(fn) OPS_CHOSEN void fn##_some(exec_warp *w, const exec_instr *in) __attribute__((alias(#fn "_all")));
+
+#define OPS_TEST1(fn, A, expr)                                                                     \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                    \
     _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                                                     \
     OPS_READ(A, a, 0)                                                                               \
     OPS_LOOP { OPS_LANE(A, a) t[l] = (expr) ? -1 : 0; }                                             \
-    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), OPS_LIVE_##form);                           \
-  }
-#define OPS_TEST2(form, fn, A, B, expr)                                                            \
-  OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                 \
+    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask);                                   \
+  }                                                                                                 \
+  OPS_BOTH(fn)
+#define OPS_TEST2(fn, A, B, expr)                                                                  \
+  OPS_CHOSEN void fn##_all(exec_warp *w, const exec_instr *in) {                                    \
     _Alignas(64) OPS_FLAG_(OPS_WIDE_##A) t[32];                                                     \
     OPS_READ(A, a, 0) OPS_READ(B, b, 1)                                                             \
     OPS_LOOP { OPS_LANE(A, a) OPS_LANE(B, b) t[l] = (expr) ? -1 : 0; }                              \
-    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), OPS_LIVE_##form);                           \
-  }
+    ops_put_compared(w, in, OPS_BITS_(OPS_WIDE_##A)(t), w->mask);                                   \
+  }                                                                                                 \
+  OPS_BOTH(fn)
 
 /* The other direction: bit l of a predicate as a lane condition, by a table of the bits. */
 #define OPS_EIGHT(type, n)                                                                          \
