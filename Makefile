@@ -1,29 +1,46 @@
-# The two commands: `make demo` and `make test`. Both install what is missing (Debian packages), build into build/.
-# `make install PREFIX=/opt/farfault` (DESTDIR= too) installs, `make package` makes a Debian package in build/.
+# `make` builds the product into build/ and installs nothing; the README's two commands, `make demo` and `make test`, install what is missing first.
+#
+#   make            the program, the virtual GPU's libraries, the workloads: what `make install` installs
+#   make all        also tests, fuzz targets, benches
+#   make deps       installs what is missing (Debian packages)
+#   make demo       deps, the product, a bundled program under four memory managers
+#   make quick      before each commit: all, and the tests that take no longer than two seconds
+#   make test       deps, all, and what must hold: what CI runs
+#   make check-all  the rest: every test in every build, more fuzzing, the coverage figure
+#   make install PREFIX=/opt/farfault (DESTDIR= too); make package: a Debian package in build/
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all demo test bench gpu-check deps install package clean
+.PHONY: product all demo quick test check-all bench gpu-check deps install package clean
+product: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target product
+
 all: $(BUILD)/build.ninja
-	cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS)
 
+# What has been installed is looked for anew.
 deps:
-	@scripts/install-deps.sh
+	@[ -z "$$(scripts/install-deps.sh --missing)" ] || { scripts/install-deps.sh && rm -f $(BUILD)/build.ninja; }
 
-$(BUILD)/build.ninja: | deps
-	cmake -S . -B $(BUILD) -G Ninja
+$(BUILD)/build.ninja:
+	@cmake -S . -B $(BUILD) -G Ninja || { scripts/install-deps.sh --hint; exit 1; }
 
-demo: all
+demo: deps
+	@$(MAKE) --no-print-directory product
 	@scripts/demo.sh $(BUILD)
 
-test: all
-	@scripts/test.sh $(BUILD)
+test check-all: deps
+	@$(MAKE) --no-print-directory all
+	@scripts/test.sh $(BUILD) $@
 
-install: all
+quick: all
+	@scripts/test.sh $(BUILD) quick
+
+install: product
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-package: all
+package: product
 	cmake --build $(BUILD) --target package
 
 bench: all
@@ -34,4 +51,4 @@ gpu-check: all
 	@scripts/gpu-check.sh $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-check
+	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-check-all $(BUILD)-threads

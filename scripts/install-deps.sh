@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that farfault builds and tests itself with, if any is missing. Needs root (or sudo) and the
 # network only when something is missing.
+#   --missing   only prints what is missing
+#   --hint      the same as advice, after a build could not be configured
 #   compiling    gcc libc6-dev make cmake ninja-build pkg-config re2c
 #   libraries    libzstd-dev liblz4-dev (fat binaries, traces), libxxhash-dev (traces), liblzma-dev zlib1g-dev (compressed traces of others), libfyaml-dev (machine files), libjansson-dev (JSON),
 #                libsqlite3-dev (results of sweeps)
@@ -12,6 +14,7 @@
 #   package      dpkg-dev (`make package`)
 #   tests        mandoc (manual pages), chromium (that page), libcmocka-dev, sqlite3, python3 (conformance), clang with libclang-rt-dev (checks, fuzzing), llvm (coverage)
 set -euo pipefail
+mode=${1:-}
 packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
           llvm-14-dev
           libzstd-dev liblz4-dev libxxhash-dev liblzma-dev zlib1g-dev libfyaml-dev libjansson-dev libsqlite3-dev
@@ -20,6 +23,7 @@ packages=(gcc libc6-dev make cmake ninja-build pkg-config re2c
           doxygen dpkg-dev mandoc)
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  [[ $mode != --missing ]] || exit 0
   echo "farfault: this is not Debian: what these packages hold has to be there already: ${packages[*]}" >&2
   exit 0 # cmake says what is not
 fi
@@ -28,6 +32,13 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}\n' "$package" 2>/dev/null | grep -q ' ok installed$' || missing+=("$package")
 done
 [[ ${#missing[@]} -eq 0 ]] && exit 0
+if [[ $mode == --missing ]]; then
+  echo "${missing[*]}"
+  exit 0
+elif [[ $mode == --hint ]]; then
+  echo "farfault: something that the build needs is missing (see above); \`make deps\` installs: ${missing[*]}" >&2
+  exit 0
+fi
 as_root=()
 if [[ $(id -u) -ne 0 ]]; then
   command -v sudo >/dev/null || { echo "farfault: root (or sudo) is needed to install: ${missing[*]}" >&2; exit 1; }

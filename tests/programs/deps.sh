@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# scripts/install-deps.sh, with a dpkg-query and an apt-get that only pretend: what it asks for, and what it does without.
+# scripts/install-deps.sh, and the commands of the Makefile that call it, with a dpkg-query and an apt-get that only pretend: what it asks for, and what it does without.
 source "$(dirname "$0")/common.sh"
 script=$source/scripts/install-deps.sh
 
 mkdir bin
-for tool in bash env grep cat; do ln -s "$(command -v $tool)" bin/; done
+export LOG=$work/log
+for tool in bash env grep cat rm; do ln -s "$(command -v $tool)" bin/; done
 cat >bin/dpkg-query <<'X'
 #!/bin/sh
 for package; do :; done
@@ -13,7 +14,7 @@ case " $REMOVED " in *" $package "*) echo "deinstall ok config-files" ;; *) echo
 X
 cat >bin/apt-get <<'X'
 #!/bin/sh
-echo "$DEBIAN_FRONTEND apt-get $*" >>log
+echo "$DEBIAN_FRONTEND apt-get $*" >>"$LOG"
 case " $FAILING " in *" $1 "*) echo "E: $1" >&2; exit 100 ;; esac
 X
 printf '#!/bin/sh\necho ${USER_NUMBER:-0}\n' >bin/id
@@ -36,6 +37,13 @@ expect_status 0
 expect_err "farfault: installing re2c clang"
 expect grep -q '^ apt-get update' log
 expect grep -q '^noninteractive apt-get install -y .*--no-install-recommends re2c clang$' log
+run env PATH="$work/bin" MISSING="re2c clang" "$script" --missing
+expect_out "re2c clang"
+run env PATH="$work/bin" MISSING="re2c clang" "$script" --hint
+expect_status 0
+expect_err "\`make deps\` installs: re2c clang"
+run env PATH="$work/bin" "$script" --missing
+expect_no_out
 deps MISSING=llvm FAILING=update
 expect_status 0
 expect_err "could not be updated"
@@ -47,7 +55,7 @@ deps MISSING="llvm cmake" USER_NUMBER=1000
 expect_status 1
 expect_err "root (or sudo) is needed to install: cmake llvm"
 expect test ! -s log
-printf '#!/bin/sh\necho as root >>log\nexec "$@"\n' >bin/sudo
+printf '#!/bin/sh\necho as root >>"$LOG"\nexec "$@"\n' >bin/sudo
 chmod +x bin/sudo
 deps MISSING=cmake USER_NUMBER=1000
 expect_status 0
@@ -59,6 +67,20 @@ for tool in node npm; do printf '#!/bin/sh\n' >bin/$tool && chmod +x bin/$tool; 
 deps MISSING="nodejs npm"
 expect_status 0
 expect test ! -s log
+# `make` says what is missing and installs nothing; the two commands of the README install. A build folder elsewhere, and a cmake that finds nothing.
+printf '#!/bin/sh\necho "re2c: not found" >&2\nexit 1\n' >bin/cmake
+chmod +x bin/cmake
+: >log
+run env PATH="$work/bin" MISSING=re2c "$(command -v make)" -C "$source" BUILD="$work/build" JOBS=1
+expect_status 2
+expect_err "re2c: not found"
+expect_err "\`make deps\` installs: re2c"
+expect test ! -s log
+for command in deps demo test check-all; do
+  : >log
+  run env PATH="$work/bin" MISSING=re2c "$(command -v make)" -C "$source" BUILD="$work/build" JOBS=1 $command
+  expect grep -q 'apt-get install .* re2c$' log
+done
 rm bin/dpkg-query
 deps A=1
 expect_status 0
