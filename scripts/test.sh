@@ -1,24 +1,37 @@
 #!/usr/bin/env bash
-# test.sh BUILD: everything that must hold.
-#   1. all tests on the build that users get (BUILD)
-#   2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
-#      unit tests, whole-program tests without workloads, each fuzz target for its share of a minute, the branch-coverage figure
-#   3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
+# test.sh BUILD [quick|test|check-all]: what must hold. tests/levels.tsv says which tests only a longer one runs.
+#   quick      the fast tests on the build that users get (BUILD)
+#   test       1. the tests on BUILD
+#              2. a second build by clang (BUILD-check) with address and undefined-behaviour checks, fuzzing and coverage in one:
+#                 unit tests, whole-program tests without workloads, each fuzz target for its share of half a minute, the branch-coverage figure
+#              3. a third, small one (BUILD-threads) with ThreadSanitizer: libfarfault, called from several threads on the model driver
+#   check-all  the same with every test, more random programs, and four minutes of fuzzing
 # The last line is "N passed, N failed". JOBS: how many at once; FUZZ_SECONDS: for all targets together.
 set -uo pipefail
 build=$1
+mode=${2:-test}
 check=$build-check
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-60}
+levels=$(dirname "$0")/../tests/levels.tsv
+case $mode in
+  quick) later='test|all' ;;
+  test) later=all fuzz_seconds=${FUZZ_SECONDS:-32} random_programs=500 ;;
+  check-all) later=none fuzz_seconds=${FUZZ_SECONDS:-240} random_programs=2000 ;;
+  *) sed -n '2,9s/^# //p' "$0" >&2; exit 64 ;;
+esac
 passed=0 failed=0
 say() { printf '\n== %s (after %d s)\n' "$1" $SECONDS; }
 count() { if [[ $1 -eq 0 ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $2"; fi; }
 
-# Adds what ctest counted to the sums.
-run_tests() { # run_tests BUILD ARGUMENTS...
-  local where=$1 line
-  shift
-  ctest --test-dir "$where" -j "$jobs" --output-on-failure "$@" 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
+# The names, as a regular expression, of those that this mode leaves out in BUILD (column 2 of the levels) or BUILD-check (column 3).
+left_out() { awk -F'\t' -v column="$1" -v later="^($later|-)\$" '!/^#/ && $column ~ later { printf "%s%s", (n++ ? "|" : ""), $1 }' "$levels"; }
+
+# Runs the tests of one build, and adds what ctest counted to the sums. One more at once than there are processors: some of them wait.
+run_tests() { # run_tests BUILD COLUMN
+  local where=$1 line out
+  out=$(left_out "$2")
+  [[ -z $out ]] || printf 'left out here, by %s: %s\n' tests/levels.tsv "${out//|/ }" | fold -s -w 150
+  ctest --test-dir "$where" -j $((jobs + 1)) --output-on-failure ${out:+-E "^($out)$"} 2>&1 | tee "$where/tests.log" | grep -Ev '^ *Start |Passed +[0-9.]+ sec$'
   line=$(grep -E '^[0-9]+% tests passed, ' "$where/tests.log" | tail -1)
   if [[ $line =~ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
     failed=$((failed + BASH_REMATCH[1]))
@@ -28,8 +41,16 @@ run_tests() { # run_tests BUILD ARGUMENTS...
   fi
 }
 
+finish() {
+  say "done"
+  echo "$passed passed, $failed failed"
+  [[ $failed -eq 0 ]]
+  exit
+}
+
 say "tests of $build"
-run_tests "$build"
+run_tests "$build" 2
+[[ $mode != quick ]] || finish
 
 say "build with checks"
 mkdir -p "$check"
@@ -39,12 +60,11 @@ if CC=clang cmake -S . -B "$check" -G Ninja -DFARFAULT_SANITIZE=ON -DFARFAULT_FU
   count 0
   # intercept_tls_get_addr=0: clang 14's leak check takes what lies before a library's thread-local block for its bounds, and dies of it now and then.
   export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1
-  export FARFAULT_PROGRAMS=2000 # random programs for libfarfault: a third of those above
+  export FARFAULT_PROGRAMS=$random_programs # for libfarfault: fewer than above
   export LLVM_PROFILE_FILE="$PWD/$check/profiles/%4m.profraw"
   rm -rf "$check/profiles"
   say "tests with checks"
-  # Without those that mostly run LLVM, which is not checked, or measure, and take minutes here.
-  run_tests "$check" -E '^(conformance/(generated|compiled|compiled_wide)|compiled/sweep|driver/test_symbols|programs/(executables|bench))$'
+  run_tests "$check" 3
 
   say "fuzzing for $fuzz_seconds s"
   targets=("$check"/fuzz/*)
@@ -99,6 +119,4 @@ else
   count 1 "the build with ThreadSanitizer"
 fi
 
-say "done"
-echo "$passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+finish
