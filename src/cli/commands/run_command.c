@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -25,7 +26,7 @@ typedef struct arguments {
 } arguments;
 
 enum { FOLDER_LENGTH = sizeof((session_options *)0)->results - 32 };
-enum { KEY_RECORD = 512 };
+enum { KEY_RECORD = 512, OPEN_TRIES = 10 };
 
 static const struct argp_option options[] = {
     {"record", KEY_RECORD, "FILE", 0, "also record the program, for `farfault sim` and others", 3},
@@ -59,6 +60,10 @@ static pid_t folder_owner;
 void run_clear_folder(const char *folder) {
   if (folder != folder_to_remove) return;
   DIR *dir = opendir(folder);
+  for (int i = 0; !dir && i < OPEN_TRIES; i++) { /* no descriptor, no memory: for a moment, perhaps */
+    nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    dir = opendir(folder);
+  }
   struct dirent *entry;
   while (dir && (entry = readdir(dir)))
     if (entry->d_name[0] != '.') unlinkat(dirfd(dir), entry->d_name, 0);
