@@ -140,6 +140,10 @@ typedef struct exec_launch_request {
   exec_children *children;    /* NULL: a kernel cannot launch others. Otherwise what it launched is added: exec_children_free */
 } exec_launch_request;
 
+/* The process ends, perhaps from the middle of a launch (a worker has no memory): no other thread runs blocks from here on, or looks at a launch or at the
+ * access stream. False: some have not come to the end of their turn in so many milliseconds; config.cancel makes turns short. */
+bool exec_end(int patience_ms);
+
 /* Runs the whole grid and returns when it has finished. FF_OK: ran. FF_FAULT: *fault says why it stopped (memory keeps
  * what was written). FF_INVALID: the configuration is impossible (message in *error). *stats is added to, not reset.
  * With threads == 1 the blocks run in an order that depends on nothing but the launch: results, statistics and the access stream are the

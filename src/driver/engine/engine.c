@@ -29,6 +29,7 @@
 #include "trace/origin.h"
 
 #define FINISH_PATIENCE_SECONDS 5 /* for another thread's kernel to notice that the process ends */
+#define END_PATIENCE_MS 2000      /* then for its workers */
 
 engine_state ff_engine = {
     .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
@@ -310,6 +311,7 @@ __attribute__((destructor)) void engine_finish(void) {
   }
   while (!locked && before == ENGINE_READY && ff_engine.given)
     if (pthread_cond_timedwait(&ff_engine.behind_done, &ff_engine.lock, &until) == ETIMEDOUT) break;
+  if (locked) exec_end(END_PATIENCE_MS); /* this thread may be one that has the lock: exit was called inside a launch */
   for (size_t i = 0; (locked || ff_engine.given) && i < ff_engine.running.count; i++)
     trace_launch_finish(ff_engine.running.items[i]); /* they will not; no simulation may wait for them */
   if (before == ENGINE_READY && !locked) engine_host_access_collect(false);

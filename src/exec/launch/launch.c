@@ -295,11 +295,32 @@ static void run_one(core_worker *worker, core_launch *launch, core_block *block)
   }
 }
 
-static void work(worker_pool *pool, core_worker *worker, core_launch *launch) {
+/* ---- the end of the process ---- */
+
+static _Atomic bool ending;               /* workers are to stay between two turns, for ever */
+static _Atomic uint32_t working, ended;   /* threads that have blocks of some launch; of these, those that stay */
+static _Thread_local bool is_working;
+
+static _Noreturn void stay(void) {
+  ended++;
+  for (;;) pause();
+}
+
+bool exec_end(int patience_ms) {
+  ending = true;
+  for (int waited = 0; ended + is_working < working; waited++) {
+    if (waited == patience_ms) return false;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return true;
+}
+
+static void work_until_done(worker_pool *pool, core_worker *worker, core_launch *launch) {
   worker->seen_progress = UINT64_MAX;
   worker->stuck_rounds = 0;
   __atomic_store_n(&worker->waiting_since, 0, __ATOMIC_RELAXED);
   for (;;) {
+    if (ending) stay();
     if (worker->index && __atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) stop_here(pool);
     core_block *block = choose(worker, launch);
     if (block) run_one(worker, launch, block);
@@ -307,6 +328,15 @@ static void work(worker_pool *pool, core_worker *worker, core_launch *launch) {
     else sched_yield(); /* all places are taken by other workers' blocks */
     if (!worker->index) give_way(pool, launch, block != NULL);
   }
+}
+
+static void work(worker_pool *pool, core_worker *worker, core_launch *launch) {
+  bool outer = is_working; /* a host function may launch while its kernel has given way */
+  is_working = true;
+  working += !outer;
+  work_until_done(pool, worker, launch);
+  working -= !outer;
+  is_working = outer;
 }
 
 /* ---- the pool ---- */
