@@ -83,6 +83,10 @@ struct ff_view {
   uint64_t running_first, running_last;
   uint64_t (*next_position)(const ff_view *view, uint64_t address, uint64_t bytes);
   uint64_t queued;        /* since version 3; in `reached`: bytes that the link to the GPU has still to carry; else 0 */
+  /* Since version 3, what the machine says of the link to the GPU: the time that a group takes over it alone, its latency included, and the
+   * bytes that it carries in the time of a far-fault's service. 0: nothing takes time. */
+  uint64_t group_time, service_bytes;
+  bool by_host;           /* since version 3; in `left`: the host has touched these pages of managed memory, and has them back */
 };
 
 typedef struct ff_policy {

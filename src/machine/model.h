@@ -548,6 +548,7 @@ void tlb_init(sim *s, uint64_t unit_bytes); /* also the shape of the page table 
 void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole); /* one page maps it now, or smaller ones do */
 ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally);
 void fault_hooks(sim *s, pager_hooks *hooks);
+void fault_view(const sim *s, ff_view *view);        /* what the machine says of the link */
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */
 bool fault_reaches(const sim *s, const pager_unit *unit, ps at); /* the GPU reaches the unit, which departs later, over the link rather than wait for it */

@@ -177,6 +177,7 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   if (s->leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN];
   s->pager = pager_create(&config);
+  fault_view(s, &s->pager->view);
   return FF_OK;
 }
 

@@ -19,6 +19,7 @@ static bool is_dirty(const pager_unit *unit) {
 static void clean(pager *p, pager_unit *unit, uint64_t address) {
   FF_CHECK(unit->gpu_version == unit->version);
   unit->cpu_version = unit->version;
+  unit->cleaned = true;
   p->cleaned += unit->bytes;
   pager_moved(p, unit, false);
   p->config.hooks.cleaned(p->config.hooks.context, address, unit);

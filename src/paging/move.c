@@ -127,7 +127,7 @@ void pager_unit_appears(pager *p, pager_unit *unit, uint64_t address) {
 void pager_unit_leaves(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(unit->state == PAGER_RESIDENT);
   unit->state = pager_away(unit);
-  unit->duplicate = false;
+  unit->duplicate = unit->cleaned = false;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);
   p->config.hooks.left(p->config.hooks.context, address, unit);
@@ -173,9 +173,23 @@ pager_moves pager_host_read(pager *p, uint64_t address, uint64_t bytes) {
   pager_whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
     bring_back(p, unit, w.address, &moves);
   }
+  pager_check(p);
+  return moves;
+}
+
+pager_moves pager_host_take(pager *p, uint64_t address, uint64_t bytes) {
+  pager_moves moves = pager_host_read(p, address, bytes);
+  pager_walk w = pager_walk_begin(p, address, bytes);
+  for (pager_unit *unit; (unit = pager_walk_next(&w));) {
+    if (!unit->cleaned) continue;
+    pager_unit_leaves(p, unit, w.address);
+    p->dropped += unit->bytes;
+    moves.faults = 1;
+  }
+  if (moves.units) moves.faults = 1;
   pager_check(p);
   return moves;
 }
@@ -186,7 +200,7 @@ pager_moves pager_host_write(pager *p, uint64_t address, uint64_t bytes) {
   pager_whole_pages_back(p, address, bytes, &moves);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
-    FF_ASSERT(unit->state != PAGER_IN_FLIGHT);
+    FF_ASSERT(unit->state != PAGER_IN_FLIGHT || unit->departs);
     if (unit->state == PAGER_REMOTE && !pager_may_come(unit)) continue;
     if (!w.covered) bring_back(p, unit, w.address, &moves);
     if (unit->state == PAGER_RESIDENT) {
@@ -244,15 +258,19 @@ pager_moves pager_gpu_fetch(pager *p, uint64_t address, uint64_t bytes) {
   return moves;
 }
 
-uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) {
+static uint64_t busy_until(pager *p, uint64_t address, uint64_t bytes, bool host) {
   uint64_t latest = pager_cleaning(p, address, bytes);
   if (!p->flight_count) return latest;
   widen(p, &address, &bytes);
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));)
-    if (unit->state == PAGER_IN_FLIGHT && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;
+    if (unit->state == PAGER_IN_FLIGHT && !(host && unit->departs) && p->flights.items[unit->flight].lands > latest) latest = p->flights.items[unit->flight].lands;
   return latest;
 }
+
+uint64_t pager_busy_until(pager *p, uint64_t address, uint64_t bytes) { return busy_until(p, address, bytes, false); }
+
+uint64_t pager_host_busy_until(pager *p, uint64_t address, uint64_t bytes) { return busy_until(p, address, bytes, true); }
 
 uint64_t pager_all_busy_until(const pager *p) {
   uint64_t latest = p->flight_count ? p->lands_last : 0;

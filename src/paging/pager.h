@@ -65,6 +65,7 @@ typedef struct pager_unit {
   bool starved;         /* a far-fault on it waits for room */
   bool departs;         /* IN_FLIGHT, but its bytes do not move yet: the GPU goes on reaching the CPU's copy, and may write it (manager.h: reaches) */
   bool duplicate;       /* resident, and the CPU has the same bytes mapped: both may read it, neither write */
+  bool cleaned;         /* resident, written back ahead and not written to since: the host takes it back with what is dirty */
   uint8_t hints;        /* what the program has said of it */
   uint8_t flight_kind;       /* IN_FLIGHT: pager_flight_kind */
   uint64_t last_use;    /* by the GPU, since it came; 0: never */
@@ -203,6 +204,7 @@ typedef struct pager {
   uint64_t came_back, came_first;                      /* of moved_in: after it had been evicted to make room; the rest */
   struct { uint64_t address, bytes, until; } cleaning; /* what is being copied so; bytes 0: nothing */
   uint64_t low, high;                                  /* the watermarks: bytes to be kept free, low <= high <= memory / 2 */
+  bool idles, blank_skipped;                           /* what is proposed now is for the idle link; and some of it was left out as below */
   bool blank_only;                                     /* of what is proposed now only that comes which has no bytes yet */
   bool ahead;                                          /* what is evicted now goes before its room is wanted */
   uint64_t mapped;                                     /* that allocations can have of GPU memory at most */
@@ -317,7 +319,10 @@ static inline void pager_gpu_write(pager *pager, pager_unit *unit, uint64_t addr
   bool clean = unit->cpu_version == unit->version;
   unit->gpu_version = ++unit->version;
   unit->duplicate = false;
-  if (__builtin_expect(clean, 0)) pager_remark(pager, address);
+  if (__builtin_expect(clean, 0)) {
+    unit->cleaned = false;
+    pager_remark(pager, address);
+  }
   pager_allocation *allocation = &pager->allocations.items[unit->allocation];
   allocation->on_cpu = false;
 }
@@ -356,6 +361,8 @@ void pager_bring(pager *pager, bool may_evict);         /* what is in to_bring *
 
 /* The latest landing of what is in flight within the range; 0: nothing is. */
 uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
+/* The same for the host, which goes on reading and writing its own pages until their bytes begin to move. */
+uint64_t pager_host_busy_until(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_all_busy_until(const pager *pager); /* of everything that is in flight */
 
 /* The link to the GPU has nothing to do: the prefetcher may propose something. */
@@ -457,6 +464,8 @@ typedef struct pager_moves {
 } pager_moves;
 
 pager_moves pager_host_read(pager *pager, uint64_t address, uint64_t bytes);  /* -> moves out */
+/* The host takes back, with one fault, what is newer in GPU memory, or would be if it had not been cleaned. -> moves out, faults. */
+pager_moves pager_host_take(pager *pager, uint64_t address, uint64_t bytes);
 pager_moves pager_host_write(pager *pager, uint64_t address, uint64_t bytes); /* -> moves out (pages written in part) */
 void pager_unit_appears(pager *pager, pager_unit *unit, uint64_t address);    /* resident without a transfer: it has no bytes yet */
 pager_moves pager_gpu_fill(pager *pager, uint64_t address, uint64_t bytes);   /* written whole by the GPU -> moves in */

@@ -171,13 +171,13 @@ static void touch_unit(pager *p, pager_unit *unit, bool write, uint64_t address,
     if (!(unit->hints & (PAGER_READ_MOSTLY | PAGER_PINNED))) pager_thrash_event(p, address, PAGER_CPU, now);
     copy_out(p, unit, !keeps, address, moves);
   }
-  if (write && pager_may_come(unit)) unit->cpu_version = ++unit->version;
+  if (write && (pager_may_come(unit) || unit->departs)) unit->cpu_version = ++unit->version;
 }
 
 /* When the host may touch the unit: when it has landed; when a period of throttling is over; 0: now. */
 static uint64_t host_waits(pager *p, const pager_unit *unit, uint64_t address, uint64_t now) {
   uint64_t until;
-  if (unit->state == PAGER_IN_FLIGHT) return p->flights.items[unit->flight].lands;
+  if (unit->state == PAGER_IN_FLIGHT && !unit->departs) return p->flights.items[unit->flight].lands;
   if (pager_cleaning(p, address, unit->bytes) > now) return pager_cleaning(p, address, unit->bytes);
   if (unit->state != PAGER_RESIDENT || unit->hints & PAGER_READ_MOSTLY) return 0;
   return pager_thrash_ask(p, address, PAGER_CPU, now, &until) == PAGER_THRASH_THROTTLE ? until : 0;
@@ -194,7 +194,9 @@ pager_moves pager_host_touch(pager *p, uint64_t *address, uint64_t end, bool wri
     for (pager_unit *unit; (unit = pager_walk_next(&w));) {
       *address = w.address;
       if ((*until = host_waits(p, unit, w.address, now)) != 0) return moves;
+      p->view.by_host = true;
       touch_unit(p, unit, write, w.address, now, &moves);
+      p->view.by_host = false;
     }
     pager_check(p);
   }

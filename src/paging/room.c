@@ -13,7 +13,7 @@
 
 #include "paging/pager.h"
 
-enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES };
+enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MOST_SKIPS = 64 };
 
 /* ---- what policies see ---- */
 
@@ -394,7 +394,7 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
   p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
   unit->cpu_version = unit->version;
   unit->state = pager_away(unit);
-  unit->duplicate = false;
+  unit->duplicate = unit->cleaned = false;
   unit->evicted = true;
   p->resident -= unit->bytes;
   pager_room_give(p, address, unit);
@@ -593,6 +593,10 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     if (pager_stays(unit) || (!unit->nacks && pager_thrashes(p, pager_chunk_find(p, w.address >> PAGER_CHUNK_SHIFT), w.address))) continue;
     bool blank = p->allocations.items[unit->allocation].blank && unit->version == 1 && !unit->nacks;
     if (p->blank_only && !blank) continue;
+    if (p->idles && blank && p->config.manager->reaches && !p->allocations.items[unit->allocation].users) {
+      p->blank_skipped = true; /* the host may write it before any launch does */
+      continue;
+    }
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
     if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
     if (blank && (p->spare_used || p->config.manager->reaches)) {
@@ -600,7 +604,8 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
       continue;
     }
     uint64_t begin = w.first & ~(p->grain - 1);
-    bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT;
+    bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
+                 !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0); /* what is reached meanwhile waits for its group only */
     if (!joins) {
       run_start(p, r);
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
@@ -683,10 +688,13 @@ void pager_reached_tell(pager *p, uint64_t address) {
 
 bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
 
-/* Again while what is proposed comes without a transfer. */
+/* Again while what is proposed comes without a transfer, or is passed over, some times. */
 void pager_idle(pager *p) {
+  int skips = 0;
+  p->idles = true;
   for (uint64_t before = UINT64_MAX, flights = p->flight_count; pager_wants_idle(p) && p->free && before != p->filled && p->flight_count == flights;) {
     before = p->filled;
+    p->blank_skipped = false;
     view_update(p);
     p->to_bring.count = 0;
     p->proposals = &p->to_bring;
@@ -694,5 +702,7 @@ void pager_idle(pager *p) {
     p->proposals = NULL;
     pager_bring(p, false);
     pager_keep_free(p);
+    if (p->blank_skipped && skips++ < MOST_SKIPS) before = UINT64_MAX;
   }
+  p->idles = false;
 }

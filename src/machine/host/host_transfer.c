@@ -252,10 +252,16 @@ static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
   return moves.bytes ? link_copy(s, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
 }
 
+/* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's pages. */
+static bool by_gpu(const trace_op *op) { return op->kind != TRACE_OP_COPY || op->copy.direction == TRACE_D2D; }
+
 /* The last landing of a page in flight that the operation touches. */
 static ps busy_until(sim *s, const trace_op *op) {
   uint64_t a = 0, b = 0;
-  if (op->kind == TRACE_OP_COPY) {
+  if (!by_gpu(op)) {
+    a = pager_host_busy_until(s->pager, op->copy.to, span(op->copy.width, op->copy.height, op->copy.to_pitch));
+    b = pager_host_busy_until(s->pager, op->copy.from, span(op->copy.width, op->copy.height, op->copy.from_pitch));
+  } else if (op->kind == TRACE_OP_COPY) {
     a = pager_busy_until(s->pager, op->copy.to, span(op->copy.width, op->copy.height, op->copy.to_pitch));
     b = pager_busy_until(s->pager, op->copy.from, span(op->copy.width, op->copy.height, op->copy.from_pitch));
   } else if (op->kind == TRACE_OP_SET) {
@@ -268,7 +274,7 @@ static ps busy_until(sim *s, const trace_op *op) {
 
 ps operation_begin(sim *s, node *n, ps time, bool *again) {
   ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
-  if (is_paged(s) && s->mapped > s->gpu_memory) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
+  if (is_paged(s) && s->mapped > s->gpu_memory && by_gpu(&n->op)) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
   if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
     *again = true;
     return busy;
@@ -325,8 +331,10 @@ static ps segment_touch(sim *s, const trace_op *op, ps time) {
   pager_moves whole = {0};
   uint32_t index = pager_find(s->pager, op->touch.address)->allocation;
   pager_allocation a = s->pager->allocations.items[index];
-  if (index && !a.users && !pager_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_read(s->pager, a.address, a.bytes);
-  if (whole.units) {
+  s->pager->view.by_host = true;
+  if (index && !a.users && !pager_host_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_take(s->pager, a.address, a.bytes);
+  s->pager->view.by_host = false;
+  if (whole.faults) {
     s->counters.host_faults++;
     history_add(s->history, HISTORY_host_faults, time, 1);
     time = link_copy(s, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + s->t.host_fault;

@@ -7,6 +7,8 @@
  * GPU replays everything.
  *
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
+#include <math.h>
+
 #include "machine/model.h"
 
 #define MIN_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
@@ -233,7 +235,7 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
 static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(context, address, unit); }
 
 /* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
- * asked again after the time that a far-fault takes: pages become fit for it without an event. */
+ * asked again after the time that a group takes over the link: pages become fit for it without an event. */
 void fault_clean(sim *s) {
   if (s->clean_pending || !s->running_count || !pager_wants_clean(s->pager)) return;
   s->clean_pending = true;
@@ -242,7 +244,7 @@ void fault_clean(sim *s) {
     return;
   }
   uint64_t address = 0, bytes = pager_clean(s->pager, &address);
-  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : MIN_BATCH);
+  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->pager->view.group_time ? s->pager->view.group_time : MIN_BATCH);
   if (bytes) pager_clean_until(s->pager, next);
   sim_event(s, next, EVENT_CLEAN, 0);
 }
@@ -271,6 +273,13 @@ void fault_idle(sim *s) {
   fault_clean(s);
   idle_link(s);
   fault_clean(s); /* what came without a transfer is the first that there is */
+}
+
+/* What policies know of the link. */
+void fault_view(const sim *s, ff_view *view) {
+  double per_byte = s->t.h2d_per_byte;
+  view->group_time = (uint64_t)llround(per_byte * (double)FF_GROUP_BYTES) + s->t.link_latency;
+  view->service_bytes = per_byte > 0 ? (uint64_t)((double)s->t.fault / per_byte) : 0;
 }
 
 void fault_hooks(sim *s, pager_hooks *hooks) {

@@ -175,6 +175,55 @@ static void test_reached_until_it_moves(void **state) {
   }
 }
 
+/* The same kernel, ending while the group is to come: until its bytes move the host reads and writes its own pages without waiting, as it does other pages. */
+static void test_host_does_not_wait_for_what_is_to_come(void **state) {
+  static const late_store store = {1, 1};
+  ps host_ps[2];
+  for (int flying = 0; flying < 2; flying++) {
+    rig r = begin("auto", 64 << 10);
+    rig_start(&r);
+    rig_alloc(&r, RIG_BASE, 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_alloc(&r, PAGE(16), 16 * 4096, TRACE_MEMORY_DEVICE);
+    rig_h2d(&r, RIG_BASE, 32 * 4096);
+    launch(&r, (pages){.count = 16});
+    rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 2, .warp = read_and_store, .context = &store});
+    rig_d2h(&r, PAGE(flying ? 16 : 0), 4096);
+    rig_h2d(&r, PAGE(flying ? 16 : 0), 8 * 4096);
+    const sim_counters *c = &rig_finish(&r)->counters;
+    assert_int_equal(c->prefetched_bytes, 32 * 4096);
+    assert_int_equal(c->d2h_bytes, 0);
+    host_ps[flying] = r.result.counters.host_wait_ps;
+    rig_close(&r);
+  }
+  assert_int_equal(host_ps[0], host_ps[1]);
+}
+
+static void host_touch(rig *r, uint64_t page, uint64_t count, bool write) {
+  rig_op(r, (trace_op){.kind = TRACE_OP_HOST_TOUCH, .touch = {.address = PAGE(page), .bytes = count * 4096, .write = write}});
+}
+
+/* Under auto, of managed memory that nobody has written to nothing comes for a launch that does not declare it: the host writes it without a fault. What
+ * was written back ahead the host takes back with what was not, by one fault. */
+static void test_host_takes_back_at_once(void **state) {
+  static const bool yes = true;
+  rig r = begin("auto", 1 << 20);
+  rig_start(&r);
+  rig_alloc(&r, RIG_BASE, 32 * 4096, TRACE_MEMORY_MANAGED);
+  host_touch(&r, 0, 0, false); /* touches are recorded */
+  rig_launch(&r, (rig_kernel){.blocks = 1, .warps = 1, .warp = store_and_linger, .use_count = 1, .uses = {{RIG_BASE, 32 * 4096}}, .context = &yes});
+  rig_sync(&r);
+  host_touch(&r, 0, 1, false);
+  host_touch(&r, 4, 12, false);
+  rig_alloc(&r, PAGE(64), 32 * 4096, TRACE_MEMORY_MANAGED);
+  launch(&r, (pages){.first = 20, .count = 1});
+  rig_sync(&r);
+  host_touch(&r, 64, 32, true);
+  const sim_counters *c = &rig_finish(&r)->counters;
+  assert_int_equal(c->d2h_bytes, 17 * 4096); /* 16 ahead, one of them once more */
+  assert_int_equal(c->host_faults, 1);
+  rig_close(&r);
+}
+
 /* Writes the first page only. */
 static void one_store(trace_writer *w, uint64_t b, uint32_t i, const void *context) {
   touch_pages(w, b, i, &(pages){.count = 1, .write = true});
@@ -571,7 +620,7 @@ static void test_bad_choices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_reached_until_it_moves), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
+      cmocka_unit_test(test_write_back), cmocka_unit_test(test_write_back_ahead), cmocka_unit_test(test_reached_over_the_link), cmocka_unit_test(test_reached_until_it_moves), cmocka_unit_test(test_host_does_not_wait_for_what_is_to_come), cmocka_unit_test(test_host_takes_back_at_once), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_cleaning_takes_its_time), cmocka_unit_test(test_what_is_evicted), cmocka_unit_test(test_idle_prefetch_fills_the_link),
       cmocka_unit_test(test_density_through_the_pager), cmocka_unit_test(test_batch_time), cmocka_unit_test(test_whole_blocks),
       cmocka_unit_test(test_hull_rule), cmocka_unit_test(test_gap_rule), cmocka_unit_test(test_cpu_takes_the_page_back),
       cmocka_unit_test(test_every_transition), cmocka_unit_test(test_zero_copy), cmocka_unit_test(test_share_of_memory), cmocka_unit_test(test_a_share_is_the_same_bytes_for_all), cmocka_unit_test(test_all_of_it_fits_at_100_percent), cmocka_unit_test(test_a_manager_that_needs_more_is_left_out), cmocka_unit_test(test_blocks_go_whole_or_not_at_all), cmocka_unit_test(test_bad_choices)};
