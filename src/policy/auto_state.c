@@ -65,6 +65,8 @@ auto_group *auto_group_make(auto_state *s, uint64_t address) {
   return &block->groups[group_index(address)];
 }
 
+uint64_t auto_block_in(const auto_state *s, size_t slot) { return s->blocks[slot].groups ? s->blocks[slot].address : FF_NEVER; }
+
 /* The pages of the group at `group` that the range touches, a bit each. */
 static uint16_t pages_within(uint64_t group, uint64_t address, uint64_t last) {
   uint32_t first = address > group ? (uint32_t)((address - group) / FF_PAGE_BYTES) : 0;
@@ -83,6 +85,7 @@ static void group_arrived(auto_state *s, ff_view *view, uint64_t address, uint16
     g->since = 0;
     g->swapped = false;
   }
+  g->taken = false;
   g->pages |= pages;
 }
 
@@ -92,9 +95,10 @@ void auto_arrived(void *state, ff_view *view, uint64_t address, uint64_t bytes) 
     group_arrived(state, view, group, pages_within(group, address, last));
 }
 
-static void group_left(auto_state *s, uint64_t address, uint16_t pages) {
+static void group_left(auto_state *s, const ff_view *view, uint64_t address, uint16_t pages) {
   auto_group *g = auto_group_find(s, address);
   if (!g || !g->pages) return;
+  g->taken |= view->by_host;
   g->pages &= (uint16_t)~pages;
   if (g->pages) return;
   uint64_t moved = s->resident.items[--s->resident.count];
@@ -106,8 +110,10 @@ static void group_left(auto_state *s, uint64_t address, uint16_t pages) {
 void auto_left(void *state, ff_view *view, uint64_t address, uint64_t bytes) {
   uint64_t last = address + (bytes - 1);
   ((auto_state *)state)->rests = false;
+  auto_allocation *a = bytes && view->by_host ? auto_allocation_at(state, view, address) : NULL;
+  if (a) a->taken = true;
   for (uint64_t group = address & ~(FF_GROUP_BYTES - 1); bytes && group <= last; group += FF_GROUP_BYTES)
-    group_left(state, group, pages_within(group, address, last));
+    group_left(state, view, group, pages_within(group, address, last));
 }
 
 /* ---- allocations ---- */

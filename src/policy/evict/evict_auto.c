@@ -3,15 +3,12 @@
  * was not used: as old as the oldest within a few per cent, for a cost that does not grow with memory. The prefetcher, when it brings what is
  * reached over the link, has chosen already.
  *
- * While the link to the host idles, dirty groups that have rested are written back and stay; how long that takes an
- * allocation finds out from groups that were dirty again too soon. */
+ * While the link to the host idles, dirty groups are written back and stay: of those that have not been used for the time that a group takes over the
+ * link, the one that has rested longest. If it is written to again, only an idle link was used in vain. */
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { LOOKS = 32, CLEAN_LOOKS = 64 };
-
-#define MIN_QUIET UINT64_C(20000000) /* 20 us, about what a far-fault takes: a store that is to come soon has come by then */
-#define MAX_QUIET (MIN_QUIET << 20)
+enum { LOOKS = 32, CLEAN_LOOKS = 32, CLEAN_BLOCKS = 128 };
 
 uint64_t auto_coldest(auto_state *s, const ff_view *view, uint64_t since) {
   uint64_t coldest = FF_NEVER, least = since;
@@ -46,35 +43,36 @@ static void evict(void *state, ff_view *view, uint64_t bytes) {
 
 /* ---- writing back ahead ---- */
 
-/* The group's dirty pages can be written back now. If they are dirty again soon after the last time, that was too early: the
- * allocation's groups must rest twice as long from now on. */
-static bool rests(const ff_view *view, auto_allocation *a, auto_group *g, uint64_t used) {
-  uint64_t quiet = a->quiet ? a->quiet : MIN_QUIET, latest = used > g->came ? used : g->came;
-  if (g->cleaned) {
-    if (view->now - g->cleaned < 4 * quiet && quiet < MAX_QUIET) a->quiet = quiet *= 2;
-    g->cleaned = 0;
+/* Of the block's dirty groups the one that has rested longest, if longer than *longest. Returns how many are dirty. */
+static int look(auto_state *s, const ff_view *view, uint64_t address, uint64_t *longest, uint64_t *best) {
+  ff_block block;
+  int dirty = 0;
+  view->block(view, address, &block);
+  for (uint32_t page = 0; page < FF_BLOCK_PAGES; page += FF_GROUP_PAGES) {
+    if (!(block.dirty.word[page / 64] >> page % 64 & 0xffff)) continue;
+    uint64_t group = address + page * FF_PAGE_BYTES;
+    uint64_t used = view->last_use(view, group, FF_GROUP_BYTES), came = auto_group_find(s, group)->came;
+    if (used < came) used = came;
+    uint64_t rest = view->now > used ? view->now - used : 0;
+    dirty++;
+    if (rest < view->group_time || rest < *longest) continue;
+    *longest = rest;
+    *best = group;
   }
-  return view->now - latest >= quiet;
+  return dirty;
 }
 
-/* The hand goes round what is in GPU memory, a few groups at a time, to one that is dirty and rests. */
+/* The hand goes round the blocks, a few at a time; of their dirty groups the one goes that has rested longest. */
 static void clean(void *state, ff_view *view) {
   auto_state *s = state;
-  size_t count = s->resident.count < CLEAN_LOOKS ? s->resident.count : CLEAN_LOOKS;
-  for (size_t i = 0; i < count; i++) {
-    if (s->clean_hand >= s->resident.count) s->clean_hand = 0;
-    uint64_t group = s->resident.items[s->clean_hand++];
-    ff_block block;
-    view->block(view, group, &block);
-    uint32_t page = pages_index(group);
-    if (!(block.dirty.word[page / 64] >> page % 64 & 0xffff)) continue;
-    auto_allocation *a = auto_allocation_at(s, view, group);
-    auto_group *g = auto_group_find(s, group);
-    if (!a || !rests(view, a, g, view->last_use(view, group, FF_GROUP_BYTES))) continue;
-    view->propose(view, group, FF_GROUP_BYTES);
-    g->cleaned = view->now;
-    return;
+  uint64_t longest = 0, best = FF_NEVER;
+  size_t looks = s->block_capacity < CLEAN_BLOCKS ? s->block_capacity : CLEAN_BLOCKS;
+  for (int dirty = 0; looks && dirty < CLEAN_LOOKS; looks--) {
+    if (s->clean_hand >= s->block_capacity) s->clean_hand = 0;
+    uint64_t block = auto_block_in(s, s->clean_hand++);
+    if (block != FF_NEVER) dirty += look(s, view, block, &longest, &best);
   }
+  if (best != FF_NEVER) view->propose(view, best, FF_GROUP_BYTES);
 }
 
 const ff_policy policy_evict_auto = {

@@ -2,10 +2,13 @@
 /* auto, the prefetcher: what lies in GPU memory is what costs most on the link if it does not.
  *
  *     a launch begins          if all that it declares fits: what was not written yet comes at once, for that needs no transfer
- *     the link is idle         a group of what the launch declares, of the allocation of which the smallest part has been looked at (kernels go
- *                              through their arrays side by side); then anything that is absent; while there is room
+ *     the link is idle         all that the launch declares, if it comes before a far-fault would be served; else a group of it. If all that it declares
+ *                              fits, of the allocation of which the smallest part has been looked at (kernels go through their arrays side by side);
+ *                              else of the smallest one. Then what is absent of others; while there is room
  *     reached over the link    memory has room: the group comes. It is full: the group comes when it has cost what it is worth (worth()) since its
  *                              count began, and if a group can go that was not used since then; else its count begins again
+ *     the host takes it back   (a touch of managed memory) the group comes again only when it has cost the way there and back; and of that allocation
+ *                              nothing comes that no launch declares
  *     a far-fault              under a manager with which the GPU reaches nothing over the link: its group
  *
  * The count is the test of both: what is reached is worth more than what was not used at all meanwhile. Data that is swept over again and again
@@ -13,11 +16,21 @@
 #include "policy/auto_state.h"
 #include "policy/policies.h"
 
-enum { MAX_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MAX_SWAPS = 64 };
+enum { MAX_DECLARED = 64, QUEUE_MEMORY = 16, QUEUE_WEIGHT = 32, DOUBT = 4, MAX_SWAPS = 64, MAX_LOOKS = 64 };
 #define MIN_WORTH (FF_GROUP_BYTES * 3 / 4)
 #define MAX_WORTH (FF_GROUP_BYTES * 6)
 
 static uint64_t group_of(uint64_t address) { return address & ~(FF_GROUP_BYTES - 1); }
+
+/* What of the group is absent. */
+static uint64_t absent_of(const ff_view *view, uint64_t group) {
+  ff_block block;
+  view->block(view, group, &block);
+  ff_pages absent = pages_absent(&block);
+  return pages_count(&absent, pages_index(group), pages_index(group) + FF_GROUP_PAGES) * FF_PAGE_BYTES;
+}
+
+static bool has_room(const ff_view *view, uint64_t group) { return absent_of(view, group) <= view->free_bytes(view); }
 
 /* Any launch may use what others left, so all is looked at again; but what had not been written is asked for once. */
 static void launching(void *state, ff_view *view, const ff_allocation *declared, size_t count) {
@@ -25,13 +38,15 @@ static void launching(void *state, ff_view *view, const ff_allocation *declared,
   uint64_t bytes = 0;
   s->declared.count = 0;
   s->rests = false;
+  s->begins = true;
   for (size_t i = 0; i < count; i++) bytes += declared[i].bytes;
+  s->fits = bytes <= view->capacity;
   for (size_t i = 0; i < count && i < MAX_DECLARED; i++) {
     auto_allocation *a = auto_allocation_at(s, view, declared[i].address);
     if (!a) continue;
     FF_PUSH(&s->declared, declared[i].address);
     a->cursor = a->address;
-    if (a->offered || bytes > view->capacity) continue; /* else what is read and what is written get their parts side by side */
+    if (a->offered || !s->fits) continue; /* else what is read and what is written get their parts side by side */
     view->propose(view, a->address, a->bytes);
     a->offered = true;
   }
@@ -45,6 +60,12 @@ static uint64_t worth(const auto_state *s) {
   uint64_t more = s->queued * QUEUE_WEIGHT < MAX_WORTH - MIN_WORTH ? s->queued * QUEUE_WEIGHT : MAX_WORTH - MIN_WORTH;
   uint64_t regrets = s->regrets < s->swaps ? s->regrets : s->swaps;
   return MIN_WORTH + more * (regrets + DOUBT) / (s->swaps + DOUBT);
+}
+
+/* What the host took back it will want again: the way there and back is what the group must have cost at least. */
+static uint64_t price(const auto_state *s, const auto_group *g) {
+  uint64_t swap = worth(s), back = 2 * FF_GROUP_BYTES;
+  return g->taken && back > swap ? back : swap;
 }
 
 /* The group is reached for the first time since it left. */
@@ -72,12 +93,13 @@ static void reached(void *state, ff_view *view, uint64_t group, uint64_t bytes) 
   s->queued += view->queued / QUEUE_MEMORY;
   s->queued -= s->queued / QUEUE_MEMORY;
   if (!g->since) begin_count(s, view, g);
-  if (view->free_bytes(view) < FF_GROUP_BYTES) {
-    if (bytes - g->from < worth(s)) return;
+  bool room = has_room(view, group);
+  if (!room || g->taken) {
+    if (bytes - g->from < price(s, g)) return;
     uint64_t since = g->since;
     g->since = view->now;
     g->from = bytes;
-    if (!swap(s, view, since)) return;
+    if (!room && !swap(s, view, since)) return;
   }
   view->propose(view, group, FF_GROUP_BYTES);
 }
@@ -94,43 +116,86 @@ static void faulted(void *state, ff_view *view, const ff_fault *faults, size_t c
 
 /* ---- the idle link ---- */
 
-/* The next absent part of a group of it; false: all of it has been looked at. */
-static bool fill(ff_view *view, auto_allocation *a) {
-  uint64_t end = a->address + a->bytes, page = pages_next_absent(view, a->cursor);
-  if (page >= end) {
-    a->cursor = end;
-    return false;
-  }
-  uint64_t next = group_of(page) + FF_GROUP_BYTES;
-  view->propose(view, page, (next < end ? next : end) - page);
-  a->cursor = next < end ? next : end;
-  return true;
+static bool is_taken(const auto_state *s, uint64_t group) {
+  const auto_group *g = auto_group_find(s, group);
+  return g && g->taken;
 }
 
-/* Of what was declared the one of which the smallest part has been looked at; NULL: all of all has been. */
+/* The next absent part of a group of it that the host has not taken back, of so many at most that are looked at; false: there is none. */
+static bool fill(const auto_state *s, ff_view *view, auto_allocation *a) {
+  uint64_t end = a->address + a->bytes;
+  for (int looks = 0; looks < MAX_LOOKS && a->cursor < end; looks++) {
+    uint64_t page = pages_next_absent(view, a->cursor), next = page < end ? group_of(page) + FF_GROUP_BYTES : end;
+    a->cursor = next < end ? next : end;
+    if (page >= end || is_taken(s, group_of(page)) || !has_room(view, group_of(page))) continue;
+    view->propose(view, page, a->cursor - page);
+    return true;
+  }
+  return false;
+}
+
+/* Of what was declared the one that is to be filled next; NULL: all of all has been looked at. If all of it fits, the one of which the smallest
+ * part has been looked at. Else the smaller one first: of a launch that uses all that it declares, a byte of that is used more often. */
 static auto_allocation *least_filled(auto_state *s, ff_view *view) {
-  uint64_t best = FF_NEVER;
+  uint64_t best = FF_NEVER, smallest = FF_NEVER;
   double least = 1;
   for (size_t i = 0; i < s->declared.count; i++) {
     const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
     double part = a && a->cursor >= a->address ? (double)(a->cursor - a->address) / (double)a->bytes : 1;
-    if (part >= least) continue;
+    if (part >= 1 || (s->fits || a->bytes == smallest ? part >= least : a->bytes > smallest)) continue;
     least = part;
+    smallest = a->bytes;
     best = a->address;
   }
   return best == FF_NEVER ? NULL : auto_allocation_at(s, view, best);
 }
 
+/* What is absent of the allocation's groups, counted up to more than `most` bytes. */
+static uint64_t absent_bytes(const ff_view *view, const auto_allocation *a, uint64_t most) {
+  uint64_t end = a->address + a->bytes, bytes = 0;
+  for (uint64_t page = a->address; bytes <= most && (page = pages_next_absent(view, page)) < end; page = group_of(page) + FF_GROUP_BYTES)
+    bytes += absent_of(view, group_of(page));
+  return bytes;
+}
+
+/* Does all that is absent of what was declared come before a far-fault would be served? Then it need not wait for an idle link. */
+static bool comes_at_once(auto_state *s, const ff_view *view) {
+  uint64_t most = view->service_bytes < view->free_bytes(view) ? view->service_bytes : view->free_bytes(view), bytes = 0;
+  for (size_t i = 0; i < s->declared.count && bytes <= most; i++) {
+    const auto_allocation *a = auto_allocation_at(s, view, s->declared.items[i]);
+    if (a) bytes += absent_bytes(view, a, most);
+  }
+  return bytes && bytes <= most;
+}
+
+/* What no launch has declared lately, from the lowest address to the highest and round again, but of no allocation that the host took pages back of. */
+static void fill_rest(auto_state *s, ff_view *view) {
+  for (int looks = 0; looks < MAX_LOOKS; looks++) {
+    uint64_t page = pages_next_absent(view, s->next);
+    if (page == FF_NEVER) {
+      s->rests = !s->next || s->swept;
+      s->swept = !s->rests;
+      s->next = 0;
+      if (s->rests) return;
+      continue;
+    }
+    const auto_allocation *a = auto_allocation_at(s, view, page);
+    s->next = (a && a->taken ? (a->address + a->bytes - 1) & ~(FF_PAGE_BYTES - 1) : group_of(page) + FF_GROUP_BYTES - FF_PAGE_BYTES) + FF_PAGE_BYTES;
+    if (a && a->taken) continue;
+    s->swept = false;
+    if (!has_room(view, group_of(page))) return;
+    view->propose(view, page, s->next - page);
+    return;
+  }
+}
+
 static void idle(void *state, ff_view *view) {
   auto_state *s = state;
-  if (s->rests || view->free_bytes(view) < FF_GROUP_BYTES) return;
-  for (auto_allocation *a; (a = least_filled(s, view));)
-    if (fill(view, a)) return;
-  uint64_t page = pages_next_absent(view, s->next);
-  if (page == FF_NEVER && s->next) page = pages_next_absent(view, 0);
-  s->rests = page == FF_NEVER;
-  s->next = page == FF_NEVER ? 0 : group_of(page) + FF_GROUP_BYTES;
-  if (page != FF_NEVER) view->propose(view, page, s->next - page);
+  if (s->rests || !view->free_bytes(view)) return;
+  bool all = s->begins && comes_at_once(s, view), some = false;
+  s->begins = false;
+  for (auto_allocation *a; !(some && !all) && (a = least_filled(s, view));) some |= fill(s, view, a);
+  if (!some) fill_rest(s, view);
 }
 
 const ff_policy policy_prefetch_auto = {

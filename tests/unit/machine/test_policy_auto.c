@@ -259,32 +259,108 @@ static int clean(mini *m) {
   return (int)first / 16;
 }
 
-/* Dirty groups are written back ahead once they rest; a group that is soon dirty again makes the allocation's others rest longer. */
+/* A dirty group is written back ahead when it has not been used for the time that a group takes over the link; of several the one that has rested longest. */
 static void test_cleaning(void **state) {
   const uint64_t us = 1000000;
   mini m;
-  open_auto(&m, 1, MINI_ALL);
-  mini_allocate(&m, MINI_BASE, 1 << 20);
-  for (uint64_t page = 0; page < 64; page += 16) mini_touch(&m, page);
+  open_auto(&m, 2, MINI_ALL);
+  m.view.group_time = 5 * us;
+  mini_allocate(&m, MINI_BASE, 4 << 20);
+  for (uint64_t page = 0; page < 1024; page += 16) mini_touch(&m, page);
+  m.view.now += 100 * us;
   assert_int_equal(clean(&m), -1); /* nothing is dirty */
-  m.pages[5].dirty = m.pages[40].dirty = true;
-  assert_int_equal(clean(&m), -1); /* just now */
-  m.view.now += 30 * us;
-  mini_use(&m, 40);
-  assert_int_equal(clean(&m), 0);  /* the other one was used */
+  for (uint64_t i = 0; i < 3; i++) {
+    const uint64_t pages[] = {40, 600, 5};
+    mini_use(&m, pages[i]);
+    m.pages[pages[i]].dirty = true;
+    m.view.now += us;
+  }
+  assert_int_equal(clean(&m), -1); /* 3 us at most */
+  m.view.now += 5 * us - 3 * us - 1;
+  assert_int_equal(clean(&m), 2);  /* exactly 5 us; the next one rests for a microsecond less */
   assert_int_equal(clean(&m), -1);
   m.view.now += 10 * us;
-  mini_use(&m, 5);
-  m.pages[5].dirty = true;         /* that was too early */
-  assert_int_equal(clean(&m), -1);
-  m.view.now += 25 * us;
-  assert_int_equal(clean(&m), -1); /* one has rested for 35 us, the other for 25: enough before, but not now */
-  m.view.now += 10 * us;
-  assert_int_equal(clean(&m), 2);
-  m.view.now += 10 * us;
+  assert_int_equal(clean(&m), 37); /* of two the one that has rested longer */
   assert_int_equal(clean(&m), 0);
   assert_int_equal(clean(&m), -1);
   mini_close(&m);
+}
+
+/* Bytes that the idle link brings, at once. */
+static uint64_t idle(mini *m) {
+  m->proposals.count = 0;
+  m->prefetch.policy->idle(m->prefetch.state, &m->view);
+  return mini_bring(m, false);
+}
+
+static void launch(mini *m) {
+  m->proposals.count = 0;
+  m->prefetch.policy->launching(m->prefetch.state, &m->view, m->allocations.items, m->allocations.count);
+}
+
+/* What a launch declares comes at once if the link carries it in the time of a far-fault's service, or less; else group by group. */
+static void test_comes_at_once(void **state) {
+  for (int more = 0; more < 2; more++) {
+    mini m;
+    open_auto(&m, 2, MINI_ALL);
+    m.view.service_bytes = 512 * KB - more;
+    mini_allocate(&m, MINI_BASE, 384 * KB);
+    mini_allocate(&m, mini_address(256), 256 * KB);
+    for (uint64_t page = 256; page < 288; page++) mini_arrive(&m, page); /* half of it is there */
+    launch(&m);
+    assert_int_equal(idle(&m), more ? 64 * KB : 512 * KB);
+    assert_int_equal(idle(&m), more ? 64 * KB : 0);
+    mini_close(&m);
+  }
+}
+
+/* If not all fits that a launch declares, the smaller allocations come first; those of one size side by side. */
+static void test_smaller_first(void **state) {
+  mini m;
+  open_auto(&m, 3, 20 * GROUP_PAGES);
+  mini_allocate(&m, MINI_BASE, 1 << 20);
+  mini_allocate(&m, mini_address(512), 256 * KB);
+  mini_allocate(&m, mini_address(1024), 256 * KB);
+  launch(&m);
+  for (int group = 0; group < 4; group++) assert_int_equal(idle(&m) + idle(&m), 128 * KB);
+  assert_true(m.pages[512 + 63].valid && m.pages[1024 + 63].valid && !m.pages[0].valid);
+  for (int group = 0; group < 12; group++) assert_int_equal(idle(&m), 64 * KB);
+  assert_true(m.pages[12 * 16 - 1].valid && !m.pages[12 * 16].valid);
+  assert_int_equal(idle(&m), 0);
+  mini_close(&m);
+}
+
+/* Room for less than a group takes what is absent of one. */
+static void test_last_pages(void **state) {
+  mini m;
+  open_auto(&m, 1, 10);
+  mini_allocate(&m, MINI_BASE, 40 * KB);
+  mini_arrive(&m, 9);
+  launch(&m);
+  assert_int_equal(idle(&m), 36 * KB);
+  mini_close(&m);
+}
+
+/* What the host has touched in GPU memory does not come by itself again, nor anything of that allocation which no launch declares; what the GPU then
+ * reaches of such a group over the link must be the way there and back. */
+static void test_taken_back(void **state) {
+  reached_memory r = {0};
+  open_auto(&r.m, 1, MINI_ALL);
+  mini_allocate(&r.m, MINI_BASE, 256 * KB);
+  assert_int_equal(idle(&r.m), 64 * KB);
+  r.m.view.by_host = true;
+  for (uint64_t page = 0; page < 16; page++) mini_leave(&r.m, page);
+  r.m.view.by_host = false;
+  assert_int_equal(idle(&r.m), 0);
+  launch(&r.m);
+  for (int group = 1; group < 4; group++) assert_int_equal(idle(&r.m), 64 * KB);
+  assert_int_equal(idle(&r.m), 0);
+  assert_false(r.m.pages[0].valid);
+  assert_int_equal(price(&r, 0), 128);
+  mini_leave(&r.m, 0); /* evicted: that is another matter */
+  launch(&r.m);
+  assert_int_equal(idle(&r.m), 4 * KB);
+  mini_close(&r.m);
 }
 
 int main(void) {
@@ -292,6 +368,7 @@ int main(void) {
       cmocka_unit_test(test_one_state), cmocka_unit_test(test_idle_fills), cmocka_unit_test(test_launch_asks_for_blank_pages),
       cmocka_unit_test(test_stream_beside_hot_set), cmocka_unit_test(test_loop_larger_than_memory), cmocka_unit_test(test_random_probes),
       cmocka_unit_test(test_other_phase), cmocka_unit_test(test_frontier), cmocka_unit_test(test_price), cmocka_unit_test(test_cost_of_a_decision),
-      cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning)};
+      cmocka_unit_test(test_odd_allocations), cmocka_unit_test(test_cleaning), cmocka_unit_test(test_comes_at_once),
+      cmocka_unit_test(test_smaller_first), cmocka_unit_test(test_last_pages), cmocka_unit_test(test_taken_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
