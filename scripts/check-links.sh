@@ -22,6 +22,7 @@ def walk():
 
 
 files = [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in walk() for name in names]
+known = set(files)
 folders = {os.path.relpath(os.path.join(folder, name), root) for folder, names, _ in walk() for name in names}
 
 
@@ -104,9 +105,10 @@ for file in files:
     folder, named = readme[1], set()
     for number, name, paths in named_files(folder, text):
         checked["files"] += 1
-        found = [other for other in files if any(fnmatch.fnmatch(other, path) for path in paths)]
+        found = {path for path in paths if path in known}
+        if not found: found = {other for path in paths if "*" in path for other in fnmatch.filter(files, path)}
         if not found: wrong.append(f"{file}:{number}: there is no {paths[0]}")
-        named.update(found + [other[:-2] + ".c" for other in found if other.endswith(".h")])
+        named.update(found | {other[:-2] + ".c" for other in found if other.endswith(".h")})
     for source in files:
         if source.startswith(folder + "/") and source.endswith(".c") and source not in named: wrong.append(f"{file}: does not name {source}")
 
