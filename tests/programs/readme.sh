@@ -1,41 +1,47 @@
 #!/usr/bin/env bash
-# The table in the README is what its command prints: the same rows and columns, as many far-faults, times as many as copy's
-# within 5 %. $3: the folder of the workloads.
+# The tables in the README and in usage.md are what their commands print: the same rows and columns, as many far-faults, times and ratios to copy
+# within 5 %; and the example of offload.md and the lines of examples/README.md. $3: the folder of the workloads.
 source "$(dirname "$0")/common.sh"
 workloads=$3
 
-line=$(grep -m1 '^\$ build/bin/farfault run ' "$source/README.md")
-command=${line#\$ build/bin/farfault }
 mkdir build
 ln -s "$workloads" build/workloads
-sed -n '/^memory  /,/^```/p' "$source/README.md" | grep -v '^```' >promised
-expect test "$(wc -l <promised)" -gt 4
-# shellcheck disable=SC2086 # the command is words
-run "$farfault" $command
-expect_status 0
-sed -n '/^memory  /,$p' err >printed
-expect cmp <(head -1 promised | tr -s ' ') <(head -1 printed | tr -s ' ')
-expect test "$(wc -l <printed)" -eq "$(wc -l <promised)"
-while read -r manager time unit ratio rest; do
-  [[ $manager == memory ]] && continue
-  read -r now_time now_unit now_ratio now_rest < <(sed -n "s/^$manager  *//p" printed)
-  expect test "$unit" = "$now_unit"
-  expect awk -v a="$time" -v b="$now_time" 'BEGIN { exit !(a <= b * 1.05 && b <= a * 1.05) }'
-  expect awk -v a="${ratio%x}" -v b="${now_ratio%x}" 'BEGIN { exit !(a <= b * 1.05 && b <= a * 1.05) }'
-  # time unit ratio | kernels unit transfers unit far-faults
-  expect test "$(awk '{ print $5 }' <<<"$rest")" = "$(awk '{ print $5 }' <<<"$now_rest")"
-done <promised
+check_table() { # check_table FILE: of the first `farfault run` in it
+  local line command manager time unit ratio rest now_time now_unit now_ratio now_rest
+  line=$(grep -m1 '^\$ build/bin/farfault run ' "$1")
+  command=${line#\$ build/bin/farfault }
+  sed -n '/^\$ build\/bin\/farfault run /,/^```/p' "$1" | sed -n '/^memory  /,/^```/p' | grep -v '^```' >promised
+  expect test "$(wc -l <promised)" -gt 4
+  # shellcheck disable=SC2086 # the command is words
+  run "$farfault" $command
+  expect_status 0
+  sed -n '/^memory  /,$p' err >printed
+  expect cmp <(head -1 promised | tr -s ' ') <(head -1 printed | tr -s ' ')
+  expect test "$(wc -l <printed)" -eq "$(wc -l <promised)"
+  while read -r manager time unit ratio rest; do
+    [[ $manager == memory ]] && continue
+    read -r now_time now_unit now_ratio now_rest < <(sed -n "s/^$manager  *//p" printed)
+    expect test "$unit" = "$now_unit"
+    expect awk -v a="$time" -v b="$now_time" 'BEGIN { exit !(a <= b * 1.05 && b <= a * 1.05) }'
+    expect awk -v a="${ratio%x}" -v b="${now_ratio%x}" 'BEGIN { exit !(a <= b * 1.05 && b <= a * 1.05) }'
+    # time unit ratio | kernels unit transfers unit far-faults
+    expect test "$(awk '{ print $5 }' <<<"$rest")" = "$(awk '{ print $5 }' <<<"$now_rest")"
+  done <promised
+}
+check_table "$source/README.md"
+expect test "$(wc -l <"$source/README.md")" -le 80
+check_table "$source/docs/usage.md"
 
 # The table of near-data processing: speeds and traffic within 5 %, shares within 5 points.
-record=$(grep -m1 '^\$ build/bin/farfault record ' "$source/README.md")
-sim=$(grep -m1 '^\$ build/bin/farfault sim ' "$source/README.md")
+record=$(grep -m1 '^\$ build/bin/farfault record ' "$source/docs/offload.md")
+sim=$(grep -m1 '^\$ build/bin/farfault sim ' "$source/docs/offload.md")
 # shellcheck disable=SC2086
 run "$farfault" ${record#\$ build/bin/farfault }
 expect_status 0
 # shellcheck disable=SC2086
 run "$farfault" ${sim#\$ build/bin/farfault } --csv stacks.csv
 expect_status 0
-python3 - "$source/README.md" >compared <<'END'
+python3 - "$source/docs/offload.md" >compared <<'END'
 import csv, re, sys
 units = {"KiB": 1024, "MiB": 1 << 20}
 now = {(row["offload"], row["map"]): row for row in csv.DictReader(open("stacks.csv"))}
@@ -55,7 +61,7 @@ END
 expect grep -qx "4 \[\]" compared
 
 # The program that uses libfarfault, by the lines that are there, in the folder of the sources with its build folder.
-sed -n '/^export PKG_CONFIG_PATH/,/^```/p' "$source/README.md" | grep -v '^```' >lines.sh
+sed -n '/^export PKG_CONFIG_PATH/,/^```/p' "$source/examples/README.md" | grep -v '^```' >lines.sh
 expect grep -q '^cc examples/saxpy.c ' lines.sh
 rm -r build
 ln -s "$(dirname "$workloads")" build
