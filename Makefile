@@ -52,3 +52,9 @@ gpu-check: all
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-check-all $(BUILD)-threads
+
+# The documentation site, $(BUILD)/site/index.html: MkDocs from PyPI, in a virtual environment of the build folder.
+.PHONY: site
+site:
+	@mkdir -p $(BUILD)
+	@scripts/site.sh $(BUILD)
