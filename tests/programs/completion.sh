@@ -69,7 +69,8 @@ offers uvm+evict=lru -- farfault run --memory uvm+evict=lru
 offers copy,uvm+evict=lru -- farfault run --memory copy,uvm+evict=lru
 offers --memory=demand+write-back=serial -- farfault run --memory=demand+write-back=s
 includes uvm+gpu-memory=50%+fault_us= -- farfault run --memory uvm+gpu-memory=50%+fault_u
-offers gtx1070 gtx1080 gtx1080ti gtx480 -- farfault run --machine gtx
+# shellcheck disable=SC2046 # a word for each bundled machine
+offers $(cd "$source/machines" && LC_ALL=C ls gtx*.yaml | sed 's/\.yaml$//' | LC_ALL=C sort) -- farfault run --machine gtx
 offers study.yaml -- farfault run --machine stu
 offers tree -- farfault sim --evict tre
 offers policy.so -- farfault sim --evict pol
