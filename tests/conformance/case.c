@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a conformance file. Its comments are looked at line by line: "// key rest", and "//   more" (two blanks or
+/* Reads a case of a conformance file. Its comments are looked at line by line: "// key rest", and "//   more" (two blanks or
  * more) continues the line before. A text without `.version` is only the body of a kernel: the rest is written around
  * it. */
 #include "case.h"
@@ -234,12 +234,15 @@ static unsigned line_of_mark(const char *text) {
   return line;
 }
 
-static ff_status keep_text(conformance_case *c, const char *text, size_t length, ff_error *error) {
+/* A whole module has empty lines for what stands before it in the file, so that what names a line names the file's. */
+static ff_status keep_text(conformance_case *c, const char *text, const case_place *place, ff_error *error) {
   ff_text whole = {0};
-  if (strstr(text, ".version"))
-    ff_text_add_bytes(&whole, text, length);
-  else
+  if (strstr(text, ".version")) {
+    for (unsigned line = 1; line < place->line; line++) ff_text_add_bytes(&whole, "\n", 1);
+    ff_text_add_bytes(&whole, text, place->length);
+  } else {
     write_around(c, text, &whole);
+  }
   c->text = whole.chars;
   c->text_length = whole.length;
   if (!c->text) return ff_fail(error, FF_NO_MEMORY, "out of memory");
@@ -247,29 +250,29 @@ static ff_status keep_text(conformance_case *c, const char *text, size_t length,
   return FF_OK;
 }
 
-static ff_status check_case(const char *name, const conformance_case *c, ff_error *error) {
+static ff_status check_case(const reader *r, const conformance_case *c) {
   bool checks = c->fault[0] != 0;
   for (unsigned i = 0; i < c->array_count; i++) {
     checks = checks || c->arrays[i].has_output;
     if (!c->has_launch && (c->arrays[i].by_value || c->arrays[i].count != c->arrays[0].count))
-      return ff_fail(error, FF_INVALID, "%s: without 'launch:' every array has one value per thread: '%s' differs",
-                     name, c->arrays[i].name);
+      return bad(r, "without 'launch:' every array has one value per thread, which differs", c->arrays[i].name);
   }
-  if (!checks) return ff_fail(error, FF_INVALID, "%s: nothing is expected: there is no 'out' and no 'fault:'", name);
+  if (!checks) return bad(r, "nothing is expected: there is no 'out' and no 'fault:'", NULL);
   return FF_OK;
 }
 
-ff_status case_read(const char *name, const char *text, size_t length, conformance_case *out, ff_error *error) {
+ff_status case_read(const char *name, const case_place *place, conformance_case *out, ff_error *error) {
   *out = (conformance_case){.grid = {1, 1, 1}, .block = {1, 1, 1}, .kernel = "test"};
-  char *copy = malloc(length + 1);
+  char *copy = malloc(place->length + 1);
   if (!copy) return ff_fail(error, FF_NO_MEMORY, "out of memory");
-  memcpy(copy, text, length);
-  copy[length] = 0;
-  reader r = {.name = name, .out = out, .error = error};
+  memcpy(copy, place->text, place->length);
+  copy[place->length] = 0;
+  reader r = {.name = name, .line = place->line - 1, .out = out, .error = error};
   ff_status status = read_lines(&r, copy);
-  memcpy(copy, text, length); /* the lines were cut apart */
-  if (!status) status = keep_text(out, copy, length, error);
-  if (!status) status = check_case(name, out, error);
+  memcpy(copy, place->text, place->length); /* the lines were cut apart */
+  if (!status) status = keep_text(out, copy, place, error);
+  r.line = place->line;
+  if (!status) status = check_case(&r, out);
   free(r.list);
   free(copy);
   if (status) case_free(out);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A conformance file as read: its arrays, how it is launched, and the PTX text. The format is in README.md. */
+/* A case of a conformance file as read: its arrays, how it is launched, and the PTX text. The format is in README.md. */
 #ifndef TESTS_CONFORMANCE_CASE_H
 #define TESTS_CONFORMANCE_CASE_H
 
 #include "base/status.h"
+#include "place.h"
 #include "values.h"
 
 #define CASE_ARRAYS 16
@@ -19,7 +20,7 @@ typedef struct case_array { /* one kernel parameter */
 } case_array;
 
 typedef struct conformance_case {
-  char *text; /* the PTX, complete */
+  char *text; /* the PTX, complete; a whole module begins at the line of the text at which it begins in the file */
   size_t text_length;
   case_array arrays[CASE_ARRAYS];
   unsigned array_count;
@@ -31,8 +32,8 @@ typedef struct conformance_case {
   char kernel[64];
 } conformance_case;
 
-/* Reads `length` bytes. Errors name file and line. On FF_OK free it with case_free. */
-ff_status case_read(const char *name, const char *text, size_t length, conformance_case *out, ff_error *error);
+/* Reads the case at `place` of the file `name`. Errors name file and line. On FF_OK free it with case_free. */
+ff_status case_read(const char *name, const case_place *place, conformance_case *out, ff_error *error);
 void case_free(conformance_case *c);
 
 #endif

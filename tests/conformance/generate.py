@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated conformance files, FOLDER/FORM.ptx, beside this program.
+"""Writes the generated conformance files, GROUP/FAMILY.ptx, beside this program: a file per family of forms, a case per form.
 
     generate.py            write them, and remove generated files that are no longer made
     generate.py --check    write nothing; fail if a file differs from what would be written
@@ -19,12 +19,16 @@ sys.path.insert(0, str(HERE))
 from reference import forms  # noqa: E402 (the path is set above)
 
 
+def render(path, cases):
+    names = [case.name for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            sys.exit(f"{path}: two cases are called {name}")
+    return "\n".join(["// SPDX-License-Identifier: Apache-2.0\n"] + [case.render() for case in cases])
+
+
 def wanted_files():
-    files = {}
-    for case in forms.cases():
-        if case.path in files:
-            sys.exit(f"two forms make {case.path}")
-        files[case.path] = case.render()
+    files = {path: render(path, cases) for path, cases in forms.files().items()}
     files["generated.txt"] = "".join(f"{name}\n" for name in sorted(files))
     return files
 

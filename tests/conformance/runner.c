@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs conformance files on the executor: runner [--isa NAME] [--compile] [--print] [--persistent] FILE-OR-FOLDER...
+/* Runs conformance files on the executor: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--persistent] FILE-OR-FOLDER...
+ *
+ * --case: only the case of that name. --list: says which cases there are. --print: the PTX of each.
  *
  * --persistent: not the kernels themselves but their forms bound to SMs (ptx/rewrite/persistent.h), on all SMs and on some of them; kernels
  * that have none are named, with the reason.
  *
- * Every file is run on every instruction set that this processor has, several blocks on one host thread and on two. A
- * file without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every
+ * Every case is run on every instruction set that this processor has, several blocks on one host thread and on two. A
+ * case without `launch:` is run twice, with whole warps and with blocks of 31 threads, so that both forms of every
  * instruction (all lanes, some lanes) see all values; buffers are then filled up with the same values again. What is
- * not an output must be unchanged afterwards. Prints each mismatch with file, lane, inputs, expected and got. Exit
+ * not an output must be unchanged afterwards. Prints each mismatch with file, line, case, lane, inputs, expected and got. Exit
  * status: 0 all as expected, 1 not, 2 bad usage. */
 #include <dirent.h>
 #include <stdio.h>
@@ -27,13 +29,14 @@ enum { SMS = 4, FITTING = 2, PERSISTENT_PARAMS = 7 };
 
 typedef struct shape {
   unsigned grid[3], block[3];
-  size_t elements;  /* of every array; 0: as many as the file gives */
+  size_t elements;  /* of every array; 0: as many as the case gives */
   unsigned threads; /* of the host */
   unsigned sm_first, sm_count; /* of a persistent form */
 } shape;
 
-typedef struct run { /* one launch of one file */
-  const char *file, *isa;
+typedef struct run { /* one launch of one case */
+  const char *place; /* of the case: "FILE:LINE: NAME" */
+  const char *isa;
   const conformance_case *c;
   shape shape;
   exec_memory *memory;
@@ -111,13 +114,13 @@ static void free_buffers(run *r) {
 static ff_status make_params(const run *r, const exec_kernel_info *info, unsigned char *params, ff_error *error) {
   unsigned added = r->persistent ? PERSISTENT_PARAMS : 0;
   if (info->param_count != r->c->array_count + added)
-    return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the file gives %u", info->param_count,
+    return ff_fail(error, FF_INVALID, "the kernel has %u parameters, the case gives %u", info->param_count,
                    r->c->array_count);
   for (unsigned i = 0; i < r->c->array_count; i++) {
     const case_array *array = &r->c->arrays[i];
     size_t size = array->by_value ? array->count * value_bytes(array->type) : sizeof(uint64_t);
     if (size != info->params[i].size)
-      return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the file gives %zu", array->name,
+      return ff_fail(error, FF_INVALID, "parameter '%s' has %u bytes, the case gives %zu", array->name,
                      info->params[i].size, size);
     if (array->by_value)
       fill(r, array, params + info->params[i].offset);
@@ -130,7 +133,7 @@ static ff_status make_params(const run *r, const exec_kernel_info *info, unsigne
 /* ---- comparing ---- */
 
 static void report_start(run *r) {
-  printf("%s (%s, blocks of %u, %u host thread%s): ", r->file, r->isa,
+  printf("%s (%s, blocks of %u, %u host thread%s): ", r->place, r->isa,
          r->shape.block[0] * r->shape.block[1] * r->shape.block[2], r->shape.threads, r->shape.threads > 1 ? "s" : "");
   r->failures++;
 }
@@ -312,9 +315,9 @@ static unsigned run_persistent(const run *start, const char *only_isa, const ptx
   unsigned failures = 0;
   *refused = !kernel || !kernel->persistent_name;
   if (*refused) {
-    printf("%s: not rewritten: %s\n", start->file, kernel ? kernel->reason : "no such kernel");
-  } else if (ptx_module_parse(start->file, made->text.chars, made->text.length, &module, error) || ptx_link(&module, 1, &whole, error)) {
-    printf("%s: rewritten: %s\n", start->file, error->message);
+    printf("%s: not rewritten: %s\n", start->place, kernel ? kernel->reason : "no such kernel");
+  } else if (ptx_module_parse("rewritten", made->text.chars, made->text.length, &module, error) || ptx_link(&module, 1, &whole, error)) {
+    printf("%s: rewritten: %s\n", start->place, error->message);
     failures++;
   } else {
     run r = *start;
@@ -332,13 +335,13 @@ static unsigned run_persistent(const run *start, const char *only_isa, const ptx
 
 /* What is asked for, and what has come of it. */
 typedef struct options {
-  const char *isa;
-  bool print, persistent, compile;
+  const char *isa, *only; /* the name of a case; NULL: all */
+  bool print, list, persistent, compile;
   exec_memory *memory;
-  unsigned files, failed, refused;
+  unsigned cases, failed, refused;
 } options;
 
-static ff_status run_case(options *o, const char *file, const conformance_case *c, unsigned *failures, ff_error *error) {
+static ff_status run_kernel(options *o, const char *file, const char *place, const conformance_case *c, unsigned *failures, ff_error *error) {
   ptx_module *module, *linked;
   shape shapes[2] = {0};
   bool refused = false;
@@ -346,7 +349,7 @@ static ff_status run_case(options *o, const char *file, const conformance_case *
   if (status) return status;
   status = ptx_link(&module, 1, &linked, error);
   if (!status) {
-    run r = {.file = file, .c = c, .memory = o->memory};
+    run r = {.place = place, .c = c, .memory = o->memory};
     unsigned count = make_shapes(c, shapes);
     *failures = o->persistent ? run_persistent(&r, o->isa, linked, shapes, count, &refused, error) : run_shapes(&r, o->isa, linked, shapes, count);
     o->refused += refused;
@@ -358,23 +361,34 @@ static ff_status run_case(options *o, const char *file, const conformance_case *
 
 /* ---- files ---- */
 
+static void run_case(options *o, const char *file, const case_place *at) {
+  ff_error error = {0};
+  conformance_case c = {0};
+  unsigned failures = 0;
+  char place[4096 + sizeof at->name];
+  snprintf(place, sizeof place, "%s:%u%s%s", file, at->line, *at->name ? ": " : "", at->name);
+  ff_status status = case_read(file, at, &c, &error);
+  if (!status && o->print) printf("%s", c.text + strspn(c.text, "\n"));
+  if (!status && o->list) printf("%s\n", place);
+  if (!status && !o->print && !o->list) status = run_kernel(o, file, place, &c, &failures, &error);
+  if (c.text) case_free(&c);
+  if (status) printf("%s: %s\n", place, error.message);
+  o->cases++;
+  o->failed += status || failures;
+}
+
 static void run_file(options *o, const char *file) {
   char *text;
   size_t size;
   ff_error error = {0};
-  conformance_case c = {0};
-  unsigned failures = 0;
-  ff_status status = ff_file_read(file, 1 << 24, &text, &size, &error);
-  if (!status) {
-    status = case_read(file, text, size, &c, &error);
-    free(text);
-    if (!status && o->print) printf("%s", c.text);
-    if (!status && !o->print) status = run_case(o, file, &c, &failures, &error);
-    if (c.text) case_free(&c);
+  if (ff_file_read(file, 1 << 24, &text, &size, &error)) {
+    printf("%s: %s\n", file, error.message);
+    o->failed++;
+    return;
   }
-  if (status) printf("%s: %s\n", file, error.message);
-  o->files++;
-  o->failed += status || failures;
+  for (case_place at = {0}; case_next(text, size, &at);)
+    if (!o->only || !strcmp(o->only, at.name)) run_case(o, file, &at);
+  free(text);
 }
 
 static int is_ptx(const struct dirent *entry) {
@@ -405,8 +419,12 @@ int main(int argc, char **argv) {
   for (; first < argc && argv[first][0] == '-'; first++) {
     if (!strcmp(argv[first], "--print"))
       o.print = true;
+    else if (!strcmp(argv[first], "--list"))
+      o.list = true;
     else if (!strcmp(argv[first], "--persistent"))
       o.persistent = true;
+    else if (!strcmp(argv[first], "--case") && first + 1 < argc)
+      o.only = argv[++first];
     else if (!strcmp(argv[first], "--isa") && first + 1 < argc)
       o.isa = argv[++first];
     else if (!strcmp(argv[first], "--compile"))
@@ -415,7 +433,7 @@ int main(int argc, char **argv) {
       first = argc;
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: runner [--isa NAME] [--compile] [--print] [--persistent] FILE-OR-FOLDER...\n");
+    fprintf(stderr, "usage: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--persistent] FILE-OR-FOLDER...\n");
     return 2;
   }
   ff_error error = {0};
@@ -429,10 +447,11 @@ int main(int argc, char **argv) {
   }
   for (int i = first; i < argc; i++) run_path(&o, argv[i]);
   exec_memory_free(o.memory);
-  if (!o.print && !o.persistent) printf("%u files, %u failed\n", o.files, o.failed);
-  if (!o.print && o.persistent) printf("%u files, %u failed, %u not rewritten\n", o.files, o.failed, o.refused);
+  if (!o.print && !o.list) printf("%u cases, %u failed", o.cases, o.failed);
+  if (o.persistent) printf(", %u not rewritten", o.refused);
+  if (!o.print && !o.list) printf("\n");
   compile_stats compiled;
   compile_get_stats(&compiled);
   if (compiled.failed) printf("%llu kernels could not be compiled\n", (unsigned long long)compiled.failed);
-  return o.failed || !o.files || compiled.failed;
+  return o.failed || !o.cases || compiled.failed;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of atom and red. 64 lanes, twice:
+"""Conformance cases of atom and red. 64 lanes, twice:
 
 own     every lane has a word of its own: the old value is returned and the new one is in memory;
 shared  eight lanes with the same operand hit one word. The order among them is free, but being alike they return the same
@@ -131,7 +131,7 @@ def give_back(suffix, size, memory):
     return [bring, widen, "ld.param.u64 %at, [s]; mad.wide.u32 %at, %g, 8, %at; red.global.add.u64 [%at], %wide;"]
 
 
-def file(opcode, operation, kind, space, target=(70, 80)):
+def case(opcode, operation, kind, space, target=(70, 80)):
     returns = opcode.startswith("atom")
     rows, shared = operands(opcode, kind, operation), groups(opcode, kind, operation)
     arrays = [
@@ -192,9 +192,9 @@ SCOPES = (
 def cases():
     for operation, tail, kind, target in forms():
         for space, dot in (("global", ".global"), ("shared", ".shared"), ("generic", "")):
-            yield file(f"atom{dot}.{tail}", operation, kind, space, target)
+            yield case(f"atom{dot}.{tail}", operation, kind, space, target)
             if operation not in ("exch", "cas"):
-                yield file(f"red{dot}.{tail}", operation, kind, space, target)
+                yield case(f"red{dot}.{tail}", operation, kind, space, target)
     for scope in SCOPES:
         space = "shared" if "shared" in scope else "global" if "global" in scope else "generic"
         for operation, tail, kind in (
@@ -206,9 +206,9 @@ def cases():
             ("or", "or.b32", "b32"),
             ("inc", "inc.u32", "u32"),
         ):
-            yield file(f"atom.{scope}.{tail}", operation, kind, space)
+            yield case(f"atom.{scope}.{tail}", operation, kind, space)
         if "acq" not in scope:
-            yield file(f"red.{scope}.and.b32", "and", "b32", space)
+            yield case(f"red.{scope}.and.b32", "and", "b32", space)
     for operation, tail, kind in (
         ("min", "min.s32", "s32"),
         ("cas", "cas.b32", "b32"),
@@ -216,13 +216,13 @@ def cases():
         ("xor", "xor.b32", "b32"),
         ("dec", "dec.u32", "u32"),
     ):
-        yield file(f"atom.global.sys.{tail}", operation, kind, "global")
+        yield case(f"atom.global.sys.{tail}", operation, kind, "global")
     for bits in (32, 64):
-        yield file(f"atom.relaxed.global.cas.b{bits}", "cas", f"b{bits}", "global")
+        yield case(f"atom.relaxed.global.cas.b{bits}", "cas", f"b{bits}", "global")
     # the order of words that older compilers print: operation, ordering, scope, type
     for middle in ("acq_rel.cta", "acquire.cta", "relaxed.cta", "relaxed.gpu", "relaxed.sys", "release.gpu"):
-        yield file(f"atom.add.{middle}.u32", "add", "u32", "generic")
+        yield case(f"atom.add.{middle}.u32", "add", "u32", "generic")
     for middle in ("acq_rel.cta", "relaxed.cta"):
-        yield file(f"atom.add.{middle}.u64", "add", "u64", "generic")
-    yield file("atom.or.acq_rel.cta.b32", "or", "b32", "generic")
-    yield file("red.and.release.cta.b32", "and", "b32", "generic")
+        yield case(f"atom.add.{middle}.u64", "add", "u64", "generic")
+    yield case("atom.or.acq_rel.cta.b32", "or", "b32", "generic")
+    yield case("red.and.release.cta.b32", "and", "b32", "generic")

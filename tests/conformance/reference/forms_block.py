@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of barriers of a block, fences, hints, and threads that wait for each other."""
-from .forms_control import ALL, INDEX, kernel_file, lane_file, load, store, words
+"""Conformance cases of barriers of a block, fences, hints, and threads that wait for each other."""
+from .forms_control import ALL, INDEX, kernel_case, lane_case, load, store, words
 from .writer import Array
 
 # ---- barriers ----
@@ -30,7 +30,7 @@ def barriers():
 {INDEX}{load("a", "%x")}{through}  {instruction}
 {again}{store("d", "%y")}  ret;
 }}"""
-        yield kernel_file(
+        yield kernel_case(
             name.split(".")[0],
             name,
             "three warps pass values through shared memory",
@@ -59,7 +59,7 @@ def barrier_reductions(values, threads):
 {INDEX}{load("a", "%x")}  and.b32 %x, %x, 1; setp.ne.u32 %p, %x, 0;
 {lines}{store("d", "%y")}{store("e", "%z")}  ret;
 }}"""
-            yield kernel_file(
+            yield kernel_case(
                 family,
                 name,
                 "over three warps; e: of the complement",
@@ -91,7 +91,7 @@ consumer:
   ld.shared.u32 %x, [%to];
 {store("d", "%x", index="%y")}  ret;
 }}"""
-        yield kernel_file(
+        yield kernel_case(
             family,
             f"{family}.arrive",
             "a warp arrives without waiting, another waits",
@@ -121,7 +121,7 @@ done:
   ld.shared.u32 %x, [%to];
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "barrier",
         "barrier.sync.divergent",
         "both sides of a branch meet at one barrier",
@@ -146,9 +146,9 @@ def fences():
     ]
     for name in names:
         arrays = [Array("in", "a", "u32", values), Array("out", "d", "u32", [(v + 1) & ALL for v in values])]
-        yield lane_file(name.split(".")[0], name, "changes no value", arrays, ["add.u32 %d, %a, 1;", f"{name};"])
+        yield lane_case(name.split(".")[0], name, "changes no value", arrays, ["add.u32 %d, %a, 1;", f"{name};"])
     arrays = [Array("in", "a", "u32", values), Array("out", "d", "u32", [(v + 1) & ALL for v in values])]
-    yield lane_file(
+    yield lane_case(
         "nanosleep",
         "nanosleep.u32",
         "by a constant and by a register",
@@ -156,7 +156,7 @@ def fences():
         ["nanosleep.u32 20;", "and.b32 %x, %a, 63; nanosleep.u32 %x;", "add.u32 %d, %a, 1;"],
         ["u32 %x"],
     )
-    yield lane_file(
+    yield lane_case(
         "griddepcontrol",
         "griddepcontrol",
         "nothing to wait for, nothing that depends",
@@ -171,7 +171,7 @@ def fences():
         ("prefetch.global.L2::evict_last", "%at"),
         ("prefetchu.L1", "%at"),
     ):
-        yield lane_file(
+        yield lane_case(
             name.split(".")[0],
             name,
             "changes no value",
@@ -200,7 +200,7 @@ def waiting():
   ld.param.u64 %at, [d]; red.global.add.u32 [%at], 1; atom.global.max.u32 %x, [%at+4], %y;
   ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "bra",
         "wait.lock",
         "every thread of three blocks takes one lock: lanes of a warp wait for each other",
@@ -227,7 +227,7 @@ consumer:
 {store("d", "%x")}done:
   ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "bra",
         "wait.lanes",
         "lanes of one warp wait for another lane of it",
@@ -257,7 +257,7 @@ joined:
 {store("d", "%x")}  ret;
 }}"""
         order = list(range(1, 13)) if first == "0" else list(range(12, 0, -1))
-        yield kernel_file(
+        yield kernel_case(
             "bra",
             name,
             title,
@@ -281,7 +281,7 @@ round:
   @%p bra round;
 {store("d", "%y")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "bar",
         "bar.sync.leaving",
         "threads leave a loop of barriers one by one; the others go on",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of comparisons, selection and predicate logic."""
+"""Conformance cases of comparisons, selection and predicate logic."""
 from . import arithmetic as A
 from . import integers as I
 from .formats import FORMATS, flush, unpack

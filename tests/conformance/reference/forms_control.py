@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of control flow and calls: kernels written
+"""Conformance cases of control flow and calls: kernels written
 out, with expectations from a few lines of Python each."""
 from .values import Random
 from .writer import Array, Case, head, lane_kernel
@@ -12,13 +12,13 @@ def words(name, count, limit=None):
     return [random.below(limit) if limit else random.bits(32) for _ in range(count)]
 
 
-def lane_file(folder, name, title, arrays, body, registers=(), target=(70, 80)):
+def lane_case(mnemonic, name, title, arrays, body, registers=(), target=(70, 80)):
     """Run in both shapes, whole warps and blocks of 31."""
-    return Case(folder, name, title, arrays, lane_kernel(arrays, body, registers, target), [])
+    return Case(mnemonic, name, title, arrays, lane_kernel(arrays, body, registers, target), [])
 
 
-def kernel_file(folder, name, title, arrays, text, launch, target=(70, 80), headers=()):
-    return Case(folder, name, title, arrays, head(target) + text.strip("\n"), [f"launch: {launch}", *headers])
+def kernel_case(mnemonic, name, title, arrays, text, launch, target=(70, 80), headers=()):
+    return Case(mnemonic, name, title, arrays, head(target) + text.strip("\n"), [f"launch: {launch}", *headers])
 
 
 INDEX = """  .reg .u32 %i, %x, %y, %z; .reg .u64 %at, %to; .reg .pred %p, %q;
@@ -70,7 +70,7 @@ def branches():
         "@%p bra loop;",
         "done:",
     ]
-    yield lane_file(
+    yield lane_case(
         "bra",
         "bra.loop",
         "a loop with a branch in it; every lane has its own number of rounds",
@@ -114,7 +114,7 @@ def branches():
         "and.b32 %x, %a, 16; setp.ne.u32 %p, %x, 0;",
         "@%p add.u32 %d, %d, 1000;",
     ]
-    yield lane_file("bra", "bra.nested", "branches in branches", arrays, body, ["u32 %x", "pred %p"])
+    yield lane_case("bra", "bra.nested", "branches in branches", arrays, body, ["u32 %x", "pred %p"])
 
     values = words("bra.unstructured", 62, 256)
 
@@ -163,7 +163,7 @@ def branches():
         "bra B;",
         "done:",
     ]
-    yield lane_file(
+    yield lane_case(
         "bra", "bra.unstructured", "a loop with two entries and jumps across", arrays, body, ["u32 %x", "pred %p"]
     )
 
@@ -185,7 +185,7 @@ def branches():
         "mov.u32 %d, 37;",
         "done:",
     ]
-    yield lane_file("brx", "brx.idx", "a jump by table, six ways", arrays, body)
+    yield lane_case("brx", "brx.idx", "a jump by table, six ways", arrays, body)
 
     values = words("guards", 62)
     arrays = [
@@ -198,7 +198,7 @@ def branches():
         "@!%p add.u32 %d, %a, 5;",
         "@!%q xor.b32 %d, %d, 255;",
     ]
-    yield lane_file(
+    yield lane_case(
         "bra",
         "guard",
         "instructions under a predicate and under its complement",
@@ -221,7 +221,7 @@ def leaving():
 }}"""
     before = [7] * 64
     after = [v if v & 3 > 1 else 7 for v in values]
-    yield kernel_file(
+    yield kernel_case(
         "exit",
         "exit",
         "lanes that left do not hold up a barrier, and store nothing",
@@ -285,7 +285,7 @@ def calls():
 {store("d", "%y")}  ret;
 }}"""
     )
-    yield kernel_file(
+    yield kernel_case(
         "call",
         "call.recursion",
         "every lane recurses to its own depth",
@@ -326,7 +326,7 @@ def indirect_call():
 {store("d", "%y")}  ret;
 }}"""
     )
-    yield kernel_file(
+    yield kernel_case(
         "call",
         "call.indirect",
         "three functions from a table of addresses, another for each lane",
@@ -363,7 +363,7 @@ def structure_call():
 }}"""
     )
     d = [(v - i) & ALL for i, v in enumerate(values)]
-    yield kernel_file(
+    yield kernel_case(
         "call",
         "call.structure",
         "a structure of 16 bytes passed and returned by value",
@@ -401,7 +401,7 @@ def typed_calls():
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, {out}, %at; st.global.{'b16' if bits == 8 else memory} [%at], %v;
   ret;
 }}"""
-        yield kernel_file(
+        yield kernel_case(
             "call", f"call.param.{kind}", "an argument and a result of this type", arrays, text, "grid 1 block 32"
         )
 
@@ -428,7 +428,7 @@ done:
 }}"""
     )
     d = [v if i % 4 == 2 else (v * i + 3) & ALL for i, v in enumerate(values)]
-    yield kernel_file(
+    yield kernel_case(
         "call",
         "call.registers",
         "arguments in registers; a call by some lanes only",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of cvt and of mov between registers."""
+"""Conformance cases of cvt and of mov between registers."""
 from fractions import Fraction
 
 from . import convert as C

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of what ends a kernel: the fault and the line of PTX that it names."""
+"""Conformance cases of what ends a kernel: the fault and the line of PTX that it names."""
 from .forms_control import INDEX, store
 from .writer import Array, Case, head
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of the floating-point instructions that are exactly defined, and of the approximate ones with the
+"""Conformance cases of the floating-point instructions that are exactly defined, and of the approximate ones with the
 manual's bounds."""
 from fractions import Fraction
 

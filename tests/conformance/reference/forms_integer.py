@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of the integer, logic and shift instructions."""
+"""Conformance cases of the integer, logic and shift instructions."""
 from . import integers as I
 from .values import integer_edges
 from .writer import lanes

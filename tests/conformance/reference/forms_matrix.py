@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of the warp-level matrix instructions: wmma, mma, ldmatrix, stmatrix, movmatrix. One warp.
+"""Conformance cases of the warp-level matrix instructions: wmma, mma, ldmatrix, stmatrix, movmatrix. One warp.
 
 Elements are chosen so that the exact result is what every order of accumulation gives before the last rounding. The lanes'
 parts of a fragment are written out shape by shape as the manual's formulas have them (PTX ISA, "Matrix Fragments for mma")."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of ld and st: every space, type, vector, cache operator and ordering. One warp; lane i works on group
+"""Conformance cases of ld and st: every space, type, vector, cache operator and ordering. One warp; lane i works on group
 (i + 5) mod 32 of V values, so that a wrong address shows."""
 from . import integers as I
 from .values import Random, bits_of, edges, random_value

@@ -303,7 +303,7 @@ def text_of(program):
     return "\n".join(lines)
 
 
-def file(number):
+def case(number):
     program = Program(number)
     random = Random(f"random input {number}")
     a, b = ([random.bits(32) for _ in range(THREADS)] for _ in range(2))
@@ -332,4 +332,4 @@ def file(number):
 
 def cases():
     for number in range(PROGRAMS):
-        yield file(number)
+        yield case(number)

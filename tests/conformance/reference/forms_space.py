@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of address spaces, addresses, initial values, special registers, asynchronous copies and mbarrier."""
-from .forms_control import INDEX, kernel_file, load, store, words
+"""Conformance cases of address spaces, addresses, initial values, special registers, asynchronous copies and mbarrier."""
+from .forms_control import INDEX, kernel_case, load, store, words
 from .writer import Array
 
 ALL = 0xFFFFFFFF
@@ -28,14 +28,14 @@ def generic_addresses():
 {INDEX}{load("a", "%x")}  {line}
   mad.wide.u32 %at, %i, 4, %to; st.u32 [%at], %x;
 {read}"""
-        yield kernel_file("cvta", name, "shared memory by generic loads and stores", arrays, text, "grid 1 block 64")
+        yield kernel_case("cvta", name, "shared memory by generic loads and stores", arrays, text, "grid 1 block 64")
     text = f""".visible .entry test(.param .u64 a, .param .u64 d)
 {{
   .shared .align 16 .b8 area[256];
 {INDEX}{load("a", "%x")}  cvta.shared.u64 %to, area; mad.wide.u32 %at, %i, 4, %to;
   cvta.to.shared.u64 %at, %at; st.shared.u32 [%at], %x;
 {read}"""
-    yield kernel_file("cvta", "cvta.to.shared.u64", "there and back", arrays, text, "grid 1 block 64")
+    yield kernel_case("cvta", "cvta.to.shared.u64", "there and back", arrays, text, "grid 1 block 64")
     same = [Array("in", "a", "u32", values), Array("out", "d", "u32", [v ^ 1 for v in values])]
     for name, lines in (
         ("cvta.local.u64", "cvta.local.u64 %to, mine; st.local.u32 [mine+4], %x; ld.u32 %y, [%to+4];"),
@@ -55,7 +55,7 @@ def generic_addresses():
   xor.b32 %y, %y, 1;
 {store("d", "%y")}  ret;
 }}"""
-        yield kernel_file("cvta", name, "each thread's own memory by generic addresses", same, text, "grid 1 block 64")
+        yield kernel_case("cvta", name, "each thread's own memory by generic addresses", same, text, "grid 1 block 64")
     variables = f""".const .align 4 .u32 fixed[4] = {{11, 22, 33, 44}};
 .global .align 4 .u32 moving[4] = {{1, 2, 3, 4}};
 """
@@ -71,7 +71,7 @@ def generic_addresses():
 }}"""
     )
     out = [((i & 3) + 1) * 110 + 2 * ((i & 3) + 1) for i in range(64)]
-    yield kernel_file(
+    yield kernel_case(
         "cvta",
         "cvta.const.u64",
         "constants and globals by generic addresses",
@@ -85,7 +85,7 @@ def generic_addresses():
 {store("d", "%x")}  ret;
 }}"""
     given = words("given", 4)
-    yield kernel_file(
+    yield kernel_case(
         "cvta",
         "cvta.param.u64",
         "the kernel's parameters by generic addresses",
@@ -118,7 +118,7 @@ def space_tests():
 }}"""
         )
         expected = {"global": 1 | 16, "shared": 2, "local": 4, "const": 8}[space]
-        yield kernel_file(
+        yield kernel_case(
             "isspacep",
             f"isspacep.{space}",
             "bits: a .global, .shared, .local, .const variable, allocated memory",
@@ -146,7 +146,7 @@ def address_forms():
   xor.b32 %z, %i, 1; mov.u64 %to, area+12; mad.wide.u32 %to, %z, 4, %to; ld.shared.u32 %y, [%to+-12]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "ld",
         "address.forms",
         "32-bit shared addresses, offsets of both signs, a variable plus a constant",
@@ -160,7 +160,7 @@ def address_forms():
 {INDEX}  ld.global.u32 %x, [cells]; ld.global.u32 %y, [cells+12]; add.u32 %x, %x, %y; ld.global.u32 %y, [cells+28]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "ld",
         "address.variable",
         "a variable and a variable plus an offset as the address",
@@ -193,7 +193,7 @@ def initial_values():
   ret;
 }}"""
     total = 0x20 + 0 + 0x21 - 1 + 0 + 3 + 72 + 8 - 4 - 6
-    yield kernel_file(
+    yield kernel_case(
         "ld",
         "initial.values",
         "initial values of every kind, addresses among them; what is not given is zero",
@@ -217,7 +217,7 @@ def shared_variables():
 {store("e", "%x")}  ret;
 }}"""
     back = values[::-1]
-    yield kernel_file(
+    yield kernel_case(
         "ld",
         "shared.dynamic",
         "memory whose size the launch gives, beside a variable of known size",
@@ -240,7 +240,7 @@ fill:
   and.b32 %y, %x, 15; mov.u64 %to, mine; mad.wide.u32 %to, %y, 4, %to; ld.local.u32 %z, [%to];
 {store("d", "%z")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "ld",
         "local.indexed",
         "each thread indexes its own array by its own value",
@@ -280,7 +280,7 @@ def special_registers():
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %v;
   ret;
 }}"""
-            yield kernel_file(
+            yield kernel_case(
                 "mov", f"mov.u32.{name}.{axis}", f"%{name}.{axis}", [Array("out", "d", "u32", out)], text, launch
             )
     out = [t % 32 for c in blocks for t in range(threads)]
@@ -290,7 +290,7 @@ def special_registers():
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %v;
   ret;
 }}"""
-    yield kernel_file("mov", "mov.u32.laneid", "%laneid", [Array("out", "d", "u32", out)], text, launch)
+    yield kernel_case("mov", "mov.u32.laneid", "%laneid", [Array("out", "d", "u32", out)], text, launch)
     yield from bounded_registers()
 
 
@@ -318,7 +318,7 @@ def bounded_registers():
 {INDEX}  mov.u32 %z, 0;
 {lines}{store("d", "%z")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "mov",
         "mov.bounded",
         "special registers of which only bounds are known",
@@ -368,7 +368,7 @@ def copy_file(opcode, size, taken, values, suffix):
   ld.param.u64 %at, [d]; mad.wide.u32 %at, %i, {size}, %at;
 {copies}  ret;
 }}"""
-    return kernel_file(
+    return kernel_case(
         "cp",
         f"{opcode}.{size}{suffix}",
         f"{size} bytes per thread, {taken} of them from memory",
@@ -395,7 +395,7 @@ def wait_file(values):
   ld.shared.u32 %y, [%to+256]; add.u32 %x, %x, %y;
 {store("d", "%x")}  ret;
 }}"""
-    return kernel_file(
+    return kernel_case(
         "cp",
         "cp.async.wait_group",
         "two groups, waited for one after the other",
@@ -437,7 +437,7 @@ wait:
 done:
   ret;
 }}"""
-        yield kernel_file(
+        yield kernel_case(
             "mbarrier",
             name,
             "64 threads arrive and wait",
@@ -482,7 +482,7 @@ wait:
   xor.b32 %y, %i, 63; mov.u64 %to, area; mad.wide.u32 %to, %y, 4, %to; ld.shared.u32 %x, [%to];
 {store("d", "%x")}  ret;
 }}"""
-        yield kernel_file(name.split(".")[0], name, title, arrays, text, "grid 1 block 64", target=(80, 90))
+        yield kernel_case(name.split(".")[0], name, title, arrays, text, "grid 1 block 64", target=(80, 90))
 
 
 def barrier_phases():
@@ -510,7 +510,7 @@ wait:
   @%p bra round;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "mbarrier",
         "mbarrier.phases",
         "four phases, two buffers",
@@ -533,7 +533,7 @@ wait:
   mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [two], 8; mbarrier.test_wait.parity.shared.b64 %p, [two], 0; selp.u32 %y, 1, 0, %p; mad.lo.u32 %x, %x, 10, %y;
 {store("d", "%x")}  ret;
 }}"""
-    yield kernel_file(
+    yield kernel_case(
         "mbarrier",
         "mbarrier.counts",
         "pending counts 5, 3, 2; a dropped arrival; bytes that keep a phase open",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance files of the instructions that exchange values within a warp: shfl, vote, match, redux, activemask, elect,
+"""Conformance cases of the instructions that exchange values within a warp: shfl, vote, match, redux, activemask, elect,
 bar.warp.sync, and the lane masks. Two warps, so that they cannot be mixed up."""
 from . import integers as I
 from .values import Random
@@ -17,9 +17,9 @@ def by_warp(function, *columns):
     return out
 
 
-def file(folder, name, title, arrays, body, registers=(), target=(70, 80)):
+def case(mnemonic, name, title, arrays, body, registers=(), target=(70, 80)):
     text = lane_kernel(arrays, body, registers, target)
-    return Case(folder, name, title, arrays, text, [f"launch: grid 1 block {WARPS * LANES}"])
+    return Case(mnemonic, name, title, arrays, text, [f"launch: grid 1 block {WARPS * LANES}"])
 
 
 def words(name, count=WARPS * LANES, limit=None):
@@ -90,7 +90,7 @@ def shuffles():
                 Array("out", "f", "b32", d),
             ]
             body = [f"{name} %d|%p, %a, %b, %c, -1;", "selp.u32 %e, 1, 0, %p;", f"{name} %f, %a, %b, %c, 0xffffffff;"]
-            yield file(
+            yield case(
                 "shfl", name + suffix, title + "; e: whether the source lane was in range", arrays, body, ["pred %p"]
             )
         fixed = by_warp(lambda v, m=mode, c=clamp: shuffle(m, v, [5] * LANES, [c] * LANES)[0], values)
@@ -102,7 +102,7 @@ def shuffles():
             Array("out", "d", "f32", [0x3F800000 + (v >> 12) for v in fixed]),
         ]
         body = [f"{name} %d, %a, 5, {clamp}, -1;", f"{name} %a|_, %a, 1, {clamp}, -1;"]
-        yield file(
+        yield case(
             "shfl",
             name + ".constant",
             "constant operands, float registers, a destination that is the source",
@@ -130,7 +130,7 @@ def shuffles_in_branches():
         "add.u32 %d, %d, 1;",
         "done:",
     ]
-    yield file(
+    yield case(
         "shfl",
         "shfl.sync.idx.b32.branches",
         "odd and even lanes apart, in divergent branches",
@@ -161,12 +161,12 @@ def votes():
                 f"{name} %q, !%p, -1;",
                 "selp.u32 %e, 1, 0, %q;",
             ]
-            yield file("vote", name, "e: of the complement", arrays, body, registers)
+            yield case("vote", name, "e: of the complement", arrays, body, registers)
     for name in ("vote.sync.ballot.b32", "vote.ballot.sync.b32"):
         d = by_warp(lambda v: [bits(v)] * LANES, a)
         e = by_warp(lambda v: [ALL & ~bits(v)] * LANES, a)
         arrays = [Array("in", "a", "u32", a), Array("out", "d", "b32", d), Array("out", "e", "b32", e)]
-        yield file(
+        yield case(
             "vote",
             name,
             "e: of the complement",
@@ -182,7 +182,7 @@ def votes():
         "mov.u32 %d, 0; mov.u32 %x, %laneid; sub.u32 %x, %x, 4; setp.lt.u32 %q, %x, 8;",
         "@%q vote.sync.ballot.b32 %d, %p, 0xff0;",
     ]
-    yield file("vote", "vote.sync.ballot.b32.some", "lanes 4 to 11 only", arrays, body, registers)
+    yield case("vote", "vote.sync.ballot.b32.some", "lanes 4 to 11 only", arrays, body, registers)
 
 
 def matches():
@@ -195,7 +195,7 @@ def matches():
             values[3] ^= 1 << 63
         groups = lambda v: [sum((y == x) << i for i, y in enumerate(v)) for x in v]
         arrays = [Array("in", "a", f"b{bits}", values), Array("out", "d", "b32", by_warp(groups, values))]
-        yield file(
+        yield case(
             "match",
             f"match.any.sync.b{bits}",
             "the lanes with the same value",
@@ -210,7 +210,7 @@ def matches():
             Array("out", "e", "u32", by_warp(lambda v: [int(alike(v))] * LANES, values)),
         ]
         body = [f"match.all.sync.b{bits} %d|%p, %a, -1;", "selp.u32 %e, 1, 0, %p;"]
-        yield file("match", f"match.all.sync.b{bits}", "all lanes if all are alike, else 0", arrays, body, ["pred %p"])
+        yield case("match", f"match.all.sync.b{bits}", "all lanes if all are alike, else 0", arrays, body, ["pred %p"])
 
 
 def reductions():
@@ -256,7 +256,7 @@ def reductions():
             "mov.b32 %e, 0; mov.u32 %x, %laneid; rem.u32 %x, %x, 3; setp.eq.u32 %p, %x, 1;",
             f"@%p {name} %e, %a, 0x{mask:x};",
         ]
-        yield file("redux", name, "over the warp; e: over every third lane", arrays, body, ["u32 %x", "pred %p"])
+        yield case("redux", name, "over the warp; e: over every third lane", arrays, body, ["u32 %x", "pred %p"])
 
 
 # ---- masks ----
@@ -279,7 +279,7 @@ def masks():
         "bar.warp.sync -1;",
         "add.u32 %d, %d, %a;",
     ]
-    yield file(
+    yield case(
         "activemask",
         "activemask.b32",
         "all lanes, and in a divergent branch",
@@ -295,10 +295,10 @@ def masks():
         ("ge", lambda i: ALL & ~((1 << i) - 1)),
     ):
         out = Array("out", "d", "u32", [function(i) for i in lanes] * WARPS)
-        yield file("mov", f"mov.u32.lanemask_{name}", f"%lanemask_{name}", [out], [f"mov.u32 %d, %lanemask_{name};"])
+        yield case("mov", f"mov.u32.lanemask_{name}", f"%lanemask_{name}", [out], [f"mov.u32 %d, %lanemask_{name};"])
     elected = Array("out", "d", "u32", [0 | (int(i == 0)) << 8 for i in lanes] * WARPS)
     body = ["elect.sync %d|%p, 0xffffffff;", "@%p or.b32 %d, %d, 256;"]
-    yield file("elect", "elect.sync", "lane 0 leads a whole warp", [elected], body, ["pred %p"], target=(80, 90))
+    yield case("elect", "elect.sync", "lane 0 leads a whole warp", [elected], body, ["pred %p"], target=(80, 90))
 
 
 def warp_barrier():
@@ -325,7 +325,7 @@ def warp_barrier():
         "shl.b32 %s, %s, 1; setp.lt.u32 %p, %s, 32;",
         "@%p bra loop;",
     ]
-    yield file(
+    yield case(
         "bar",
         "bar.warp.sync",
         "a sum over the warp through shared memory",

@@ -2,7 +2,7 @@
 """Types, input values, and how both are written in a conformance file.
 
 A value is a bit pattern of its type's width. Inputs are the edge cases of the type crossed with each other, then random
-patterns from our own generator, seeded by the name of the file, so that the same file is made every time.
+patterns from our own generator, seeded by the name of the case, so that the same case is made every time.
 """
 from decimal import Decimal
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conformance file: comments with the inputs and the expectations, then a kernel. See ../README.md for the format."""
+"""A case of a conformance file: comments with the inputs and the expectations, then a kernel. See ../README.md for the format."""
 from dataclasses import dataclass, field
 
 from .formats import SKIP
@@ -20,19 +20,15 @@ class Array:
 
 @dataclass
 class Case:
-    folder: str
+    mnemonic: str
     name: str
     title: str
     arrays: list
     text: str  # the PTX
     headers: list = field(default_factory=list)  # further comment lines: "allow d: ulp 2", "launch: ...", "fault: ..."
 
-    @property
-    def path(self):
-        return f"{self.folder}/{self.name}.ptx"
-
     def render(self):
-        lines = ["// SPDX-License-Identifier: Apache-2.0", f"// {self.title}"]
+        lines = [f"// case: {self.name}", f"// {self.title}"]
         for array in self.arrays:
             for way, values in sides(array):
                 lines += wrap(f"// {way} {array.name}: {array.kind}", [write(array.kind, v) for v in values])
@@ -130,7 +126,6 @@ def lanes(
     function,
     title,
     *,
-    folder=None,
     name=None,
     body=None,
     registers=(),
@@ -143,7 +138,7 @@ def lanes(
     keep=None,
     narrow=False,
 ):
-    """The usual file: `opcode d, a, b, ...` over `count` rows of operands. `function` takes the operands' bits and gives the
+    """The usual case: `opcode d, a, b, ...` over `count` rows of operands. `function` takes the operands' bits and gives the
     result's. With `immediate` (text, bits), a second instruction has it as the last operand and, if the types allow, its
     first operand as the destination: result e."""
     names = "abcf"[: len(kinds)]
@@ -168,5 +163,4 @@ def lanes(
         arrays.append(Array("out", "e", dtype, seconds, register))
     headers = [f"allow {n}: {bound}" for bound in allow for n in ("de" if immediate else "d")]
     text = lane_kernel(arrays, lines, registers, target, narrow)
-    mnemonic = opcode.split(".")[0]
-    return Case(folder or mnemonic, name or opcode, title, arrays, text, headers)
+    return Case(opcode.split(".")[0], name or opcode, title, arrays, text, headers)
