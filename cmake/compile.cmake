@@ -7,7 +7,7 @@ if(LLVM_C_INCLUDE AND LLVM_C_LIBRARY AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64
   add_library(ff_generator STATIC ${generator_sources}) # tests have it in their own process
   target_include_directories(ff_generator SYSTEM PRIVATE ${LLVM_C_INCLUDE})
   target_include_directories(ff_generator PRIVATE src include)
-  target_link_libraries(ff_generator PRIVATE ff_base)
+  target_link_libraries(ff_generator PRIVATE ff_compile ff_base)
   # farfault-compile has LLVM in itself, not relocatable, where the archives are there: loading the shared library takes 20 ms, longer than compiling a
   # small kernel. With sanitizers, whose checks of C++ containers want to see both sides, it stays shared.
   execute_process(COMMAND ${LLVM_C_INCLUDE}/../bin/llvm-config --link-static --libfiles x86codegen instcombine scalaropts transformutils analysis core

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "compile/known_forms.h"
 #include "exec/memory/access.h"
 #include "exec/decode/layout.h"
 #include "exec/instructions/moves.h"
@@ -21,22 +22,15 @@
 
 /* ---- handlers: what is known of each, found by its address ---- */
 
-typedef struct form { const char *name; uint16_t op; uint8_t kinds[5]; } form;
-static const form forms[] = {
-#define F(name, op, D, A, B, C, E) \
-  {name, NATIVE_##op, {NATIVE_K_##D, NATIVE_K_##A, NATIVE_K_##B, NATIVE_K_##C, NATIVE_K_##E}},
-#include "compile/forms.def"
-#undef F
-};
-
 typedef struct known_handler {
   exec_handler run;
-  const ops_entry *entry;
-  const form *form;       /* NULL: only its operands are known */
+  const ops_entry *entry;   /* its first */
+  const compile_form *form; /* NULL: only its operands are known */
 } known_handler;
 
 typedef struct handler_table { /* slots: numbers into `known`, plus 1; 0: empty */
   known_handler *known;
+  compile_form *forms;
   uint16_t *slots;
   uint32_t room, count;
 } handler_table;
@@ -70,10 +64,10 @@ static void fill_table(handler_table *t, ops_set *set) {
       t->known[t->count++] = (known_handler){.run = entry->run[0], .entry = entry};
       *slot = (uint16_t)t->count;
     }
-  for (size_t n = 0; n < sizeof forms / sizeof *forms; n++) {
-    const ops_entry *entry = ops_find(set, forms[n].name);
-    known_handler *known = entry ? known_of(t, entry->run[0]) : NULL;
-    if (known && !known->form) known->form = &forms[n];
+  t->forms = compile_forms(set, &count);
+  for (uint32_t n = 0; n < count; n++) {
+    known_handler *known = known_of(t, t->forms[n].entry->run[0]);
+    if (!known->form) known->form = &t->forms[n];
   }
 }
 
@@ -119,12 +113,12 @@ static void add_write(describer *d, uint32_t offset, uint32_t bytes) {
 
 static const uint8_t kind_bytes[] = {
 #define K(name, bytes, bits, class) bytes,
-#include "compile/compile_kinds.def"
+#include "exec/instructions/ops_kinds.def"
 #undef K
 };
 
 /* A form that the compiler computes itself. */
-static void describe_form(describer *d, const exec_instr *i, const form *f) {
+static void describe_form(describer *d, const exec_instr *i, const compile_form *f) {
   native_instr *n = &d->now;
   uint32_t sources = 0;
   n->op = f->op;

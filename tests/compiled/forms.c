@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/known_forms.h"
+
 uint32_t program_pick(uint64_t *state, uint32_t n) {
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -58,17 +60,12 @@ static void put_statement(const program_form *form, ff_text *out) {
   ff_text_add(out, form->lop3 ? ", 0x96;\n" : ";\n");
 }
 
-/* The compiler knows a handler by the first of its names. */
 static bool is_native(const ops_entry *entry) {
-  static const char *const names[] = {
-#define F(name, op, D, A, B, C, E) name,
-#include "compile/forms.def"
-#undef F
-  };
-  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-    const ops_entry *known = ops_find(&ops_set_baseline, names[n]);
-    if (known && known->run[0] == entry->run[0]) return true;
-  }
+  static compile_form *forms;
+  static uint32_t count;
+  if (!forms) forms = compile_forms(&ops_set_baseline, &count);
+  for (uint32_t n = 0; n < count; n++)
+    if (forms[n].entry->run[0] == entry->run[0]) return true;
   return false;
 }
 

@@ -16,7 +16,7 @@ typedef struct program_form {
   uint8_t sources;
   bool compares;         /* setp: d|q and .and !p are possible */
   bool lop3;             /* a table behind three sources */
-  bool native;           /* the compiler has code of its own for it (compile/forms.def) */
+  bool native;           /* the compiler has code of its own for it (compile/known_forms.h) */
 } program_form;
 
 struct program_forms {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "compile/known_forms.h"
 #include "compile/generator/emit_plan.h"
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
@@ -27,7 +28,7 @@ typedef struct checker {
 
 static const uint8_t kind_bytes[] = {
 #define K(name, bytes, bits, class) bytes,
-#include "compile/compile_kinds.def"
+#include "exec/instructions/ops_kinds.def"
 #undef K
 };
 
@@ -45,20 +46,14 @@ static int by_key(const void *a, const void *b) {
 }
 
 static bool is_form(uint64_t key) {
-#define F(name, op, D, A, B, C, E) +1
-  static uint64_t keys[
-#include "compile/forms.def"
-  ];
-#undef F
-  static const struct { uint16_t op; uint8_t kinds[5]; } forms[] = {
-#define F(name, op, D, A, B, C, E) {NATIVE_##op, {NATIVE_K_##D, NATIVE_K_##A, NATIVE_K_##B, NATIVE_K_##C, NATIVE_K_##E}},
-#include "compile/forms.def"
-#undef F
-  };
-  size_t count = sizeof keys / sizeof *keys;
-  if (!keys[0]) {
-    for (size_t n = 0; n < count; n++) keys[n] = form_key(forms[n].op, forms[n].kinds);
+  static uint64_t *keys;
+  static uint32_t count;
+  if (!keys) {
+    compile_form *forms = compile_forms(&ops_set_baseline, &count);
+    keys = ff_alloc(count * sizeof *keys);
+    for (uint32_t n = 0; n < count; n++) keys[n] = form_key(forms[n].op, forms[n].kinds);
     qsort(keys, count, sizeof *keys, by_key);
+    free(forms);
   }
   return bsearch(&key, keys, count, sizeof *keys, by_key) != NULL;
 }

@@ -5,6 +5,7 @@
  * poison (shift amounts are cut before they are used), NaNs are made canonical as ops_math.h does. */
 #include "compile/generator/generate.h"
 
+#include "base/check.h"
 #include "exec/core.h"
 #include "exec/instructions/ops_table.h"
 
@@ -17,7 +18,7 @@ typedef struct lanes { /* one form under construction */
 
 static const struct { uint8_t bytes, bits; char class; } kinds[] = {
 #define K(name, bytes, bits, class) {bytes, bits, class},
-#include "compile/compile_kinds.def"
+#include "exec/instructions/ops_kinds.def"
 #undef K
 };
 
@@ -77,7 +78,7 @@ static value decode(const lanes *l, value v, uint8_t kind) {
 
 /* An integer result, of a width and sign of its own, as the cell that the kind makes of it. */
 static value encode_int(const lanes *l, value v, uint32_t bits, bool is_signed, uint8_t kind) {
-  bool narrow = kind != NATIVE_K_u64 && kind != NATIVE_K_s64 && kind != NATIVE_K_t64;
+  bool narrow = kind != NATIVE_K_u64 && kind != NATIVE_K_s64 && kind != NATIVE_K_t64 && kind != NATIVE_K_b64 && kind != NATIVE_K_f64b;
   if (!narrow && bits == 32) return is_signed ? LLVMBuildSExt(l->b, v, int_type(l, 64), "") : LLVMBuildZExt(l->b, v, int_type(l, 64), "");
   if (!narrow) return v;
   if (bits == 64) v = LLVMBuildTrunc(l->b, v, int_type(l, 32), "");
@@ -500,7 +501,7 @@ bool gen_form(generator *g, const native_instr *n) {
   value r = integer_form(&l, a), raw = NULL;
   if (!r) r = float_form(&l, a, &raw);
   if (n->op == NATIVE_MOVE) raw = gen_raw(g, n->operands, vector);
-  if (!r) return false;
+  FF_ASSERT(r); /* every operation of compile/forms.def is one of the above */
   put(g, n, 0, r, vector);
   if (raw && n->guard == NATIVE_NONE) gen_put_raw(g, n->operands + n->read_count, raw);
   return true;

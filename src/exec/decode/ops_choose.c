@@ -157,6 +157,12 @@ static void make_name(const ptx_func *func, const ptx_instr *instr, form_name *n
   if ((instr->opcode == PTX_OP_MIN || instr->opcode == PTX_OP_MAX) && instr->operand_count == 4) name_end(name, "/3");
 }
 
+void ops_name(const ptx_func *func, const ptx_instr *instr, char *text, size_t room) {
+  form_name name = {{0}, 0};
+  make_name(func, instr, &name);
+  snprintf(text, room, "%s", name.text);
+}
+
 /* --- What the operands say. --- */
 
 static uint32_t boolean_aux(const ptx_instr *instr) {

@@ -67,18 +67,22 @@
 #define FN4(fn, D, A, B, C, E, expr)
 #define FNR1(fn, D, A, expr)
 #define FNR2(fn, D, A, B, expr)
-#define ROW(names, fn, aux, dst, dst2, ...) {names, {fn##_all, fn##_some}, dst, dst2, {__VA_ARGS__}, (uint32_t)(aux) << OPS_AUX_SHIFT},
-#define ROW1(names, fn, aux, D, A) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A)
-#define ROW2(names, fn, aux, D, A, B) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A, TYPE_##B)
-#define ROW3(names, fn, aux, D, A, B, C) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A, TYPE_##B, TYPE_##C)
-#define ROW4(names, fn, aux, D, A, B, C, E) ROW(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, TYPE_##A, TYPE_##B, TYPE_##C, TYPE_##E)
+#define ENTRY(names, fn, aux, dst, dst2, src, kinds) {names, {fn##_all, fn##_some}, dst, dst2, src, (uint32_t)(aux) << OPS_AUX_SHIFT, kinds},
+#define LIST(...) {__VA_ARGS__}
+#define ROW(names, fn, aux, dst, dst2, ...) ENTRY(names, fn, aux, dst, dst2, LIST(__VA_ARGS__), {OPS_K_none})
+#define ROW1(names, fn, aux, D, A) ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, {TYPE_##A}, LIST(OPS_K_##D, OPS_K_##A))
+#define ROW2(names, fn, aux, D, A, B) ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B))
+#define ROW3(names, fn, aux, D, A, B, C) \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C))
+#define ROW4(names, fn, aux, D, A, B, C, E) \
+  ENTRY(names, fn, aux, TYPE_##D, PTX_TYPE_NONE, LIST(TYPE_##A, TYPE_##B, TYPE_##C, TYPE_##E), LIST(OPS_K_##D, OPS_K_##A, OPS_K_##B, OPS_K_##C, OPS_K_##E))
 #define OP1(names, fn, D, A, expr) ROW1(names, fn, 0, D, A)
 #define OP2(names, fn, D, A, B, expr) ROW2(names, fn, 0, D, A, B)
 #define OP3(names, fn, D, A, B, C, expr) ROW3(names, fn, 0, D, A, B, C)
 #define OP4(names, fn, D, A, B, C, E, expr) ROW4(names, fn, 0, D, A, B, C, E)
-#define TEST1(names, fn, A, expr) ROW(names, fn, 0, PTX_PRED, PTX_TYPE_NONE, TYPE_##A)
-#define TEST2(names, fn, A, B, expr) ROW(names, fn, 0, PTX_PRED, PTX_TYPE_NONE, TYPE_##A, TYPE_##B)
+#define TEST1(names, fn, A, expr) ROW1(names, fn, 0, pred, A)
+#define TEST2(names, fn, A, B, expr) ROW2(names, fn, 0, pred, A, B)
 const ops_entry EXEC_NAME(OPS_TABLE)[] = {
 #include OPS_DEF
-    {NULL, {NULL, NULL}, PTX_TYPE_NONE, PTX_TYPE_NONE, {PTX_TYPE_NONE}, 0},
+    {NULL, {NULL, NULL}, PTX_TYPE_NONE, PTX_TYPE_NONE, {PTX_TYPE_NONE}, 0, {0}},
 };

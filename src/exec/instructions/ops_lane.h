@@ -79,6 +79,11 @@
 #define ENC_f32(x) (x)
 #define TYPE_f32 PTX_F32
 
+/* In rows of handlers that an FNX maker made: a predicate (one word for all lanes), and cells of untyped bits. */
+#define TYPE_pred PTX_PRED
+#define TYPE_b32 PTX_B32
+#define TYPE_b64 PTX_B64
+
 /* f32 results: canonical NaN; .ftz; .sat; both (ops_math.h). As a source only .ftz matters. */
 #define CELL_f32c float
 #define LANE_f32c float

@@ -20,11 +20,19 @@
 #define OPS_AUX_SECOND 0x40u           /* there is a second destination */
 #define OPS_AUX_SHIFT 8                /* the entry's own value: aux >> OPS_AUX_SHIFT */
 
+typedef enum ops_kind {
+#define K(name, bytes, bits, class) OPS_K_##name,
+#include "exec/instructions/ops_kinds.def"
+#undef K
+  OPS_KINDS
+} ops_kind;
+
 typedef struct ops_entry {
   const char *names;
   exec_handler run[2];
   ptx_type dst, dst2, src[4];
   uint32_t aux;
+  uint8_t kinds[5]; /* ops_kind: of the destination and the sources, as the row has them; none: it has only types */
 } ops_entry;
 
 #define OPS_MAX_TABLES 16
@@ -40,6 +48,8 @@ typedef struct ops_set {
 ff_status ops_choose(ops_set *set, const ptx_func *func, const ptx_instr *instr, exec_choice *choice, ff_error *error);
 /* The entry of that name, or NULL. */
 const ops_entry *ops_find(ops_set *set, const char *name);
+/* The name under which the instruction would be looked up. */
+void ops_name(const ptx_func *func, const ptx_instr *instr, char *text, size_t room);
 
 /* Video instructions (ops_choose_video.c): the word that follows the mnemonic in the entry's name, or NULL; the whole aux
  * and the number of sources, or false if there is no such form. */

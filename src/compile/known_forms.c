@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forms.def joined with the interpreter's tables: what is computed and on what operands stands there alone. */
+#include "compile/known_forms.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "compile/request.h"
+
+_Static_assert((int)NATIVE_KINDS == (int)OPS_KINDS, "a request has the kinds of the tables");
+
+static const struct { uint16_t op; const char *names; } operations[] = {
+#define F(op, names) {NATIVE_##op, names},
+#include "compile/forms.def"
+#undef F
+};
+
+/* lop3's last source is its table, which is in the entry's aux. */
+static compile_form form_of(const ops_entry *entry, uint16_t op) {
+  compile_form form = {.entry = entry, .op = op};
+  memcpy(form.kinds, entry->kinds, sizeof form.kinds);
+  if (op == NATIVE_LOP3) form.kinds[4] = NATIVE_K_none;
+  return form;
+}
+
+static const ops_entry *entry_of(ops_set *set, const char *name, size_t length) {
+  char text[64];
+  FF_ASSERT(length < sizeof text);
+  snprintf(text, sizeof text, "%.*s", (int)length, name);
+  const ops_entry *entry = ops_find(set, text);
+  FF_ASSERT(entry && entry->kinds[0] != OPS_K_none);
+  return entry;
+}
+
+compile_form *compile_forms(ops_set *set, uint32_t *count) {
+  compile_form *forms = NULL;
+  uint32_t room = 0;
+  *count = 0;
+  for (size_t o = 0; o < sizeof operations / sizeof *operations; o++)
+    for (const char *name = operations[o].names; *name;) {
+      size_t length = strcspn(name, " ");
+      if (*count == room) forms = ff_realloc(forms, (room = 2 * room + 256) * sizeof *forms);
+      forms[(*count)++] = form_of(entry_of(set, name, length), operations[o].op);
+      name += length + strspn(name + length, " ");
+    }
+  return forms;
+}
