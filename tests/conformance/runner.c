@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs conformance files on the executor: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--persistent] FILE-OR-FOLDER...
+/* Runs conformance files on the executor: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms] [--persistent] FILE-OR-FOLDER...
  *
- * --case: only the case of that name. --list: says which cases there are. --print: the PTX of each.
+ * --case: only the case of that name. --list: says which cases there are. --print: the PTX of each. --forms: the rows of the
+ * interpreter's tables that no case states.
  *
  * --persistent: not the kernels themselves but their forms bound to SMs (ptx/rewrite/persistent.h), on all SMs and on some of them; kernels
  * that have none are named, with the reason.
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "case.h"
 #include "compile/compile.h"
+#include "coverage.h"
 #include "exec/exec.h"
 #include "ptx/ir.h"
 #include "ptx/rewrite/persistent.h"
@@ -336,21 +338,28 @@ static unsigned run_persistent(const run *start, const char *only_isa, const ptx
 /* What is asked for, and what has come of it. */
 typedef struct options {
   const char *isa, *only; /* the name of a case; NULL: all */
-  bool print, list, persistent, compile;
+  bool print, list, forms, persistent, compile;
   exec_memory *memory;
   unsigned cases, failed, refused;
 } options;
 
-static ff_status run_kernel(options *o, const char *file, const char *place, const conformance_case *c, unsigned *failures, ff_error *error) {
+static ff_status run_kernel(options *o, const char *file, const char *name, const char *place, const conformance_case *c, unsigned *failures, ff_error *error) {
   ptx_module *module, *linked;
   shape shapes[2] = {0};
   bool refused = false;
   ff_status status = ptx_module_parse(file, c->text, c->text_length, &module, error);
   if (status) return status;
+  if (o->forms) {
+    coverage_note(module, name);
+    ptx_module_free(module);
+    return FF_OK;
+  }
   status = ptx_link(&module, 1, &linked, error);
   if (!status) {
     run r = {.place = place, .c = c, .memory = o->memory};
     unsigned count = make_shapes(c, shapes);
+    /* Code for some lanes is used by who has asked for it: of two threads that is sometimes one, sometimes the other. */
+    if (o->compile && !c->has_launch) shapes[1].threads = 1;
     *failures = o->persistent ? run_persistent(&r, o->isa, linked, shapes, count, &refused, error) : run_shapes(&r, o->isa, linked, shapes, count);
     o->refused += refused;
     ptx_module_free(linked);
@@ -370,7 +379,7 @@ static void run_case(options *o, const char *file, const case_place *at) {
   ff_status status = case_read(file, at, &c, &error);
   if (!status && o->print) printf("%s", c.text + strspn(c.text, "\n"));
   if (!status && o->list) printf("%s\n", place);
-  if (!status && !o->print && !o->list) status = run_kernel(o, file, place, &c, &failures, &error);
+  if (!status && !o->print && !o->list) status = run_kernel(o, file, at->name, place, &c, &failures, &error);
   if (c.text) case_free(&c);
   if (status) printf("%s: %s\n", place, error.message);
   o->cases++;
@@ -421,6 +430,8 @@ int main(int argc, char **argv) {
       o.print = true;
     else if (!strcmp(argv[first], "--list"))
       o.list = true;
+    else if (!strcmp(argv[first], "--forms"))
+      o.forms = true;
     else if (!strcmp(argv[first], "--persistent"))
       o.persistent = true;
     else if (!strcmp(argv[first], "--case") && first + 1 < argc)
@@ -433,7 +444,7 @@ int main(int argc, char **argv) {
       first = argc;
   }
   if (first >= argc) {
-    fprintf(stderr, "usage: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--persistent] FILE-OR-FOLDER...\n");
+    fprintf(stderr, "usage: runner [--isa NAME] [--case NAME] [--compile] [--print] [--list] [--forms] [--persistent] FILE-OR-FOLDER...\n");
     return 2;
   }
   ff_error error = {0};
@@ -447,9 +458,11 @@ int main(int argc, char **argv) {
   }
   for (int i = first; i < argc; i++) run_path(&o, argv[i]);
   exec_memory_free(o.memory);
-  if (!o.print && !o.list) printf("%u cases, %u failed", o.cases, o.failed);
-  if (o.persistent) printf(", %u not rewritten", o.refused);
-  if (!o.print && !o.list) printf("\n");
+  if (o.forms) coverage_print_rest();
+  bool runs = !o.print && !o.list && !o.forms;
+  if (runs) printf("%u cases, %u failed", o.cases, o.failed);
+  if (runs && o.persistent) printf(", %u not rewritten", o.refused);
+  if (runs) printf("\n");
   compile_stats compiled;
   compile_get_stats(&compiled);
   if (compiled.failed) printf("%llu kernels could not be compiled\n", (unsigned long long)compiled.failed);

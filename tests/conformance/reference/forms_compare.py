@@ -10,6 +10,7 @@ ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
 UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 UNSIGNED = ("lo", "ls", "hi", "hs")
 BOOLEAN = {"and": lambda t, c: t & c, "or": lambda t, c: t | c, "xor": lambda t, c: t ^ c}
+SOURCES = ["b16", "b32", "b64"] + [f"{s}{n}" for n in (16, 32, 64) for s in "us"] + ["f32", "f64", "f16", "bf16"]
 LATE = (78, 90)
 
 
@@ -43,7 +44,7 @@ def dots(kind):
 
 
 def setp():
-    for kind in ["b16", "b32", "b64"] + [f"{s}{n}" for n in (16, 32, 64) for s in "us"] + ["f32", "f64", "f16", "bf16"]:
+    for kind in SOURCES:
         half = kind in ("f16", "bf16")
         for operation in operations(kind):
             for ftz in dots(kind):
@@ -134,7 +135,36 @@ def true_value(dtype):
     )
 
 
+def set_form(operation, ftz, dtype, stype):
+    return lanes(
+        f"set.{operation}{ftz}.{dtype}.{stype}",
+        dtype,
+        [stype] * 2,
+        lambda a, b: true_value(dtype) if compare(stype, operation, a, b, bool(ftz)) else 0,
+        "all ones or 1.0, else 0",
+        count=32,
+        extra_rows=equal_rows(stype)[:6] + equal_rows(stype)[-2:],
+        target=LATE if stype == "bf16" else (70, 80),
+    )
+
+
+def set_halves(opcode, kind, dtype, operation, ftz):
+    true = A.one(FORMATS[kind]) if dtype[-2:] == "x2" else 0xFFFF
+    return lanes(
+        opcode,
+        dtype,
+        [f"{kind}x2"] * 2,
+        lambda a, b: I.join(
+            [true * compare(kind, operation, a >> s & 0xFFFF, b >> s & 0xFFFF, bool(ftz)) for s in (0, 16)], 16
+        ),
+        "both halves",
+        count=32,
+        target=LATE if kind == "bf16" else (70, 80),
+    )
+
+
 def set_forms():
+    made = set()
     everything = [("f32", "f32"), ("u32", "f32"), ("s32", "s32"), ("f16", "f16")]
     some = [
         ("u32", "s32"),
@@ -156,34 +186,18 @@ def set_forms():
         few = [o for o in ("eq", "lt", "geu", "hi", "nan") if o in operations(stype)]
         for operation in operations(stype) if (dtype, stype) in everything else few:
             for ftz in dots(stype) if (dtype, stype) == ("f32", "f32") else ("",):
-                opcode = f"set.{operation}{ftz}.{dtype}.{stype}"
-                yield lanes(
-                    opcode,
-                    dtype,
-                    [stype] * 2,
-                    lambda a, b, d=dtype, s=stype, o=operation, z=ftz: true_value(d)
-                    if compare(s, o, a, b, bool(z))
-                    else 0,
-                    "all ones or 1.0, else 0",
-                    count=32,
-                    extra_rows=equal_rows(stype)[:6] + equal_rows(stype)[-2:],
-                )
-    for dtype in ("f16x2", "u32"):
-        for operation in ("gt", "equ", "num", "le"):
-            yield lanes(
-                f"set.{operation}.{dtype}.f16x2",
-                dtype,
-                ["f16x2"] * 2,
-                lambda a, b, d=dtype, o=operation: I.join(
-                    [
-                        (0x3C00 if d == "f16x2" else 0xFFFF) * compare("f16", o, a >> s & 0xFFFF, b >> s & 0xFFFF)
-                        for s in (0, 16)
-                    ],
-                    16,
-                ),
-                "both halves",
-                count=32,
-            )
+                made.add((operation, ftz, stype))
+                yield set_form(operation, ftz, dtype, stype)
+    for stype in SOURCES:  # every comparison of every type, at least into u32
+        for operation in operations(stype):
+            for ftz in dots(stype):
+                if (operation, ftz, stype) not in made:
+                    yield set_form(operation, ftz, "u32", stype)
+    for kind in ("f16", "bf16"):
+        for dtype in (f"{kind}x2", "u32"):
+            for operation in operations(kind):
+                for ftz in dots(kind):
+                    yield set_halves(f"set.{operation}{ftz}.{dtype}.{kind}x2", kind, dtype, operation, ftz)
     for name, function in BOOLEAN.items():
         for dtype, stype, operation in (("u32", "s32", "lt"), ("f32", "f32", "geu")):
             opcode = f"set.{operation}.{name}.{dtype}.{stype}"

@@ -48,38 +48,39 @@ def between_integers():
                 )
 
 
+WIDER = {8: (32, 64), 16: (32, 64), 32: (64,), 64: ()}
+
+
+def wide_form(dtype, atype, register, source, name):
+    return lanes(
+        f"cvt.{dtype}.{atype}",
+        register,
+        [source],
+        lambda a: I.as_type(C.integer_to_integer(dtype, atype, a & I.mask(I.width(atype)), False), dtype)
+        & I.mask(I.width(register)),
+        f"from a register of {source} into one of {register}: cut, then extended to its width",
+        name=name,
+        count=24,
+    )
+
+
 def wide_registers():
     """Registers wider than the type: the source is cut, the destination extended (PTX ISA 9.4.1)."""
-    for dtype, register in (
-        ("s8", "s32"),
-        ("u8", "u32"),
-        ("s16", "s32"),
-        ("u16", "u32"),
-        ("s8", "s64"),
-        ("u16", "u64"),
-        ("s8", "s16"),
-    ):
-        for atype in ("s32", "u64"):
-            yield lanes(
-                f"cvt.{dtype}.{atype}",
-                register,
-                [atype],
-                lambda a, d=dtype, s=atype, r=register: I.as_type(C.integer_to_integer(d, s, a, False), d)
-                & I.mask(I.width(r)),
-                f"into a register of {register}: extended to its width",
-                name=f"cvt.{dtype}.{atype}.into.{register}",
-                count=24,
-            )
+    for atype in ("s32", "u64"):
+        yield wide_form("s8", atype, "s16", atype, f"cvt.s8.{atype}.into.s16")
     for atype in ("s8", "u8", "s16", "u16"):
-        yield lanes(
-            f"cvt.s32.{atype}",
-            "s32",
-            ["b32"],
-            lambda a, s=atype: C.integer_to_integer("s32", s, a & I.mask(I.width(s)), False),
-            "the source register is wider: its low bits are used",
-            name=f"cvt.s32.{atype}.from.b32",
-            count=24,
-        )
+        yield wide_form("s32", atype, "s32", "b32", f"cvt.s32.{atype}.from.b32")
+    for atype in INTEGERS:
+        for source in (atype, "b64") if I.width(atype) < 64 else (atype,):
+            for dtype in INTEGERS:
+                for bits in (I.width(dtype),) + WIDER[I.width(dtype)]:
+                    register = f"{dtype[0]}{bits}"
+                    if source == atype and register == dtype and dtype != atype:
+                        continue  # between_integers
+                    name = f"cvt.{dtype}.{atype}" + ("" if source == atype else f".from.{source}")
+                    if register != dtype:
+                        name += f".into.{register}"
+                    yield wide_form(dtype, atype, register, source, name)
 
 
 def into_floats():
