@@ -102,22 +102,41 @@ static void call_it(generator *g, value function, const void *context) {
   else LLVMBuildRetVoid(g->b);
 }
 
-static value make_outline(generator *g, const char *name, LLVMTypeRef type, gen_inside inside, const void *context) {
-  generator kept = *g;
-  LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-  g->function = LLVMAddFunction(g->module, name, type);
-  LLVMSetLinkage(g->function, LLVMInternalLinkage);
+/* What belongs to the function under construction, while another one is. */
+typedef struct function_scope {
+  value function, warp, api, pending, count, segment, accesses, below, lanes, lane_count;
+  LLVMBasicBlockRef entry, here;
+} function_scope;
+
+/* A function (warp, api, pending, more...) is under construction from here on. */
+static function_scope push_function(generator *g, value function) {
+  function_scope outer = {g->function, g->warp, g->api, g->pending, g->count, g->segment, g->accesses, g->below, g->lanes, g->lane_count,
+                          g->entry, LLVMGetInsertBlock(g->b)};
+  g->function = function;
+  LLVMSetLinkage(function, LLVMInternalLinkage);
   gen_set_attributes(g);
   g->entry = gen_block(g, "");
   LLVMPositionBuilderAtEnd(g->b, g->entry);
-  g->warp = LLVMGetParam(g->function, 0);
-  g->api = LLVMGetParam(g->function, 1);
-  g->pending = LLVMGetParam(g->function, 2);
+  g->warp = LLVMGetParam(function, 0);
+  g->api = LLVMGetParam(function, 1);
+  g->pending = LLVMGetParam(function, 2);
   find_fields(g);
-  inside(g, g->function, context);
-  value made = g->function;
-  *g = kept;
-  LLVMPositionBuilderAtEnd(g->b, here);
+  return outer;
+}
+
+static void pop_function(generator *g, const function_scope *outer) {
+  g->function = outer->function, g->warp = outer->warp, g->api = outer->api, g->pending = outer->pending;
+  g->count = outer->count, g->segment = outer->segment, g->accesses = outer->accesses;
+  g->below = outer->below, g->lanes = outer->lanes, g->lane_count = outer->lane_count;
+  g->entry = outer->entry;
+  LLVMPositionBuilderAtEnd(g->b, outer->here);
+}
+
+static value make_outline(generator *g, const char *name, LLVMTypeRef type, gen_inside inside, const void *context) {
+  value made = LLVMAddFunction(g->module, name, type);
+  function_scope outer = push_function(g, made);
+  inside(g, made, context);
+  pop_function(g, &outer);
   return made;
 }
 

@@ -17,12 +17,21 @@
 #include "compile/generator/generate.h"
 #include "exec/core.h"
 
+/* What the code at the branch knows, while the region's blocks, each for lanes of its own, are made. */
+typedef struct lanes_scope {
+  value active, mask;
+  bool full, masked;
+  uint32_t now, shape_count;
+  gen_slot *slots;
+  struct gen_shape shapes[sizeof ((generator *)0)->shapes / sizeof(struct gen_shape)];
+} lanes_scope;
+
 typedef struct hammock {
   generator *g;
   const plan *p;
   const plan_hammock *plan;
   uint32_t branch;            /* the block before */
-  gen_slot *before;           /* at the branch */
+  lanes_scope outer;          /* at its end */
   value into[PLAN_HAMMOCK_BLOCKS]; /* variables: the lanes that come to each block */
 } hammock;
 
@@ -66,6 +75,24 @@ static void branch_inside(const hammock *h, const native_instr *n, const plan_bl
   send(h, h->p->block_of[block->end], rest);
 }
 
+/* ---- scopes ---- */
+
+static void push_lanes(generator *g, lanes_scope *outer) {
+  uint32_t bytes = g->plan->slot_count * (uint32_t)sizeof *g->slots;
+  *outer = (lanes_scope){.active = g->active, .mask = g->mask, .full = g->full, .masked = g->masked, .now = g->now, .shape_count = g->shape_count};
+  outer->slots = ff_alloc(bytes + sizeof *g->slots);
+  memcpy(outer->slots, g->slots, bytes);
+  memcpy(outer->shapes, g->shapes, sizeof outer->shapes);
+}
+
+static void pop_lanes(generator *g, lanes_scope *outer) {
+  g->active = outer->active, g->mask = outer->mask, g->full = outer->full, g->masked = outer->masked, g->now = outer->now;
+  memcpy(g->slots, outer->slots, g->plan->slot_count * sizeof *g->slots);
+  memcpy(g->shapes, outer->shapes, sizeof outer->shapes);
+  g->shape_count = outer->shape_count;
+  free(outer->slots);
+}
+
 /* ---- blocks ---- */
 
 static void begin_part(const hammock *h) {
@@ -73,7 +100,7 @@ static void begin_part(const hammock *h) {
   memset(g->slots, 0, h->p->slot_count * sizeof *g->slots);
   g->shape_count = 0;
   for (uint32_t s = 0; s < h->p->slot_count; s++)
-    if (h->before[s].scalar && !plan_has(h->plan->written, s)) g->slots[s] = (gen_slot){.scalar = h->before[s].scalar, .stale = true};
+    if (h->outer.slots[s].scalar && !plan_has(h->plan->written, s)) g->slots[s] = (gen_slot){.scalar = h->outer.slots[s].scalar, .stale = true};
   g->mask = gen_lanes(g, g->active);
   LLVMBuildStore(g->b, g->active, g->lanes);
   LLVMBuildStore(g->b, gen_intrinsic(g, "llvm.ctpop", &g->i32, 1, &g->active, 1), g->lane_count);
@@ -117,7 +144,7 @@ static void hand_uniform(const hammock *h) {
   const plan_block *meet = &h->p->blocks[h->plan->meet];
   for (uint32_t s = 0; s < h->p->slot_count; s++) {
     if (!plan_has(meet->uniform_in, s) || !plan_has(meet->live_in, s)) continue;
-    gen_put_uniform(g, s, gen_one_of_all(g, s, &h->before[s]));
+    gen_put_uniform(g, s, gen_one_of_all(g, s, &g->slots[s]));
   }
 }
 
@@ -131,9 +158,10 @@ static bool belongs_in_frame(const hammock *h, uint32_t slot) {
 }
 
 static void execute(hammock *h, value taken) {
-  generator *g = h->g, kept = *g;
+  generator *g = h->g;
   const plan_block *block = &h->p->blocks[h->branch];
   const native_instr *n = &h->p->code[block->end - 1];
+  push_lanes(g, &h->outer); /* values that are made here are not there on the way around the region */
   for (uint32_t c = 0; c < h->plan->count; c++) {
     h->into[c] = gen_variable(g, g->i32);
     LLVMBuildStore(g->b, gen_i32(g, 0), h->into[c]);
@@ -148,14 +176,11 @@ static void execute(hammock *h, value taken) {
   g->masked = true;
   g->full = false;
   for (uint32_t c = 0; c < h->plan->count; c++) part(h, c);
-  g->masked = false, g->full = kept.full, g->active = kept.active, g->mask = kept.mask, g->now = kept.now;
+  pop_lanes(g, &h->outer);
   hand_uniform(h);
   LLVMBuildStore(g->b, gen_i32(g, EXEC_LANES), g->lane_count);
   LLVMBuildStore(g->b, gen_i32(g, index_of(h, h->plan->meet)), g->segment);
   LLVMBuildBr(g->b, g->edges[h->plan->meet]);
-  memcpy(g->slots, h->before, h->p->slot_count * sizeof *g->slots);
-  memcpy(g->shapes, kept.shapes, sizeof g->shapes);
-  g->shape_count = kept.shape_count;
   g->hammock_room -= h->plan->instructions;
 }
 
@@ -167,10 +192,7 @@ bool gen_hammock(generator *g, uint32_t b, value taken) {
   if (is) LLVMBuildCondBr(g->b, is, here, apart);
   else LLVMBuildBr(g->b, here);
   LLVMPositionBuilderAtEnd(g->b, here);
-  h.before = ff_alloc((h.p->slot_count + 1) * sizeof *h.before);
-  memcpy(h.before, g->slots, h.p->slot_count * sizeof *h.before);
   execute(&h, taken);
   if (is) LLVMPositionBuilderAtEnd(g->b, apart);
-  free(h.before);
   return !is;
 }
