@@ -30,7 +30,7 @@ static const ops_entry *entry_of(ops_set *set, const char *name, size_t length) 
   FF_ASSERT(length < sizeof text);
   snprintf(text, sizeof text, "%.*s", (int)length, name);
   const ops_entry *entry = ops_find(set, text);
-  FF_ASSERT(entry && entry->kinds[0] != OPS_K_none);
+  if (!entry || entry->kinds[0] == OPS_K_none) ff_check_failed(__FILE__, __LINE__, text); /* no row has that name, or one without kinds */
   return entry;
 }
 
