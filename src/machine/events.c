@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event heap and slots. The heap has four children per entry: few levels, and four entries fill one host cache line.
+/* The event heap. The heap has four children per entry: few levels, and four entries fill one host cache line.
  * There is one entry per sleeping or waiting warp, and a few for operations and far-faults.
  *
  * A wake mostly ends with the same warp going back: so a pop leaves a hole at the root, which the next push fills and
  * sinks from there; only a pop that finds the hole still there moves the last entry up. */
+#include "machine/events.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "base/memory.h"
 
 static inline bool earlier(event a, event b) { return a.key < b.key; }
 
@@ -74,20 +76,4 @@ event event_pop(event_heap *heap) {
   for (uint32_t c = 1; c < 5 && c < heap->count; c++)
     if (event_time(heap->items[c]) < heap->next_time) heap->next_time = event_time(heap->items[c]);
   return first;
-}
-
-void slots_init(slots *s, arena *a, uint64_t capacity) {
-  s->capacity = (uint32_t)capacity;
-  s->until = arena_alloc(a, 2 * capacity * sizeof *s->until);
-}
-
-void slots_hold(slots *s, ps until) {
-  if (++s->first == s->capacity) {
-    memcpy(s->until, s->until + s->first, s->capacity * sizeof *s->until);
-    s->first = 0;
-  }
-  ps *t = s->until + s->first;
-  uint32_t at = s->capacity - 1;
-  for (; at && t[at - 1] > until; at--) t[at] = t[at - 1];
-  t[at] = until;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 const sim_hint_info sim_hint_infos[SIM_HINT_COUNT] = {
 #define X(id, name, help) {name, help},

@@ -14,7 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 #include "machine/host/peers.h"
 #include "trace/origin.h"
 

@@ -16,7 +16,7 @@
  * A managed allocation, or page, that the CPU holds is written and read by copies in host memory. */
 #include <math.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
 

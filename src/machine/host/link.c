@@ -6,7 +6,7 @@
  * change of whether any runs, too. */
 #include <math.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 static ps duration(double per_byte, uint64_t bytes) { return (ps)llround(per_byte * (double)bytes); }
 

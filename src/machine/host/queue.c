@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 stream *stream_find(sim *s, uint32_t number) {
   for (size_t i = s->streams.count; i-- > 0;)

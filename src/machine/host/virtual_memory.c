@@ -15,7 +15,7 @@
  * allocations with `mapping` set and its id in `memory`. A trace may say anything: what does not fit is passed over. */
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 static bool counts_created(const sim *s) { return s->manager->placement == MANAGER_PROGRAM; }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 enum { BLOCK_FRAMES = FF_BLOCK_BYTES / FRAME_BYTES };
 #define NO_FRAME UINT32_MAX     /* none yet */

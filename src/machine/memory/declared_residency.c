@@ -11,7 +11,7 @@
  *
  * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a launch
  * only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 /* ---- what is declared ---- */
 

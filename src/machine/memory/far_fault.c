@@ -7,7 +7,7 @@
  * GPU replays everything.
  *
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 #define MIN_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
 

@@ -7,7 +7,7 @@
  * larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). An entry never
  * outlives its page: tlb_forget removes it from all TLBs when the page or a part of it leaves, tlb_remap when the
  * page table maps the place by a larger page or by smaller ones. */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 #define TABLES (UINT64_C(1) << 50) /* the page tables lie above all data */
 enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };

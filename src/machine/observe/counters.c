@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 sim_counters *counters_of_kernel(sim *s, const trace_launch *launch) {
   for (size_t i = s->kernels.count; i-- > 0;)

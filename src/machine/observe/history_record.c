@@ -4,7 +4,7 @@
  * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its sets of valid
  * pages, four bins apart. Between two events nothing changes, so what is there when the first event behind the end comes was there
  * at the end; what the host frees and allocates between events asks for itself. */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 static const pager_allocation *allocation_of(const sim *s, const pager_unit *unit) { return &s->pager->allocations.items[unit->allocation]; }
 

@@ -18,7 +18,7 @@
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 /* May a block of the tenant start there now, as far as the others are concerned? */
 static bool tenant_may(const sim *s, const sm *m, const kernel *k) {

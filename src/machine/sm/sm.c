@@ -7,7 +7,7 @@
  *       warp:      t' = max(t + n * issue_interval + m * shared_latency, free, the SM's shared memory's free)
  *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 void warp_sleep(sim *s, warp *w, ps time) {
   w->asleep = true;

@@ -6,7 +6,7 @@
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue. */
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 typedef struct progress { /* of one call of access_continue */
   sim *s;

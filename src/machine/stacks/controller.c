@@ -23,7 +23,7 @@
  * What always holds: pending = running + waiting + those on the way; the warp's own SM keeps its place for it. */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 enum {
   LEARN_ACCESSES = 16, /* of an instance that a map is learned from */

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 #include "partition/colocate.h"
 
 typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory stacks and near-data processing (Hsieh et al., ISCA 2016): the state that a simulation of a machine with a group `stacks` has beside the
- * device's. Private to machine/: included by model.h, behind the device.
+ * device's. Private to machine/.
  *
  *   main SM -- L1 -- L2 --(miss, write)-- tx[stack] -- vault -- rx[stack] --> back        stacks.c
  *   stack's SM -- its L1 --(miss, write)-- own vaults, or cross[own][other] -- vault -- cross[other][own] --> back
@@ -13,6 +13,11 @@
  * What always holds: a warp that is away comes back at LEAVE, with all its accesses over; an instance's home is the stack of its first line. */
 #ifndef FF_MACHINE_STACKS_H
 #define FF_MACHINE_STACKS_H
+
+#include "base/memory.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/lru.h"
+#include "machine/sim.h"
 
 typedef struct stack_channel {  /* one direction of a link */
   server bus;

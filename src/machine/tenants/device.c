@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 /* ---- making ---- */
 

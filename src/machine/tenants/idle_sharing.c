@@ -11,7 +11,7 @@
  * others is in its colours. */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 #define TAKE_BACK UINT64_C(100000000)    /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)

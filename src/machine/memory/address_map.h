@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which physical address a virtual one has. A machine without address_map has none: the virtual one (with the tenant in it) stands for it. */
+#ifndef FF_MACHINE_MEMORY_ADDRESS_MAP_H
+#define FF_MACHINE_MEMORY_ADDRESS_MAP_H
+
+#include "base/memory.h"
+#include "machine/sim.h"
+
+typedef struct placed_block placed_block;
+typedef struct placed_run { uint64_t address, bytes, physical; } placed_run; /* an allocation in one piece of physical memory */
+typedef struct placing {        /* virtual blocks of 2 MiB, by hash */
+  placed_block **blocks, *last; /* last: that was asked for */
+  uint32_t capacity, count;
+  FF_VEC(placed_run) runs;
+} placing;
+
+uint64_t address_map_find(sim *s, uint64_t address);
+bool address_map_peek(const sim *s, uint64_t address, uint64_t *physical);  /* false: it has none yet; nothing is placed */
+void address_map_allocated(sim *s, uint64_t address, uint64_t bytes);       /* comes to stay: in one piece if that can be had */
+void address_map_give(sim *s, uint64_t address, uint64_t bytes);            /* all frames that lie wholly in it */
+void address_map_free(sim *s);
+void address_map_move(sim *s, uint64_t address, uint64_t physical);         /* the page lies there from now on; whose the frames are is the caller's to know */
+typedef void address_map_visit(void *context, uint64_t address);
+void address_map_pages(sim *s, address_map_visit *visit, void *context);        /* all pages of data that have a frame, in the same order each time */
+
+#endif

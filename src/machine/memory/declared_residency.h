@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: what launches declare is resident before they begin. Does nothing under other managers. */
+#ifndef FF_MACHINE_MEMORY_DECLARED_RESIDENCY_H
+#define FF_MACHINE_MEMORY_DECLARED_RESIDENCY_H
+
+#include "machine/host/streams.h"
+#include "paging/pager.h"
+
+enum { SEGMENTS_AHEAD = 8 };
+
+void segments_declare(sim *s, node *n);                  /* a launch has been queued */
+void segments_over(sim *s, node *n);                     /* and is over */
+bool segments_declared(const sim *s, const kernel *k, uint32_t allocation);
+ps segments_resident(sim *s, node *n, ps time);          /* its turn: when all that it declares and that finds room is there */
+void segments_idle(sim *s);                              /* the link may have nothing to do: fetches for queued launches */
+ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first); /* for segment_kernel */
+
+#endif
