@@ -31,4 +31,10 @@ event event_pop(event_heap *heap);
 ps event_next(const event_heap *heap); /* time of the next event itself; UINT64_MAX: there is none */
 static inline bool event_any(const event_heap *heap) { return heap->count > heap->hole; }
 
+/* What one simulation has in the event queue, which several may share: its time, and how many of the events are its own. */
+typedef struct agenda {
+  ps now;                       /* of the latest event; between two events nothing happens */
+  uint32_t pending;             /* events of its own in the queue, warps' apart */
+} agenda;
+
 #endif

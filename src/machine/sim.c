@@ -60,12 +60,12 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   if (!status) status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
-  s->walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
+  s->gmmu.walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
   if (!status && options->page) {
     status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
-    s->page_fixed = strcmp(options->page, "auto") != 0;
+    s->gmmu.page_fixed = strcmp(options->page, "auto") != 0;
   }
-  if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints, error);
+  if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints.given, error);
   return status ? status : check_spec(s->spec, error);
 }
 
@@ -77,27 +77,26 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
   s->d = d;
-  s->mutex = &d->work;
+  s->answers.mutex = &d->work;
   own->sim = s;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
-  s->slices = d->slices;
-  s->channels = d->channels;
-  s->blocked_warps = d->blocked_warps;
-  s->shared_tlb = d->shared_tlb;
-  s->shared_sets = d->shared_sets;
+  s->memory.slices = d->slices;
+  s->memory.channels = d->channels;
+  s->gmmu.shared_tlb = d->shared_tlb;
+  s->gmmu.shared_sets = d->shared_sets;
   const machine_spec *spec = s->spec;
-  s->slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
-  s->by_slices = divider_make(spec->l2_slices);
-  s->by_row = divider_make(spec->row_bytes);
-  s->by_banks = divider_make(spec->banks);
+  s->memory.slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
+  s->memory.by_slices = divider_make(spec->l2_slices);
+  s->memory.by_row = divider_make(spec->row_bytes);
+  s->memory.by_banks = divider_make(spec->banks);
   if (!d->shared) return FF_OK;
   s->instant = own->given.loops;
-  s->began = s->host = s->now = s->device_end = d->now;
-  if (own->given.memory_bytes && own->given.memory_bytes < s->gpu_memory) s->gpu_memory = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS) s->thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->next_sm = own->given.sm_first;
+  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
+  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
+  if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
+  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
   return FF_OK;
 }
 
@@ -110,12 +109,12 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
-  s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
-  if (is_paged(s) && !options->gpu_memory && !(s->gpu_memory_share > 0) && s->gpu_memory < s->least_memory)
-    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->least_memory >> 10);
-  if (s->gpu_memory_share > 0) s->gpu_memory = 0;
-  s->given_memory = s->gpu_memory;
-  if (is_paged(s) && s->gpu_memory < s->least_memory) s->gpu_memory = s->least_memory; /* host.c says that it is left out */
+  s->budget.least = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
+  if (is_paged(s) && !options->gpu_memory && !(s->budget.share > 0) && s->budget.bytes < s->budget.least)
+    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->budget.least >> 10);
+  if (s->budget.share > 0) s->budget.bytes = 0;
+  s->budget.given = s->budget.bytes;
+  if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least; /* host.c says that it is left out */
   if (is_paged(s)) {
     const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
@@ -130,15 +129,15 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
       trace_reader_defer(s->reader);
     }
   }
-  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = s->d->sm_total,
+  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->budget.bytes, .sms = s->d->sm_total,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .merges_take_mshr = s->spec->fault_merge_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
                          .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
   tlb_init(s, unit);
-  if (s->leaves_grow) config.largest_leaf = s->spec->page_bytes;
-  config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN];
+  if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
+  config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
   s->pager = pager_create(&config);
   return FF_OK;
 }
@@ -160,20 +159,20 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
-  s->device_index = options->device_index;
-  s->peers = options->peers;
-  s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
-  s->gpu_memory_share = options->gpu_memory_share;
-  s->write_back_overlaps = options->write_back_overlaps;
-  s->next_sample = UINT64_MAX;
+  s->host.device_index = options->device_index;
+  s->host.peers = options->peers;
+  s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
+  s->budget.share = options->gpu_memory_share;
+  s->faults.write_back_overlaps = options->write_back_overlaps;
+  s->observer.next_sample = UINT64_MAX;
   if (options->history) {
-    s->history = history_create();
-    s->history->keeps_resident = is_paged(s);
-    s->next_sample = history_next_sample(s->history);
+    s->observer.history = history_create();
+    s->observer.history->keeps_resident = is_paged(s);
+    s->observer.next_sample = history_next_sample(s->observer.history);
   }
   s->record = options->records_future ? options->future : NULL;
-  s->worked_stream = UINT32_MAX;
-  s->one_stream = true;
+  s->streams.worked = UINT32_MAX;
+  s->streams.one = true;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -183,11 +182,11 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   }
   status = stacks_create(s, options, error);
   link_init(s);
-  FF_PUSH(&s->nodes, NULL);
-  FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
+  FF_PUSH(&s->streams.nodes, NULL);
+  FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
-  s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
-  pthread_cond_init(&s->progress, NULL);
+  s->host.times = ff_alloc(HOST_TIMES * sizeof *s->host.times);
+  pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
   if (status) sim_free(s);
   else *out = s;
@@ -202,23 +201,23 @@ void sim_free(sim *s) {
   policy_close(&s->evict);
   address_map_free(s);
   stacks_free(s);
-  history_free(s->history);
-  for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
-  for (size_t i = 1; i < s->nodes.count; i++)
-    if (s->nodes.items[i]) {
-      free(s->nodes.items[i]->dependents.items);
-      free(s->nodes.items[i]->uses.items);
-      free(s->nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
-      free(s->nodes.items[i]);
+  history_free(s->observer.history);
+  for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);
+  for (size_t i = 1; i < s->streams.nodes.count; i++)
+    if (s->streams.nodes.items[i]) {
+      free(s->streams.nodes.items[i]->dependents.items);
+      free(s->streams.nodes.items[i]->uses.items);
+      free(s->streams.nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
+      free(s->streams.nodes.items[i]);
     }
-  for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
-  for (size_t i = 0; i < s->sm_sets.count; i++) free(s->sm_sets.items[i]);
-  for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
-  void *arrays[] = {s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->sm_sets.items, s->moved.items};
+  for (size_t i = 0; i < s->observer.kernels.count; i++) free(s->observer.kernels.items[i]);
+  for (size_t i = 0; i < s->streams.sm_sets.count; i++) free(s->streams.sm_sets.items[i]);
+  for (size_t i = 0; i < s->observer.allocations.count; i++) free(s->observer.allocations.items[i]);
+  void *arrays[] = {s->streams.nodes.items, s->streams.free_nodes.items,
+                    s->streams.items.items, s->observer.kernels.items, s->observer.allocations.items, s->faults.batch_faults.items, s->streams.records.items, s->segments.ahead.items, s->faults.freed.items, s->host.times,
+                    s->dispatch.positions.items, s->hints.prefetched.items, s->mappings.created.items, s->mappings.reserved.items, s->dispatch.blocks.items, s->streams.sm_sets.items, s->lent.moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-  pthread_cond_destroy(&s->progress);
+  pthread_cond_destroy(&s->answers.progress);
   if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
   device_release(s->d);
   free(s);
@@ -226,33 +225,33 @@ void sim_free(sim *s) {
 
 /* ---- running, and answering ---- */
 
-void sim_lock(sim *s) { pthread_mutex_lock(s->mutex); }
-void sim_unlock(sim *s) { pthread_mutex_unlock(s->mutex); }
+void sim_lock(sim *s) { pthread_mutex_lock(s->answers.mutex); }
+void sim_unlock(sim *s) { pthread_mutex_unlock(s->answers.mutex); }
 
 void sim_yield(sim *s) {
-  while (s->askers) {
-    pthread_mutex_unlock(s->mutex);
+  while (s->answers.askers) {
+    pthread_mutex_unlock(s->answers.mutex);
     sched_yield();
-    pthread_mutex_lock(s->mutex);
+    pthread_mutex_lock(s->answers.mutex);
   }
 }
 
 event_record *sim_record(sim *s, uint64_t sequence) {
-  size_t low = 0, high = s->records.count;
+  size_t low = 0, high = s->streams.records.count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (s->records.items[middle].sequence < sequence) low = middle + 1;
+    if (s->streams.records.items[middle].sequence < sequence) low = middle + 1;
     else high = middle;
   }
-  return low < s->records.count && s->records.items[low].sequence == sequence ? &s->records.items[low] : NULL;
+  return low < s->streams.records.count && s->streams.records.items[low].sequence == sequence ? &s->streams.records.items[low] : NULL;
 }
 
 /* Other threads ask when events happened that have not: the device goes on until they have. */
 static void answer_questions(sim *s) {
-  for (const question *q = s->questions; q; q = q->next) {
-    const event_record *record = q->sequence < s->processed ? sim_record(s, q->sequence) : NULL;
+  for (const question *q = s->answers.questions; q; q = q->next) {
+    const event_record *record = q->sequence < s->host.processed ? sim_record(s, q->sequence) : NULL;
     if (record && !record->known) {
-      node *n = s->nodes.items[record->node];
+      node *n = s->streams.nodes.items[record->node];
       n->references++;
       run_until_done(s, n);
       queue_release(s, n);
@@ -279,72 +278,72 @@ void sim_run(sim *s) {
     if (!op) break;
     end = op->kind == TRACE_OP_END;
     host_process(s, op);
-    if (s->askers) sim_yield(s);
+    if (s->answers.askers) sim_yield(s);
   }
-  link_account(s, s->host > s->device_end ? s->host : s->device_end);
+  link_account(s, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
   if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
-  s->over = true;
-  pthread_cond_broadcast(&s->progress);
+  s->answers.over = true;
+  pthread_cond_broadcast(&s->answers.progress);
   sim_unlock(s);
-  if (s->peers) peers_leave(s->peers, s->device_index);
+  if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
   device_leave(s);
 }
 
 static void ask_lock(sim *s) {
-  atomic_fetch_add(&s->askers, 1);
-  pthread_mutex_lock(s->mutex);
-  atomic_fetch_sub(&s->askers, 1);
+  atomic_fetch_add(&s->answers.askers, 1);
+  pthread_mutex_lock(s->answers.mutex);
+  atomic_fetch_sub(&s->answers.askers, 1);
 }
 
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
-  if (!s->processed) return 0;
-  if (sequence >= s->processed) sequence = s->processed - 1;
-  uint64_t oldest = s->processed > HOST_TIMES ? s->processed - HOST_TIMES : 0;
-  return s->host_times[(sequence < oldest ? oldest : sequence) % HOST_TIMES];
+  if (!s->host.processed) return 0;
+  if (sequence >= s->host.processed) sequence = s->host.processed - 1;
+  uint64_t oldest = s->host.processed > HOST_TIMES ? s->host.processed - HOST_TIMES : 0;
+  return s->host.times[(sequence < oldest ? oldest : sequence) % HOST_TIMES];
 }
 
 uint64_t sim_host_time(sim *s, uint64_t sequence) {
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
+  while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   uint64_t time = host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return time;
 }
 
 bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
   if (!s->d->hash) return false;
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
+  while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   *physical = address_map_find(s, address);
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return true;
 }
 
 uint64_t sim_event_time(sim *s, uint64_t sequence) {
   ask_lock(s);
-  question own = {.sequence = sequence, .next = s->questions};
-  s->questions = &own;
+  question own = {.sequence = sequence, .next = s->answers.questions};
+  s->answers.questions = &own;
   trace_reader_poke(s->reader);
   const event_record *record = NULL;
-  while (!s->over && (s->processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
-    pthread_cond_wait(&s->progress, s->mutex);
-  question **link = &s->questions;
+  while (!s->answers.over && (s->host.processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
+    pthread_cond_wait(&s->answers.progress, s->answers.mutex);
+  question **link = &s->answers.questions;
   while (*link != &own) link = &(*link)->next;
   *link = own.next;
   record = sim_record(s, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return time;
 }
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
   ask_lock(s);
-  while ((s->processed <= by || s->processed <= sequence) && !s->over) pthread_cond_wait(&s->progress, s->mutex);
+  while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   const event_record *record = sim_record(s, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return happened;
 }
 
@@ -358,9 +357,9 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
 
 bool sim_is_over(sim *s, uint64_t *at) {
   ask_lock(s);
-  *at += s->now + s->host + s->processed + s->blocks_begun;
-  bool over = s->over;
-  pthread_mutex_unlock(s->mutex);
+  *at += s->agenda.now + s->host.clock + s->host.processed + s->dispatch.blocks_begun;
+  bool over = s->answers.over;
+  pthread_mutex_unlock(s->answers.mutex);
   return over;
 }
 
@@ -369,29 +368,29 @@ void sim_snapshot(sim *s, sim_result *result) {
   ask_lock(s);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
-  snprintf(result->error, sizeof result->error, "%s", s->error);
-  result->complete = s->over;
-  if (s->left_out) {
-    pthread_mutex_unlock(s->mutex);
+  snprintf(result->error, sizeof result->error, "%s", s->host.error);
+  result->complete = s->answers.over;
+  if (s->budget.left_out) {
+    pthread_mutex_unlock(s->answers.mutex);
     return;
   }
   counters_total(s, &result->counters);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first;
   stacks_result(s, &result->stacks);
-  result->kernels = ff_alloc(s->kernels.count * sizeof *result->kernels);
-  result->kernel_count = (uint32_t)s->kernels.count;
-  for (size_t i = 0; i < s->kernels.count; i++) result->kernels[i] = *s->kernels.items[i];
-  result->allocations = ff_alloc(s->allocations.count * sizeof *result->allocations);
-  for (size_t i = 0; i < s->allocations.count; i++)
-    if (i || s->allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->allocations.items[i];
-  pthread_mutex_unlock(s->mutex);
+  result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
+  result->kernel_count = (uint32_t)s->observer.kernels.count;
+  for (size_t i = 0; i < s->observer.kernels.count; i++) result->kernels[i] = *s->observer.kernels.items[i];
+  result->allocations = ff_alloc(s->observer.allocations.count * sizeof *result->allocations);
+  for (size_t i = 0; i < s->observer.allocations.count; i++)
+    if (i || s->observer.allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
+  pthread_mutex_unlock(s->answers.mutex);
 }
 
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
-  ps end = s->host > s->device_end ? s->host : s->device_end;
-  sim_history *copy = s->history && !s->left_out ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
-  pthread_mutex_unlock(s->mutex);
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  sim_history *copy = s->observer.history && !s->budget.left_out ? record_copy(s, s->answers.over || end > s->agenda.now ? end : s->agenda.now) : NULL;
+  pthread_mutex_unlock(s->answers.mutex);
   return copy;
 }

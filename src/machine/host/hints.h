@@ -3,6 +3,7 @@
 #ifndef FF_MACHINE_HOST_HINTS_H
 #define FF_MACHINE_HOST_HINTS_H
 
+#include "base/memory.h"
 #include "machine/host/given_hints.h"
 #include "machine/sim.h"
 
@@ -10,6 +11,11 @@ typedef struct hinted {         /* an allocation that is to be prefetched */
   uint64_t address, bytes;
   bool away;                    /* it has not come since the host had it last */
 } hinted;
+
+typedef struct hints {
+  sim_hints given;
+  FF_VEC(hinted) prefetched;    /* what of them is prefetched and alive */
+} hints;
 
 trace_memory_kind hints_memory(const sim *s, const trace_op *op); /* what the allocation counts as */
 void hints_allocated(sim *s, const trace_op *op);  /* it is mapped */

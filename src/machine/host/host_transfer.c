@@ -40,9 +40,9 @@ static pager_moves copy_write(pager *p, uint64_t address, uint64_t bytes) {
 static uint64_t span(uint64_t width, uint64_t height, uint64_t pitch) { return height ? (height - 1) * pitch + width : 0; }
 
 static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
-  sim_counters *a = &s->allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
+  sim_counters *a = &s->observer.allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
-  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
+  *(in ? &s->observer.counters.h2d_bytes : &s->observer.counters.d2h_bytes) += bytes;
 }
 
 static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
@@ -56,8 +56,8 @@ static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   uint64_t pages = (moves.bytes + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (s->manager->segments) faults = 0;
-  s->counters.host_faults += faults;
-  history_add(s->history, HISTORY_host_faults, time, faults);
+  s->observer.counters.host_faults += faults;
+  history_add(s->observer.history, HISTORY_host_faults, time, faults);
   return end + faults * s->t.host_fault;
 }
 
@@ -93,7 +93,7 @@ ps transfer_managed_out(sim *s, ps time) {
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     uint64_t bytes = pager_managed_out(s->pager, i);
     if (bytes) end = link_copy(s, HISTORY_CAUSE_MANAGED, false, bytes, false, time);
-    if (!s->touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
+    if (!s->host.touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
   }
   return end;
 }
@@ -222,9 +222,9 @@ static ps peer_copy(sim *s, const trace_op *op, ps time) {
 }
 
 static ps copy_begin(sim *s, const trace_op *op, ps time) {
-  s->counters.copies++;
+  s->observer.counters.copies++;
   if (is_peer_copy(s, op)) return peer_copy(s, op, time);
-  if (op->copy.direction == TRACE_D2D) s->counters.d2d_bytes += op->copy.width * op->copy.height;
+  if (op->copy.direction == TRACE_D2D) s->observer.counters.d2d_bytes += op->copy.width * op->copy.height;
   if (is_paged(s)) return paged_copy(s, op, time);
   if (s->manager->placement == MANAGER_REMOTE) return remote_copy(s, op, time);
   if (s->manager->placement == MANAGER_PROGRAM) return program_copy(s, op, time);
@@ -233,7 +233,7 @@ static ps copy_begin(sim *s, const trace_op *op, ps time) {
 }
 
 static ps set_begin(sim *s, const trace_op *op, ps time) {
-  s->counters.copies++;
+  s->observer.counters.copies++;
   if (is_far(s, op->set.to)) return time; /* the other device does it */
   if (is_paged(s)) {
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
@@ -268,7 +268,7 @@ static ps busy_until(sim *s, const trace_op *op) {
 
 ps operation_begin(sim *s, node *n, ps time, bool *again) {
   ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
-  if (is_paged(s) && s->mapped > s->gpu_memory) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
+  if (is_paged(s) && s->budget.mapped > s->budget.bytes) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
   if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
     *again = true;
     return busy;
@@ -286,8 +286,8 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
     pager_moves moves = pager_managed_fault(s->pager, w.address);
     if (!moves.units) continue;
     time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time) + s->t.host_fault;
-    s->counters.host_faults++;
-    history_add(s->history, HISTORY_host_faults, time, 1);
+    s->observer.counters.host_faults++;
+    history_add(s->observer.history, HISTORY_host_faults, time, 1);
   }
   if (op->touch.write) pager_managed_dirty(s->pager, op->touch.address, op->touch.bytes);
   return time;
@@ -311,8 +311,8 @@ static ps paged_touch(sim *s, const trace_op *op, ps time) {
     pager_moves moves = pager_host_touch(s->pager, &at, end, op->touch.write, time, &until);
     uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
-    s->counters.host_faults += faults;
-    history_add(s->history, HISTORY_host_faults, time, faults);
+    s->observer.counters.host_faults += faults;
+    history_add(s->observer.history, HISTORY_host_faults, time, faults);
     if (moves.bytes) time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time += faults * s->t.host_fault;
     if (time < until) time = until;
@@ -327,8 +327,8 @@ static ps segment_touch(sim *s, const trace_op *op, ps time) {
   pager_allocation a = s->pager->allocations.items[index];
   if (index && !a.users && !pager_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_read(s->pager, a.address, a.bytes);
   if (whole.units) {
-    s->counters.host_faults++;
-    history_add(s->history, HISTORY_host_faults, time, 1);
+    s->observer.counters.host_faults++;
+    history_add(s->observer.history, HISTORY_host_faults, time, 1);
     time = link_copy(s, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + s->t.host_fault;
   }
   return paged_touch(s, op, time);

@@ -22,8 +22,8 @@ void link_account(sim *s, ps now) {
   if (end > now) end = now;
   if (end > l->accounted) {
     l->union_busy += end - l->accounted;
-    ps from = l->accounted > s->running_since ? l->accounted : s->running_since;
-    ps to = s->running_count || end < s->running_until ? end : s->running_until;
+    ps from = l->accounted > s->dispatch.kernels.since ? l->accounted : s->dispatch.kernels.since;
+    ps to = s->dispatch.kernels.running || end < s->dispatch.kernels.until ? end : s->dispatch.kernels.until;
     if (to > from) l->beside_kernels += to - from;
   }
   l->accounted = now;
@@ -36,7 +36,7 @@ static ps direction_take(sim *s, const load *what, ps ask, ps at) {
   link_account(s, ask);
   d->busy += what->service;
   ps served = server_take(&d->bus, ask, at, what->service);
-  if (s->history) record_link(s, what->cause, what->in, what->bytes, d->bus.free - what->service, d->bus.free);
+  if (s->observer.history) record_link(s, what->cause, what->in, what->bytes, d->bus.free - what->service, d->bus.free);
   return served;
 }
 

@@ -17,10 +17,10 @@
 #include "machine/simulation.h"
 
 stream *stream_find(sim *s, uint32_t number) {
-  for (size_t i = s->streams.count; i-- > 0;)
-    if (s->streams.items[i].number == number) return &s->streams.items[i];
-  FF_PUSH(&s->streams, ((stream){.number = number}));
-  return &s->streams.items[s->streams.count - 1];
+  for (size_t i = s->streams.items.count; i-- > 0;)
+    if (s->streams.items.items[i].number == number) return &s->streams.items.items[i];
+  FF_PUSH(&s->streams.items, ((stream){.number = number}));
+  return &s->streams.items.items[s->streams.items.count - 1];
 }
 
 /* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
@@ -45,16 +45,16 @@ void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
     sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name, (unsigned)s->spec->sm_count);
     return;
   }
-  for (size_t i = 0; i < s->sm_sets.count && !own->sms; i++)
-    if (!memcmp(s->sm_sets.items[i], &set, sizeof set)) own->sms = s->sm_sets.items[i];
+  for (size_t i = 0; i < s->streams.sm_sets.count && !own->sms; i++)
+    if (!memcmp(s->streams.sm_sets.items[i], &set, sizeof set)) own->sms = s->streams.sm_sets.items[i];
   if (own->sms) return;
-  if (s->sm_sets.count == SM_SETS) {
+  if (s->streams.sm_sets.count == SM_SETS) {
     sim_fail(s, "streams are bound to more than %u different sets of SMs", (unsigned)SM_SETS);
     return;
   }
   sm_set *kept = ff_alloc(sizeof *kept);
   *kept = set;
-  FF_PUSH(&s->sm_sets, kept);
+  FF_PUSH(&s->streams.sm_sets, kept);
   own->sms = kept;
 }
 
@@ -65,22 +65,22 @@ static node *node_make(sim *s, const trace_op *op) {
   n->op = *op;
   n->waits = 1;
   n->only_kernels = true;
-  s->unfinished++;
+  s->streams.unfinished++;
   n->references = 2; /* itself until done, and the caller */
-  if (s->free_nodes.count) {
-    n->index = s->free_nodes.items[--s->free_nodes.count];
-    s->nodes.items[n->index] = n;
+  if (s->streams.free_nodes.count) {
+    n->index = s->streams.free_nodes.items[--s->streams.free_nodes.count];
+    s->streams.nodes.items[n->index] = n;
   } else {
-    n->index = (uint32_t)s->nodes.count;
-    FF_PUSH(&s->nodes, n);
+    n->index = (uint32_t)s->streams.nodes.count;
+    FF_PUSH(&s->streams.nodes, n);
   }
   return n;
 }
 
 void queue_release(sim *s, node *n) {
   if (--n->references) return;
-  s->nodes.items[n->index] = NULL;
-  FF_PUSH(&s->free_nodes, n->index);
+  s->streams.nodes.items[n->index] = NULL;
+  FF_PUSH(&s->streams.free_nodes, n->index);
   free(n->dependents.items);
   free(n->uses.items);
   free(n);
@@ -89,7 +89,7 @@ void queue_release(sim *s, node *n) {
 /* n must wait for the node `before` (0: for nothing). */
 static void wait_for(sim *s, node *n, uint32_t before) {
   if (!before) return;
-  node *b = s->nodes.items[before];
+  node *b = s->streams.nodes.items[before];
   if (b->done) {
     if (n->ready < b->done_at) n->ready = b->done_at;
     return;
@@ -107,15 +107,15 @@ static void wait_for_stream(sim *s, node *n, const stream *before) {
 
 /* Numbers grow with the recordings; if a trace numbers them otherwise, they are looked for one by one. */
 event_record *record_of(sim *s, uint32_t number) {
-  size_t low = 0, high = s->records.count;
+  size_t low = 0, high = s->streams.records.count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (s->records.items[middle].number < number) low = middle + 1;
+    if (s->streams.records.items[middle].number < number) low = middle + 1;
     else high = middle;
   }
-  if (low < s->records.count && s->records.items[low].number == number) return &s->records.items[low];
-  for (size_t i = s->records.count; i-- > 0;)
-    if (s->records.items[i].number == number) return &s->records.items[i];
+  if (low < s->streams.records.count && s->streams.records.items[low].number == number) return &s->streams.records.items[low];
+  for (size_t i = s->streams.records.count; i-- > 0;)
+    if (s->streams.records.items[i].number == number) return &s->streams.records.items[i];
   return NULL;
 }
 
@@ -137,18 +137,18 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   stream *own = stream_find(s, op->stream);
   n->sms = own->sms;
   wait_for_stream(s, n, own);
-  for (size_t i = 0; i < s->streams.count; i++) {
-    const stream *other = &s->streams.items[i];
+  for (size_t i = 0; i < s->streams.items.count; i++) {
+    const stream *other = &s->streams.items.items[i];
     bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
     if (other != own && legacy_pair) wait_for_stream(s, n, other);
   }
   if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(s, n);
   if (op->kind == TRACE_OP_EVENT_RECORD) {
     event_record record = {.sequence = op->sequence, .number = op->event.event, .node = n->index};
-    FF_PUSH(&s->records, record);
+    FF_PUSH(&s->streams.records, record);
     n->references++; /* until the record is known */
   }
-  if (own->tail) queue_release(s, s->nodes.items[own->tail]);
+  if (own->tail) queue_release(s, s->streams.nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
   segments_declare(s, n);
@@ -157,28 +157,28 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
 }
 
 static void stream_drop(sim *s, stream *gone) {
-  stream *legacy = &s->streams.items[0]; /* made first, never destroyed */
+  stream *legacy = &s->streams.items.items[0]; /* made first, never destroyed */
   if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at; /* it waits for that still */
-  if (gone->tail) queue_release(s, s->nodes.items[gone->tail]);
-  *gone = s->streams.items[--s->streams.count];
+  if (gone->tail) queue_release(s, s->streams.nodes.items[gone->tail]);
+  *gone = s->streams.items.items[--s->streams.items.count];
 }
 
 void stream_destroy(sim *s, uint32_t number) {
   if (number == TRACE_STREAM_LEGACY) return;
   stream *gone = stream_find(s, number);
   gone->destroyed = true;
-  if (!gone->tail || s->nodes.items[gone->tail]->done) stream_drop(s, gone);
+  if (!gone->tail || s->streams.nodes.items[gone->tail]->done) stream_drop(s, gone);
 }
 
 void node_done(sim *s, node *n, ps time) {
   n->done = true;
   n->done_at = time;
-  s->unfinished--;
-  if (s->device_end < time) s->device_end = time;
+  s->streams.unfinished--;
+  if (s->streams.end < time) s->streams.end = time;
   stream *own = stream_find(s, n->op.stream);
   if (own->done_at < time) own->done_at = time;
   for (size_t i = 0; i < n->dependents.count; i++) {
-    node *d = s->nodes.items[n->dependents.items[i]];
+    node *d = s->streams.nodes.items[n->dependents.items[i]];
     if (d->ready < time) d->ready = time;
     one_less(s, d);
   }
@@ -186,7 +186,7 @@ void node_done(sim *s, node *n, ps time) {
     event_record *record = sim_record(s, n->op.sequence);
     record->known = true;
     record->time = time;
-    pthread_cond_broadcast(&s->progress);
+    pthread_cond_broadcast(&s->answers.progress);
     queue_release(s, n);
   }
   if (own->destroyed && own->tail == n->index) stream_drop(s, own);
@@ -237,7 +237,7 @@ void node_ready(sim *s, node *n) {
 /* ---- the loop ---- */
 
 static void kernel_event(sim *s, node *n, ps time) {
-  if (s->failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
+  if (s->host.failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
     trace_reader_skip(s->reader, n->kernel->launch);
     sim_event(s, time, EVENT_NODE_DONE, n->index);
     return;
@@ -267,40 +267,40 @@ static inline void prefetch_next(const sim *s) {
 void queue_run_event(sim *s, event e) {
   uint32_t index = event_own_index(e);
   ps time = event_time(e);
-  if (s->now < time) s->now = time;
-  s->pager->now = s->now;
-  if (__builtin_expect(time >= s->next_sample, 0)) record_sample(s, time);
+  if (s->agenda.now < time) s->agenda.now = time;
+  s->pager->now = s->agenda.now;
+  if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(s, time);
   prefetch_next(s);
-  if (event_kind_of(e) != EVENT_WARP) s->own_events--;
+  if (event_kind_of(e) != EVENT_WARP) s->agenda.pending--;
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
-  case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
-  case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
+  case EVENT_NODE_READY: node_ready(s, s->streams.nodes.items[index]); break;
+  case EVENT_KERNEL_BEGIN: kernel_event(s, s->streams.nodes.items[index], time); break;
   case EVENT_DEPART: pager_depart(s->pager, index); break;
   case EVENT_FLIGHT:
     pager_complete(s->pager, index);
-    s->served_from = 0;
+    s->faults.served_from = 0;
     fault_idle(s);
     break;
   case EVENT_LINK_IDLE:
-    s->idle_pending = false;
+    s->faults.idle_pending = false;
     fault_idle(s);
     break;
   case EVENT_CLEAN:
-    s->clean_pending = false;
+    s->faults.clean_pending = false;
     pager_clean_end(s->pager);
     fault_clean(s);
     break;
   case EVENT_BATCH: fault_batch(s); break;
   case EVENT_SLICE: break; /* nobody's: device.c */
   case EVENT_NODE_DONE:
-    free(s->nodes.items[index]->kernel);
-    s->nodes.items[index]->kernel = NULL;
-    segments_over(s, s->nodes.items[index]);
-    node_done(s, s->nodes.items[index], time);
+    free(s->streams.nodes.items[index]->kernel);
+    s->streams.nodes.items[index]->kernel = NULL;
+    segments_over(s, s->streams.nodes.items[index]);
+    node_done(s, s->streams.nodes.items[index], time);
     break;
   }
-  if (__builtin_expect(s->askers != 0, 0)) sim_yield(s);
+  if (__builtin_expect(s->answers.askers != 0, 0)) sim_yield(s);
 }
 
 void run_until(sim *s, ps limit) {

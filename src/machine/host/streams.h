@@ -37,6 +37,18 @@ typedef struct event_record { uint64_t sequence; uint32_t number, node; ps time;
 
 enum { SM_SETS = 256 };
 
+typedef struct streams {
+  FF_VEC(stream) items;
+  FF_VEC(node *) nodes;         /* [0] unused */
+  FF_VEC(uint32_t) free_nodes;
+  FF_VEC(event_record) records; /* by sequence */
+  FF_VEC(sm_set *) sm_sets;     /* that streams are bound to, each once */
+  uint32_t unfinished;          /* operations that are not over */
+  uint32_t worked;              /* the only stream that had work so far; UINT32_MAX: none yet */
+  bool one;                     /* no second one has: launches are simulated to their end at once */
+  ps end;                       /* the latest end of any operation */
+} streams;
+
 stream *stream_find(sim *s, uint32_t number);
 void stream_bind(sim *s, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
 node *queue_add(sim *s, const trace_op *op, ps issued);  /* one reference is the caller's */

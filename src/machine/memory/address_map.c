@@ -159,7 +159,7 @@ static void give_pages(sim *s, uint64_t begin, uint64_t end, bool in_run) {
 
 void address_map_give(sim *s, uint64_t address, uint64_t bytes) {
   if (!s->d->hash) return;
-  if (s->moved.count) idle_sharing_forget(s);
+  if (s->lent.moved.count) idle_sharing_forget(s);
   placing *p = &s->placing;
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
@@ -175,7 +175,7 @@ void address_map_give(sim *s, uint64_t address, uint64_t bytes) {
 
 void address_map_free(sim *s) {
   placing *p = &s->placing;
-  if (s->moved.count) idle_sharing_forget(s);
+  if (s->lent.moved.count) idle_sharing_forget(s);
   while (p->runs.count) address_map_give(s, p->runs.items[0].address, p->runs.items[0].bytes);
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;

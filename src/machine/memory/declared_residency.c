@@ -29,7 +29,7 @@ static void declare_use(sim *s, node *n, trace_use use) {
     if (a->address < use.address) continue;
     if (a->address >= use.address + use.bytes) break;
     if (a->address != use.address && !a->mapping) continue;
-    if (!can_move(a) || sim_hints_undeclare(&s->hints, s->allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
+    if (!can_move(a) || sim_hints_undeclare(&s->hints.given, s->observer.allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
     FF_PUSH(&n->uses, index);
     pager_declare(s->pager, index, true);
   }
@@ -38,8 +38,8 @@ static void declare_use(sim *s, node *n, trace_use use) {
 void segments_declare(sim *s, node *n) {
   if (!s->manager->segments || !is_launch(n)) return;
   for (uint32_t i = 0; i < n->op.launch->use_count; i++) declare_use(s, n, n->op.launch->uses[i]);
-  FF_PUSH(&s->ahead, n->index);
-  if (s->now < s->host) s->now = s->host; /* all events up to then are over */
+  FF_PUSH(&s->segments.ahead, n->index);
+  if (s->agenda.now < s->host.clock) s->agenda.now = s->host.clock; /* all events up to then are over */
   segments_idle(s);
 }
 
@@ -49,7 +49,7 @@ void segments_over(sim *s, node *n) {
 }
 
 bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
-  const node *n = s->nodes.items[k->node];
+  const node *n = s->streams.nodes.items[k->node];
   for (size_t i = 0; i < n->uses.count; i++)
     if (n->uses.items[i] == allocation) return true;
   return false;
@@ -58,19 +58,19 @@ bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
 /* ---- fetching ---- */
 
 static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t bytes) {
-  s->segment_kernel = counters_of_kernel(s, n->op.launch);
+  s->segments.kernel = counters_of_kernel(s, n->op.launch);
   uint64_t moves = pager_request(s->pager, address, bytes);
-  s->segment_kernel = NULL;
+  s->segments.kernel = NULL;
   return moves;
 }
 
 ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  ps from = s->room_at > s->now ? s->room_at : s->now;
-  s->room_at = 0;
+  ps from = s->faults.room_at > s->agenda.now ? s->faults.room_at : s->agenda.now;
+  s->faults.room_at = 0;
   ps lands = link_copy(s, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
-  tally t = {s->segment_kernel, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  tally t = {s->segments.kernel, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
-  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
+  history_add(s->observer.history, HISTORY_prefetched_bytes, from, bytes);
   t.kernel->h2d_bytes += bytes;
   t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   sim_event(s, lands, EVENT_FLIGHT, flight);
@@ -95,17 +95,17 @@ static bool next_piece(sim *s, node *n) {
   return false;
 }
 
-static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->now && s->d->link.engines[0].free <= s->now; }
+static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->agenda.now && s->d->link.engines[0].free <= s->agenda.now; }
 
 void segments_idle(sim *s) {
-  if (!s->manager->segments || s->manager->reaches || !s->running_count || s->idle_pending) return;
-  for (size_t i = 0; i < s->ahead.count && link_idle(s); i++) {
-    node *n = s->nodes.items[s->ahead.items[i]];
+  if (!s->manager->segments || s->manager->reaches || !s->dispatch.kernels.running || s->faults.idle_pending) return;
+  for (size_t i = 0; i < s->segments.ahead.count && link_idle(s); i++) {
+    node *n = s->streams.nodes.items[s->segments.ahead.items[i]];
     while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
   }
   if (link_idle(s)) return;
   ps free = s->d->link.h2d.bus.free > s->d->link.engines[0].free ? s->d->link.h2d.bus.free : s->d->link.engines[0].free;
-  s->idle_pending = true;
+  s->faults.idle_pending = true;
   sim_event(s, free, EVENT_LINK_IDLE, 0);
 }
 
@@ -113,9 +113,9 @@ void segments_idle(sim *s) {
 
 static void no_longer_ahead(sim *s, const node *n) {
   size_t kept = 0;
-  for (size_t i = 0; i < s->ahead.count; i++)
-    if (s->ahead.items[i] != n->index) s->ahead.items[kept++] = s->ahead.items[i];
-  s->ahead.count = kept;
+  for (size_t i = 0; i < s->segments.ahead.count; i++)
+    if (s->segments.ahead.items[i] != n->index) s->segments.ahead.items[kept++] = s->segments.ahead.items[i];
+  s->segments.ahead.count = kept;
 }
 
 ps segments_resident(sim *s, node *n, ps time) {

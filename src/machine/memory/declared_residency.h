@@ -8,6 +8,13 @@
 
 enum { SEGMENTS_AHEAD = 8 };
 
+typedef struct segments {
+  FF_VEC(uint32_t) ahead;       /* launches whose turn has not come, in order */
+  node *kept_back[SEGMENTS_AHEAD]; /* where only one stream has work: the last ones that the host made, a ring */
+  uint32_t next_kept_back;
+  sim_counters *kernel;         /* for which something is fetched now; NULL: nothing is */
+} segments;
+
 void segments_declare(sim *s, node *n);                  /* a launch has been queued */
 void segments_over(sim *s, node *n);                     /* and is over */
 bool segments_declared(const sim *s, const kernel *k, uint32_t allocation);

@@ -13,32 +13,32 @@
 
 /* Memory that was evicted ahead, and that `now` is written back, is forgotten: it is like any other free memory. */
 static void freed_settle(sim *s, ps now) {
-  while (s->freed_first < s->freed.count && s->freed.items[s->freed_first].at <= now) s->freed_bytes -= s->freed.items[s->freed_first++].bytes;
-  if (s->freed_first == s->freed.count) s->freed_first = s->freed.count = 0;
+  while (s->faults.freed_first < s->faults.freed.count && s->faults.freed.items[s->faults.freed_first].at <= now) s->faults.freed_bytes -= s->faults.freed.items[s->faults.freed_first++].bytes;
+  if (s->faults.freed_first == s->faults.freed.count) s->faults.freed_first = s->faults.freed.count = 0;
 }
 
 /* When `bytes` can be written to that the pager has just taken from free memory: what is settled is taken first, then
  * what was evicted ahead, oldest first. */
 static ps freed_ready(sim *s, uint64_t bytes, ps from) {
-  freed_settle(s, s->now < from ? s->now : from);
-  uint64_t before = s->pager->free + bytes, settled = before > s->freed_bytes ? before - s->freed_bytes : 0;
+  freed_settle(s, s->agenda.now < from ? s->agenda.now : from);
+  uint64_t before = s->pager->free + bytes, settled = before > s->faults.freed_bytes ? before - s->faults.freed_bytes : 0;
   ps ready = 0;
-  for (uint64_t wanted = bytes > settled ? bytes - settled : 0; wanted && s->freed_first < s->freed.count;) {
-    freed_ahead *f = &s->freed.items[s->freed_first];
+  for (uint64_t wanted = bytes > settled ? bytes - settled : 0; wanted && s->faults.freed_first < s->faults.freed.count;) {
+    freed_ahead *f = &s->faults.freed.items[s->faults.freed_first];
     uint64_t taken = f->bytes < wanted ? f->bytes : wanted;
     f->bytes -= taken;
     wanted -= taken;
-    s->freed_bytes -= taken;
+    s->faults.freed_bytes -= taken;
     if (ready < f->at) ready = f->at;
-    if (!f->bytes) s->freed_first++;
+    if (!f->bytes) s->faults.freed_first++;
   }
   return ready;
 }
 
 /* When the transfer in of `bytes` can begin. */
 static ps room_ready(sim *s, uint64_t bytes, ps from) {
-  ps ahead = s->freed_bytes ? freed_ready(s, bytes, from) : 0, begin = s->room_at > from ? s->room_at : from;
-  s->room_at = 0;
+  ps ahead = s->faults.freed_bytes ? freed_ready(s, bytes, from) : 0, begin = s->faults.room_at > from ? s->faults.room_at : from;
+  s->faults.room_at = 0;
   return ahead > begin ? ahead : begin;
 }
 
@@ -53,54 +53,54 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   sim *s = context;
   kernel *k = s->d->warps.items[warp_index]->block->kernel;
   tally t = tally_of(s, k, unit);
-  ps from = s->fault_from;
+  ps from = s->faults.fault_from;
   if (!from) {
-    ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, &s->sms[sm_index], address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
+    ps at = s->agenda.now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
+    from = gmmu_walk(s, &s->sms[sm_index], address, s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
-  if (s->history) record_fault(s, unit, address, from);
+  if (s->observer.history) record_fault(s, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
   if (s->manager->segments && !segments_declared(s, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
   k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
-  s->served_from = from;
-  s->served_kernel = k->counters;
+  s->faults.served_from = from;
+  s->faults.served_kernel = k->counters;
   sim_event(s, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
 /* One piece of a batch, by the copy engine, one after the other. */
 static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
-  ps from = s->batch_at;
-  s->batch_at = link_copy(s, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
-  s->batch_bytes += bytes;
+  ps from = s->faults.batch_at;
+  s->faults.batch_at = link_copy(s, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
+  s->faults.batch_bytes += bytes;
   pager_walk w = pager_walk_begin(s->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
-    tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
+    tally t = {s->faults.batch_faults.items[s->faults.batch_faults.count - 1].tally.kernel, &s->observer.allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
-    if (unit->prefetched) history_add(s->history, HISTORY_prefetched_bytes, from, unit->bytes);
+    if (unit->prefetched) history_add(s->observer.history, HISTORY_prefetched_bytes, from, unit->bytes);
     t.kernel->h2d_bytes += unit->bytes;
     t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
-  return s->batch_at;
+  return s->faults.batch_at;
 }
 
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
 static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   sim *s = context;
-  if (s->segment_kernel) return segments_fetch(s, bytes, flight, first);
-  if (s->batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
-  bool beside = s->served_from != 0;
-  ps from = beside ? s->served_from : s->now;
+  if (s->segments.kernel) return segments_fetch(s, bytes, flight, first);
+  if (s->faults.batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
+  bool beside = s->faults.served_from != 0;
+  ps from = beside ? s->faults.served_from : s->agenda.now;
   ps lands = carry_in(s, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
-  tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  tally t = {beside ? s->faults.served_kernel : &s->observer.counters, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
-  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
+  history_add(s->observer.history, HISTORY_prefetched_bytes, from, bytes);
   if (beside) {
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
@@ -114,7 +114,7 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
 static bool departs(void *context, uint64_t bytes, uint32_t flight, uint64_t lands) {
   sim *s = context;
   ps moves = link_transfer(s, bytes);
-  if (!s->manager->reaches || s->segment_kernel || !moves || lands <= s->now + moves) return false;
+  if (!s->manager->reaches || s->segments.kernel || !moves || lands <= s->agenda.now + moves) return false;
   sim_event(s, lands - moves, EVENT_DEPART, flight);
   return true;
 }
@@ -130,22 +130,22 @@ bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
 
 static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
   sim *s = context;
-  sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
-  tally t = {&s->counters, a};
+  sim_counters *a = &s->observer.allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
+  tally t = {&s->observer.counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now, end = pager_cleaning(s->pager, address, unit->bytes);
-  if (s->history) record_evicted(s, unit, address, write_back, s->now); /* as what is resident: its room is free from now on */
+  ps from = s->faults.batch == BATCH_SERVED ? s->faults.batch_at : s->faults.fault_from ? s->faults.fault_from : s->agenda.now, end = pager_cleaning(s->pager, address, unit->bytes);
+  if (s->observer.history) record_evicted(s, unit, address, write_back, s->agenda.now); /* as what is resident: its room is free from now on */
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
     end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
   }
-  if (s->write_back_overlaps || end <= from) return;
+  if (s->faults.write_back_overlaps || end <= from) return;
   if (s->pager->ahead) {
-    FF_PUSH(&s->freed, ((freed_ahead){unit->bytes, end}));
-    s->freed_bytes += unit->bytes;
-  } else if (s->room_at < end) {
-    s->room_at = end;
+    FF_PUSH(&s->faults.freed, ((freed_ahead){unit->bytes, end}));
+    s->faults.freed_bytes += unit->bytes;
+  } else if (s->faults.room_at < end) {
+    s->faults.room_at = end;
   }
 }
 
@@ -153,9 +153,9 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
 
 static void buffered(void *context) {
   sim *s = context;
-  if (s->batch != BATCH_NONE) return;
-  s->batch = BATCH_CALLED;
-  sim_event(s, (s->fault_from ? s->fault_from : s->now) + s->t.fault_batch, EVENT_BATCH, 0);
+  if (s->faults.batch != BATCH_NONE) return;
+  s->faults.batch = BATCH_CALLED;
+  sim_event(s, (s->faults.fault_from ? s->faults.fault_from : s->agenda.now) + s->t.fault_batch, EVENT_BATCH, 0);
 }
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
@@ -163,26 +163,26 @@ static void serve(void *context, const pager_buffered *fault, bool block) {
   tally t = tally_of(s, s->d->warps.items[fault->warp]->block->kernel, fault->unit);
   COUNT(&t, faults, 1);
   if (fault->unit->evicted) COUNT(&t, refaults, 1);
-  if (s->history) record_fault(s, fault->unit, fault->address, fault->time);
-  FF_PUSH(&s->batch_faults, ((batch_fault){t, fault->time}));
-  if (block) s->batch_at += s->t.fault_block;
+  if (s->observer.history) record_fault(s, fault->unit, fault->address, fault->time);
+  FF_PUSH(&s->faults.batch_faults, ((batch_fault){t, fault->time}));
+  if (block) s->faults.batch_at += s->t.fault_block;
 }
 
 void fault_batch(sim *s) {
-  if (s->batch == BATCH_CALLED) {
-    s->batch = BATCH_SERVED;
-    s->batch_at = s->batch_began = s->now;
-    s->batch_bytes = 0;
+  if (s->faults.batch == BATCH_CALLED) {
+    s->faults.batch = BATCH_SERVED;
+    s->faults.batch_at = s->faults.batch_began = s->agenda.now;
+    s->faults.batch_bytes = 0;
     pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
-    if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : MIN_BATCH; /* all was left alone */
-    pager_batch_lands(s->pager, s->batch_at);
-    sim_event(s, s->batch_at, EVENT_BATCH, 0);
+    if (s->faults.batch_at == s->agenda.now) s->faults.batch_at += s->t.fault_block ? s->t.fault_block : MIN_BATCH; /* all was left alone */
+    pager_batch_lands(s->pager, s->faults.batch_at);
+    sim_event(s, s->faults.batch_at, EVENT_BATCH, 0);
     return;
   }
-  s->batch = BATCH_NONE;
-  history_note_batch(s->history, (history_batch){s->batch_began, s->now, s->batch_faults.count, s->batch_bytes});
-  for (size_t i = 0; i < s->batch_faults.count; i++) COUNT(&s->batch_faults.items[i].tally, fault_wait_ps, s->now - s->batch_faults.items[i].time);
-  s->batch_faults.count = 0;
+  s->faults.batch = BATCH_NONE;
+  history_note_batch(s->observer.history, (history_batch){s->faults.batch_began, s->agenda.now, s->faults.batch_faults.count, s->faults.batch_bytes});
+  for (size_t i = 0; i < s->faults.batch_faults.count; i++) COUNT(&s->faults.batch_faults.items[i].tally, fault_wait_ps, s->agenda.now - s->faults.batch_faults.items[i].time);
+  s->faults.batch_faults.count = 0;
   pager_batch_end(s->pager);
 }
 
@@ -190,7 +190,7 @@ static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
   sim *s = context;
   warp *w = s->d->warps.items[warp_index];
   FF_ASSERT(w->waiting_units);
-  if (--w->waiting_units == 0 && w->asleep) event_push(&s->d->heap, s->now, EVENT_WARP, warp_index);
+  if (--w->waiting_units == 0 && w->asleep) event_push(&s->d->heap, s->agenda.now, EVENT_WARP, warp_index);
 }
 
 static bool writes(void *context, uint32_t warp_index) {
@@ -204,7 +204,7 @@ static void unblock(void *context, uint32_t sm_index) {
   sim *s = context;
   sm *m = &s->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->d->heap, s->now, EVENT_WARP, m->blocked_warps->items[i]);
+  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->d->heap, s->agenda.now, EVENT_WARP, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 
@@ -222,12 +222,12 @@ static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   sim *s = context;
-  sim_counters *a = &s->allocations.items[owner]->counters;
+  sim_counters *a = &s->observer.allocations.items[owner]->counters;
   uint64_t pages = (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
   *(in ? &a->pages_moved_in : &a->pages_moved_out) += pages;
-  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
-  *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
+  *(in ? &s->observer.counters.h2d_bytes : &s->observer.counters.d2h_bytes) += bytes;
+  *(in ? &s->observer.counters.pages_moved_in : &s->observer.counters.pages_moved_out) += pages;
 }
 
 static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(context, address, unit); }
@@ -235,34 +235,34 @@ static void cleaned(void *context, uint64_t address, const pager_unit *unit) { t
 /* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
  * asked again after the time that a far-fault takes: pages become fit for it without an event. */
 void fault_clean(sim *s) {
-  if (s->clean_pending || !s->running_count || !pager_wants_clean(s->pager)) return;
-  s->clean_pending = true;
-  if (s->d->link.d2h.bus.free > s->now) {
+  if (s->faults.clean_pending || !s->dispatch.kernels.running || !pager_wants_clean(s->pager)) return;
+  s->faults.clean_pending = true;
+  if (s->d->link.d2h.bus.free > s->agenda.now) {
     sim_event(s, s->d->link.d2h.bus.free, EVENT_CLEAN, 0);
     return;
   }
   uint64_t address = 0, bytes = pager_clean(s->pager, &address);
-  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->t.fault ? s->t.fault : MIN_BATCH);
+  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->agenda.now) : s->agenda.now + (s->t.fault ? s->t.fault : MIN_BATCH);
   if (bytes) pager_clean_until(s->pager, next);
   sim_event(s, next, EVENT_CLEAN, 0);
 }
 
 void fault_reached(sim *s, kernel *k, uint64_t address) {
   const link_direction *link = &s->d->link.h2d;
-  s->served_from = s->now;
-  s->served_kernel = k->counters;
-  s->pager->view.queued = link->bus.free > s->now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->now) / link->per_byte) : 0;
+  s->faults.served_from = s->agenda.now;
+  s->faults.served_kernel = k->counters;
+  s->pager->view.queued = link->bus.free > s->agenda.now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->agenda.now) / link->per_byte) : 0;
   pager_reached_tell(s->pager, address);
   s->pager->view.queued = 0;
-  s->served_from = 0;
+  s->faults.served_from = 0;
 }
 
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 static void idle_link(sim *s) {
-  if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
-  if (s->d->link.h2d.bus.free <= s->now) pager_idle(s->pager);
-  if (s->d->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
-  s->idle_pending = true;
+  if (s->faults.idle_pending || s->faults.batch == BATCH_SERVED || !s->dispatch.kernels.running || !pager_wants_idle(s->pager)) return;
+  if (s->d->link.h2d.bus.free <= s->agenda.now) pager_idle(s->pager);
+  if (s->d->link.h2d.bus.free <= s->agenda.now) return; /* nothing was proposed; the next landing asks again */
+  s->faults.idle_pending = true;
   sim_event(s, s->d->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
 }
 

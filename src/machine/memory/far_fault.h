@@ -11,6 +11,23 @@ typedef struct batch_fault { tally tally; ps time; } batch_fault;
 
 typedef struct freed_ahead { uint64_t bytes; ps at; } freed_ahead; /* `at`: it has been written back */
 
+typedef struct far_faults {
+  bool write_back_overlaps;     /* the transfer in need not wait for what it replaces */
+  ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
+  ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
+  sim_counters *served_kernel;  /* whose far-fault that is */
+  enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
+  ps batch_began, batch_at;     /* how far the service has come */
+  uint64_t batch_bytes;         /* that it has moved */
+  FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
+  bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
+  bool clean_pending;           /* an EVENT_CLEAN is in the heap */
+  ps room_at;                   /* when the memory that the next transfer takes is written back */
+  FF_VEC(freed_ahead) freed;    /* memory that was evicted ahead and may still be being written back, oldest first */
+  size_t freed_first;
+  uint64_t freed_bytes;         /* sum of what is in it */
+} far_faults;
+
 void fault_hooks(sim *s, pager_hooks *hooks);
 void fault_batch(sim *s); /* the driver begins or ends a batch */
 void fault_clean(sim *s); /* lets the evictor use a link to the host that has nothing to do while kernels run */

@@ -18,19 +18,19 @@ typedef struct place {          /* of a physical address */
 
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose rows go round its banks. */
 static inline place place_interleaved(const sim *s, uint64_t address) {
-  uint64_t piece = address >> 8, inside = divide(piece, &s->by_slices);
-  l2_slice *slice = &s->slices[piece - inside * s->by_slices.by];
+  uint64_t piece = address >> 8, inside = divide(piece, &s->memory.by_slices);
+  l2_slice *slice = &s->memory.slices[piece - inside * s->memory.by_slices.by];
   uint64_t line = inside << 1 | (address >> 7 & 1);
-  uint64_t local = (inside * s->slices_per_channel + slice->part) << 8 | (address & 255);
-  uint64_t row_number = divide(local, &s->by_row), row = divide(row_number, &s->by_banks);
-  return (place){slice, &slice->channel->banks[row_number - row * s->by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
+  uint64_t local = (inside * s->memory.slices_per_channel + slice->part) << 8 | (address & 255);
+  uint64_t row_number = divide(local, &s->memory.by_row), row = divide(row_number, &s->memory.by_banks);
+  return (place){slice, &slice->channel->banks[row_number - row * s->memory.by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
 /* Where the machine file says which address is where (partition/hash.h). */
 static inline place l2_place(const sim *s, uint64_t address) {
   if (__builtin_expect(!s->d->hash, 1)) return place_interleaved(s, address);
   hash_place h = hash_of(s->d->hash, address);
-  l2_slice *slice = &s->slices[h.module];
+  l2_slice *slice = &s->memory.slices[h.module];
   return (place){slice, &slice->channel->banks[h.bank], (int64_t)h.row, (address >> 7) + 1, h.set};
 }
 
@@ -41,7 +41,7 @@ static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps a
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
-  if (__builtin_expect(s->d->borrow, 0)) idle_sharing_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
+  if (__builtin_expect(s->d->borrow, 0)) idle_sharing_count(s, (uint32_t)(p->slice - s->memory.slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
   ps column = bank_column(t, bank, row, at, tally);
@@ -158,7 +158,7 @@ ps channel_take(sim *s, uint64_t physical, ps at) {
 /* A range that is larger than the L2 is looked for by its lines. */
 static void discard_large(sim *s, uint64_t physical, uint64_t bytes) {
   for (uint64_t i = 0; i < s->spec->l2_slices; i++) {
-    cache *c = &s->slices[i].cache;
+    cache *c = &s->memory.slices[i].cache;
     for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
       if (c->tags[l] && ((c->tags[l] - 1) << 7) - physical < bytes) cache_retag(c, &c->lines[l], 0);
   }

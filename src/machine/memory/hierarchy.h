@@ -23,6 +23,14 @@ typedef struct l2_slice {
 } l2_slice;
 
 /* hierarchy.c: from the SM's load/store unit down. Both return when the data has arrived (a store: was taken over). */
+/* The L2's slices and the channels behind them, and where in them an address is. */
+typedef struct memory {
+  l2_slice *slices;
+  dram_channel *channels;
+  uint64_t slices_per_channel;
+  divider by_slices, by_row, by_banks;
+} memory;
+
 typedef struct request {
   uint64_t address;             /* of the line, physical */
   uint32_t sectors, lanes;      /* mask; number of lanes */

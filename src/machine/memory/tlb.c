@@ -19,28 +19,28 @@ enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };
 void tlb_init(sim *s, uint64_t unit_bytes) {
   const machine_spec *spec = s->spec;
   uint64_t page = spec->page_bytes, least = page;
-  bool partial = s->manager->ranges, free_to_grow = is_paged(s) && !partial && !s->page_fixed;
-  if (partial && !s->page_fixed) least = FF_BLOCK_BYTES;
+  bool partial = s->manager->ranges, free_to_grow = is_paged(s) && !partial && !s->gmmu.page_fixed;
+  if (partial && !s->gmmu.page_fixed) least = FF_BLOCK_BYTES;
   if (free_to_grow && least > unit_bytes) least = unit_bytes;
-  s->leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
-  s->leaf_shift[PAGER_LEAF_MIN] = (uint32_t)__builtin_ctzll(least);
-  s->leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
-  s->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
-  s->alias_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
-  s->seen_shift = (uint32_t)__builtin_ctzll(is_paged(s) && least > unit_bytes ? unit_bytes : least);
+  s->gmmu.leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
+  s->gmmu.leaf_shift[PAGER_LEAF_MIN] = (uint32_t)__builtin_ctzll(least);
+  s->gmmu.leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
+  s->gmmu.leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
+  s->gmmu.alias_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
+  s->gmmu.seen_shift = (uint32_t)__builtin_ctzll(is_paged(s) && least > unit_bytes ? unit_bytes : least);
 }
 
 static inline pager_leaf leaf_of(sim *s, uint64_t address) {
-  return s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
+  return s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
 }
 
 /* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
 static inline uint64_t tlb_key(const sim *s, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
-  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & s->alias_mask : 0;
-  return (address | s->space) >> s->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
+  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & s->gmmu.alias_mask : 0;
+  return (address | s->space) >> s->gmmu.leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
 }
 
-static lru *shared_set(const sim *s, uint64_t key) { return &s->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &s->shared_sets)]; }
+static lru *shared_set(const sim *s, uint64_t key) { return &s->gmmu.shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &s->gmmu.shared_sets)]; }
 
 static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
   if (table->count == table->capacity) COUNT(tally, tlb_evictions, 1);
@@ -59,10 +59,10 @@ static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
 typedef struct walk_level { uint64_t table, index; } walk_level;
 
 static walk_level level_of(const sim *s, uint32_t level, uint32_t leaf_shift, uint64_t address) {
-  bool large = s->walk_shift >= BLOCK_SHIFT; /* the machine's own pages are in level 1: its tables are numbered from there */
-  uint32_t upper = s->walk_shift > BLOCK_SHIFT ? s->walk_shift : BLOCK_SHIFT;
+  bool large = s->gmmu.walk_shift >= BLOCK_SHIFT; /* the machine's own pages are in level 1: its tables are numbered from there */
+  uint32_t upper = s->gmmu.walk_shift > BLOCK_SHIFT ? s->gmmu.walk_shift : BLOCK_SHIFT;
   if (level) return (walk_level){level - large, address >> (upper + LEVEL_BITS * (level - 1))};
-  if (!large && leaf_shift == s->walk_shift) return (walk_level){0, address >> leaf_shift};
+  if (!large && leaf_shift == s->gmmu.walk_shift) return (walk_level){0, address >> leaf_shift};
   return (walk_level){leaf_shift == GROUP_SHIFT ? 15 : 14, address >> leaf_shift}; /* pages of 64 KiB have tables of their own */
 }
 
@@ -78,7 +78,7 @@ ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps 
   memory_stack *near = m && m->stack ? &s->stacks->items[m->stack - 1] : NULL;
   slots *walkers = near ? &near->walkers : &s->d->walkers;
   lru *walk_cache = near ? &near->walk_cache : &s->d->walk_cache;
-  uint32_t shift = s->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)s->spec->walk_levels + (s->walk_shift >= BLOCK_SHIFT);
+  uint32_t shift = s->gmmu.leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)s->spec->walk_levels + (s->gmmu.walk_shift >= BLOCK_SHIFT);
   ps begin = slots_wait(walkers, at), time = begin;
   COUNT(tally, walks, 1);
   address |= s->space;
@@ -104,7 +104,7 @@ ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps 
 
 /* At the GMMU: the shared TLB, if there is one, then a walk. Returns when the answer leaves for the SM. */
 static ps gmmu_translate(sim *s, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
-  lru *set = s->shared_tlb && !m->stack ? shared_set(s, key) : NULL;
+  lru *set = s->gmmu.shared_tlb && !m->stack ? shared_set(s, key) : NULL;
   if (set) {
     ask += s->t.shared_tlb;
     at += s->t.shared_tlb;
@@ -121,12 +121,12 @@ static ps gmmu_translate(sim *s, const sm *m, uint64_t address, pager_leaf leaf,
 
 static void count_merged(sim *s, const tally *tally, ps time) {
   COUNT(tally, faults_merged, 1);
-  history_add(s->history, HISTORY_faults_merged, time, 1);
+  history_add(s->observer.history, HISTORY_faults_merged, time, 1);
 }
 
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
-  if (s->pager->pins_due <= s->now) pager_unpin(s->pager, s->now);
+  if (s->pager->pins_due <= s->agenda.now) pager_unpin(s->pager, s->agenda.now);
   pager_leaf leaf = leaf_of(s, address);
   uint64_t key = tlb_key(s, address, leaf, unit);
   *ready = server_take(&m->tlb_port, ask, at, s->t.tlb_port);
@@ -156,13 +156,13 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
     if (m->tlb.capacity) insert(&m->tlb, key, *ready, tally);
     return TRANSLATION_DONE;
   }
-  s->fault_from = walked;
+  s->faults.fault_from = walked;
   pager_outcome outcome = pager_fault(s->pager, m->index, address, unit, w->index, &blocks);
-  s->fault_from = s->served_from = 0;
+  s->faults.fault_from = s->faults.served_from = 0;
   if (outcome == PAGER_MERGED) count_merged(s, tally, walked);
   if (outcome == PAGER_THROTTLED) {
     COUNT(tally, faults_throttled, 1);
-    history_add(s->history, HISTORY_faults_throttled, walked, 1);
+    history_add(s->observer.history, HISTORY_faults_throttled, walked, 1);
   }
   m->tlb_blocked |= blocks;
   return TRANSLATION_ABSENT;
@@ -171,30 +171,30 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
 /* ---- shootdowns ---- */
 
 static void shoot(sim *s, lru *table, uint64_t key) {
-  if (table->count && lru_remove(table, key)) s->counters.tlb_shootdowns++;
+  if (table->count && lru_remove(table, key)) s->observer.counters.tlb_shootdowns++;
 }
 
 /* From all TLBs. */
 static void shoot_down(sim *s, uint64_t key) {
   for (uint32_t i = 0; i < s->d->sm_total; i++) shoot(s, &s->sms[i].tlb, key);
-  if (s->shared_tlb) shoot(s, shared_set(s, key), key);
+  if (s->gmmu.shared_tlb) shoot(s, shared_set(s, key), key);
 }
 
 void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
-  for (uint64_t a = window; a < window + s->pager->config.unit_bytes; a += UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN])
+  for (uint64_t a = window; a < window + s->pager->config.unit_bytes; a += UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN])
     shoot_down(s, tlb_key(s, a, PAGER_LEAF_MIN, unit));
 }
 
 void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
   address |= s->space;
-  uint32_t shift = s->leaf_shift[PAGER_LEAF_MIN];
+  uint32_t shift = s->gmmu.leaf_shift[PAGER_LEAF_MIN];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
   for (uint32_t i = 0; i < s->d->sm_total; i++) {
-    s->counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
+    s->observer.counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
     s->sms[i].seen_count = 0; /* an access that was held up asks again */
   }
-  for (uint64_t i = 0; s->shared_tlb && i < s->shared_sets.by; i++) s->counters.tlb_shootdowns += lru_remove_range(&s->shared_tlb[i], first, last);
+  for (uint64_t i = 0; s->gmmu.shared_tlb && i < s->gmmu.shared_sets.by; i++) s->observer.counters.tlb_shootdowns += lru_remove_range(&s->gmmu.shared_tlb[i], first, last);
   walk_level from = level_of(s, shift >= BLOCK_SHIFT, shift, address), to = level_of(s, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
   lru_remove_range(&s->d->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
   for (uint32_t i = 0; s->stacks && i < s->stacks->count; i++) lru_remove_range(&s->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
@@ -203,9 +203,9 @@ void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
 void tlb_clean(sim *s, uint64_t address, const pager_unit *unit) {
   static const pager_unit alone = {.alias_tag = 0};
-  pager_leaf leaf = s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
+  pager_leaf leaf = s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
   if (leaf == PAGER_LEAF_MIN) tlb_forget(s, address, unit);
-  else shoot_down(s, tlb_key(s, address & ~((UINT64_C(1) << s->leaf_shift[leaf]) - 1), leaf, &alone));
+  else shoot_down(s, tlb_key(s, address & ~((UINT64_C(1) << s->gmmu.leaf_shift[leaf]) - 1), leaf, &alone));
 }
 
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
@@ -216,7 +216,7 @@ void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole) {
     shoot_down(s, tlb_key(s, address, block ? PAGER_LEAF_BLOCK : PAGER_LEAF_GROUP, &alone));
     return;
   }
-  uint32_t least = s->leaf_shift[PAGER_LEAF_MIN];
+  uint32_t least = s->gmmu.leaf_shift[PAGER_LEAF_MIN];
   pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
-  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << s->leaf_shift[smaller]) shoot_down(s, tlb_key(s, a, smaller, &alone));
+  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << s->gmmu.leaf_shift[smaller]) shoot_down(s, tlb_key(s, a, smaller, &alone));
 }

@@ -6,6 +6,18 @@
 #include "machine/sm/sm.h"
 #include "paging/pager.h"
 
+/* What of addresses translations are about, and the tables behind the SMs' TLBs. */
+typedef struct gmmu {
+  bool leaves_grow;             /* the pages that TLB entries map follow what is resident; else all are PAGER_LEAF_MIN */
+  bool page_fixed;              /* the user chose one size for all */
+  uint8_t alias_mask;           /* 0: units share the entries of a page */
+  uint32_t leaf_shift[PAGER_LEAVES]; /* of these pages */
+  uint32_t walk_shift;          /* of the machine's page_bytes, whatever is mapped: see gmmu_walk */
+  uint32_t seen_shift;          /* of what a translation answers for: the smallest page, or a unit if that is smaller */
+  lru *shared_tlb;              /* its sets; NULL: there is none */
+  divider shared_sets;
+} gmmu;
+
 typedef enum translation { TRANSLATION_DONE, TRANSLATION_ABSENT, TRANSLATION_BLOCKED } translation;
 translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally);
 void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes);  /* all translations of it, where pages do not move */

@@ -8,18 +8,18 @@
 #include "machine/simulation.h"
 
 sim_counters *counters_of_kernel(sim *s, const trace_launch *launch) {
-  for (size_t i = s->kernels.count; i-- > 0;)
-    if (!strcmp(s->kernels.items[i]->name, launch->kernel)) return &s->kernels.items[i]->counters;
+  for (size_t i = s->observer.kernels.count; i-- > 0;)
+    if (!strcmp(s->observer.kernels.items[i]->name, launch->kernel)) return &s->observer.kernels.items[i]->counters;
   sim_kernel_result *k = ff_alloc(sizeof *k);
   snprintf(k->name, sizeof k->name, "%s", launch->kernel);
-  FF_PUSH(&s->kernels, k);
+  FF_PUSH(&s->observer.kernels, k);
   return &k->counters;
 }
 
 uint32_t counters_of_allocation(sim *s, const trace_op *op) {
-  bool full = s->allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
-  if (s->allocations.count && full) {
-    sim_allocation_result *rest = s->allocations.items[ALLOCATIONS_SHOWN];
+  bool full = s->observer.allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
+  if (s->observer.allocations.count && full) {
+    sim_allocation_result *rest = s->observer.allocations.items[ALLOCATIONS_SHOWN];
     snprintf(rest->name, sizeof rest->name, "(all further allocations)");
     rest->bytes += op->alloc.bytes;
     return ALLOCATIONS_SHOWN;
@@ -31,8 +31,8 @@ uint32_t counters_of_allocation(sim *s, const trace_op *op) {
   a->bytes = a->counters.footprint_bytes = op->alloc.bytes;
   a->managed = op->alloc.memory == TRACE_MEMORY_MANAGED;
   a->pinned = op->alloc.memory == TRACE_MEMORY_PINNED;
-  FF_PUSH(&s->allocations, a);
-  return (uint32_t)s->allocations.count - 1;
+  FF_PUSH(&s->observer.allocations, a);
+  return (uint32_t)s->observer.allocations.count - 1;
 }
 
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */
@@ -48,14 +48,14 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 }
 
 void counters_total(sim *s, sim_counters *total) {
-  ps end = s->host > s->device_end ? s->host : s->device_end;
-  ps now = s->over || end > s->now ? end : s->now;
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
   const host_link before = s->d->link; /* looking changes nothing: what comes may still ask for the link at an earlier time */
-  if (!s->over) link_account(s, now < s->now ? now : s->now);
-  *total = s->counters;
-  for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
+  if (!s->answers.over) link_account(s, now < s->agenda.now ? now : s->agenda.now);
+  *total = s->observer.counters;
+  for (size_t i = 0; i < s->observer.kernels.count; i++) add_kernel(total, &s->observer.kernels.items[i]->counters);
   total->time_ps = now - s->began;
-  if (s->running_count && s->now > s->running_since) total->kernel_ps += s->now - s->running_since;
+  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since) total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
   total->transfer_ps = s->d->link.union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
   total->overlap_ps = s->d->link.beside_kernels < total->kernel_ps ? s->d->link.beside_kernels : total->kernel_ps;

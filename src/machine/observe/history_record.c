@@ -11,30 +11,30 @@ static const pager_allocation *allocation_of(const sim *s, const pager_unit *uni
 /* NULL: it has no map. */
 static history_map *map_of(sim *s, const pager_unit *unit) {
   uint32_t owner = allocation_of(s, unit)->owner;
-  sim_history *h = s->history;
+  sim_history *h = s->observer.history;
   if (owner < h->maps.count && h->maps.items[owner]) return h->maps.items[owner];
   if (!owner || owner == ALLOCATIONS_SHOWN) return NULL; /* no allocation, or several */
-  const sim_allocation_result *a = s->allocations.items[owner];
+  const sim_allocation_result *a = s->observer.allocations.items[owner];
   return history_map_of(h, owner, a->id, a->address, a->bytes);
 }
 
 void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time) {
-  uint32_t bin = history_bin(s->history, time);
+  uint32_t bin = history_bin(s->observer.history, time);
   history_map *map = map_of(s, unit);
-  s->history->series[HISTORY_accesses][bin]++;
+  s->observer.history->series[HISTORY_accesses][bin]++;
   if (map) history_cell_in(map, bin, address)->accesses++;
 }
 
 void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time) {
-  history_add(s->history, HISTORY_faults, time, 1);
-  history_add(s->history, HISTORY_refaults, time, unit->evicted);
+  history_add(s->observer.history, HISTORY_faults, time, 1);
+  history_add(s->observer.history, HISTORY_refaults, time, unit->evicted);
   history_map *map = map_of(s, unit);
-  if (map) history_cell_at(s->history, map, time, address)->faults++;
+  if (map) history_cell_at(s->observer.history, map, time, address)->faults++;
 }
 
 /* A unit may cover several rows: each gets its bytes. */
 void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time) {
-  sim_history *h = s->history;
+  sim_history *h = s->observer.history;
   history_add(h, HISTORY_evicted_bytes, time, unit->bytes);
   if (write_back) history_add(h, HISTORY_written_back_bytes, time, unit->bytes);
   if (unit->prefetched && !unit->last_use) history_add(h, HISTORY_prefetched_unused_bytes, time, unit->bytes);
@@ -52,7 +52,7 @@ void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write
 
 /* A remote access (HISTORY_CAUSE_COUNT) is not listed: there are as many as accesses. */
 void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
-  sim_history *h = s->history;
+  sim_history *h = s->observer.history;
   history_spread(h, in ? HISTORY_h2d_busy_ps : HISTORY_d2h_busy_ps, begin, end, end - begin);
   if (cause == HISTORY_CAUSE_COUNT) {
     history_spread(h, HISTORY_remote_bytes, begin, end, bytes);
@@ -65,12 +65,12 @@ void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin,
 /* ---- operations ---- */
 
 static uint32_t id_at(sim *s, uint64_t address) {
-  return s->allocations.items[allocation_of(s, pager_find(s->pager, address))->owner]->id;
+  return s->observer.allocations.items[allocation_of(s, pager_find(s->pager, address))->owner]->id;
 }
 
 void record_operation(sim *s, const node *n, ps begin, ps end) {
   const trace_op *op = &n->op;
-  if (!s->history) return;
+  if (!s->observer.history) return;
   history_copy copy = {.begin = begin, .end = end, .stream = op->stream};
   if (op->kind == TRACE_OP_COPY) {
     static const history_copy_kind kinds[] = {HISTORY_COPY_H2D, HISTORY_COPY_D2H, HISTORY_COPY_D2D, HISTORY_COPY_H2H};
@@ -88,23 +88,23 @@ void record_operation(sim *s, const node *n, ps begin, ps end) {
   } else {
     return;
   }
-  history_note_copy(s->history, copy);
+  history_note_copy(s->observer.history, copy);
 }
 
 static uint32_t number_of(const sim *s, const sim_counters *counters) {
   uint32_t i = 0;
-  while (&s->kernels.items[i]->counters != counters) i++;
+  while (&s->observer.kernels.items[i]->counters != counters) i++;
   return i;
 }
 
 void record_kernel(sim *s, const kernel *k) {
-  history_note_kernel(s->history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
-                                                   .kernel = number_of(s, k->counters), .stream = s->nodes.items[k->node]->op.stream});
+  history_note_kernel(s->observer.history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
+                                                   .kernel = number_of(s, k->counters), .stream = s->streams.nodes.items[k->node]->op.stream});
 }
 
 /* ---- what is resident ---- */
 
-static uint64_t resident_bytes(const sim *s) { return is_paged(s) ? s->pager->resident + s->pager->in_flight : s->mapped_raw; }
+static uint64_t resident_bytes(const sim *s) { return is_paged(s) ? s->pager->resident + s->pager->in_flight : s->budget.mapped_raw; }
 
 /* Adds the valid pages of 64 in a row, from `address` on, to the rows of the map: at once where one row has them all. */
 static void add_pages(const history_map *m, uint64_t address, uint64_t valid, uint64_t *rows) {
@@ -145,29 +145,29 @@ static void sample_maps(sim *s, sim_history *h, uint32_t until) {
 }
 
 void record_sample(sim *s, ps time) {
-  sim_history *h = s->history;
-  if (!h || time < s->next_sample) return;
+  sim_history *h = s->observer.history;
+  if (!h || time < s->observer.next_sample) return;
   history_level(h, HISTORY_resident_bytes, time, resident_bytes(s));
   sample_maps(s, h, h->sampled >> HISTORY_MAP_SHIFT);
-  s->next_sample = history_next_sample(h);
+  s->observer.next_sample = history_next_sample(h);
 }
 
 void record_released(sim *s, uint32_t owner, ps time) {
   record_sample(s, time);
-  if (s->history && owner < s->history->maps.count && s->history->maps.items[owner]) s->history->maps.items[owner]->released = true;
+  if (s->observer.history && owner < s->observer.history->maps.count && s->observer.history->maps.items[owner]) s->observer.history->maps.items[owner]->released = true;
 }
 
 static uint64_t used_allocations(const sim *s) {
   uint64_t count = 0;
-  for (size_t i = 1; i < s->allocations.count; i++) {
-    const sim_counters *c = &s->allocations.items[i]->counters;
+  for (size_t i = 1; i < s->observer.allocations.count; i++) {
+    const sim_counters *c = &s->observer.allocations.items[i]->counters;
     count += c->accesses || c->faults || c->evicted_bytes;
   }
   return count;
 }
 
 sim_history *record_copy(sim *s, ps end) {
-  sim_history *copy = history_copy_of(s->history, end, resident_bytes(s));
+  sim_history *copy = history_copy_of(s->observer.history, end, resident_bytes(s));
   copy->maps_left_out = used_allocations(s) - copy->maps.count;
   sample_maps(s, copy, (copy->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT);
   return copy;

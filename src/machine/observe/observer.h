@@ -10,6 +10,14 @@
 enum { ALLOCATIONS_SHOWN = 4096 };
 
 /* history_record.c: what is added to the history. All do nothing if none is kept. */
+typedef struct observer {
+  sim_history *history;         /* NULL: none is kept */
+  ps next_sample;               /* of what is resident, for the history; UINT64_MAX: none */
+  sim_counters counters;        /* of the run; the kernels' are added when asked for */
+  FF_VEC(sim_kernel_result *) kernels;
+  FF_VEC(sim_allocation_result *) allocations; /* [0]: accesses that belong to no allocation */
+} observer;
+
 void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time);
 void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time);   /* a far-fault that is served */
 void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time);

@@ -132,8 +132,8 @@ static void issue_begin(warp *w, uint64_t word) {
 }
 
 void warp_wake(sim *s, warp *w, ps time) {
-  if (__builtin_expect(time < s->stopped, 0)) {
-    event_push(&s->d->heap, s->stopped, EVENT_WARP, w->index);
+  if (__builtin_expect(time < s->dispatch.stopped, 0)) {
+    event_push(&s->d->heap, s->dispatch.stopped, EVENT_WARP, w->index);
     return;
   }
   if (w->asleep) {

@@ -24,7 +24,7 @@ static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
   tally t = tally_of(s, w->block->kernel, unit);
-  if (s->history) record_access(s, unit, trace_line_address(record[2]), time);
+  if (s->observer.history) record_access(s, unit, trace_line_address(record[2]), time);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -61,7 +61,7 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
-  uint64_t page = address >> p->s->seen_shift;
+  uint64_t page = address >> p->s->gmmu.seen_shift;
   for (uint32_t i = m->seen_count; i-- > 0;)
     if (m->seen[i].page == page && m->seen[i].alias_tag == p->unit->alias_tag) {
       *ready = m->seen[i].ready;

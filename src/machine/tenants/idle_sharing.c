@@ -25,7 +25,7 @@ tenant *idle_sharing_owner(device *d, uint32_t sm) {
   return NULL;
 }
 
-static bool has_work(const tenant *t) { return t->sim && t->sim->running_count; }
+static bool has_work(const tenant *t) { return t->sim && t->sim->dispatch.kernels.running; }
 
 bool idle_sharing_may(const sim *s, const sm *m, const kernel *k) {
   const tenant *owner = idle_sharing_owner(s->d, m->index);
@@ -36,12 +36,12 @@ void idle_sharing_block_start(sim *s, const sm *m, ps time) {
   tenant *owner = idle_sharing_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
   if (!owner || owner == own) return;
   owner->foreign_blocks++;
-  if (!own->lent_blocks++ && !s->moved.count) own->borrowed_from = time;
+  if (!own->lent_blocks++ && !s->lent.moved.count) own->borrowed_from = time;
 }
 
 static void borrowed_until(sim *s, ps time) {
   tenant *own = &s->d->tenants[s->tenant];
-  if (!own->lent_blocks && !s->moved.count) own->borrowed += time - own->borrowed_from;
+  if (!own->lent_blocks && !s->lent.moved.count) own->borrowed += time - own->borrowed_from;
 }
 
 static void taken_back(tenant *owner, ps began, ps time) {
@@ -74,11 +74,11 @@ static ps copy_frame(sim *s, uint64_t from, uint64_t to, ps time) {
 static ps bring_home(sim *s, uint64_t colours, ps time) {
   size_t kept = 0;
   ps end = time;
-  for (size_t i = 0; i < s->moved.count; i++) {
-    moved_page page = s->moved.items[i];
+  for (size_t i = 0; i < s->lent.moved.count; i++) {
+    moved_page page = s->lent.moved.items[i];
     uint64_t away = address_map_find(s, page.address);
     if (!(colours >> colours_of(frames_colours(s->d->frames), away) & 1)) {
-      s->moved.items[kept++] = page;
+      s->lent.moved.items[kept++] = page;
       continue;
     }
     ps there = copy_frame(s, away, page.home, time);
@@ -86,17 +86,17 @@ static ps bring_home(sim *s, uint64_t colours, ps time) {
     address_map_move(s, page.address, page.home);
     frames_give(s->d->frames, away, FRAME_BYTES);
   }
-  bool all = s->moved.count && !kept;
-  s->moved.count = kept;
+  bool all = s->lent.moved.count && !kept;
+  s->lent.moved.count = kept;
   if (all) borrowed_until(s, time);
   return end;
 }
 
-void idle_sharing_forget(sim *s) { bring_home(s, UINT64_MAX, s->now); }
+void idle_sharing_forget(sim *s) { bring_home(s, UINT64_MAX, s->agenda.now); }
 
 void idle_sharing_count(sim *s, uint32_t module, uint64_t bytes) {
   tenant *own = &s->d->tenants[s->tenant];
-  if (s->moved.count && !(own->given.colours >> colours_of_module(frames_colours(s->d->frames), module) & 1)) own->lent_bytes += bytes;
+  if (s->lent.moved.count && !(own->given.colours >> colours_of_module(frames_colours(s->d->frames), module) & 1)) own->lent_bytes += bytes;
 }
 
 static double channel_gbs(const sim *s, uint64_t colours) {
@@ -126,7 +126,7 @@ static bool move_away(sim *s, uint64_t address, uint64_t colours, ps time) {
   ff_error none;
   if (frames_take(s->d->frames, colours, &away, &none)) return false;
   copy_frame(s, home, away, time);
-  FF_PUSH(&s->moved, ((moved_page){address, home}));
+  FF_PUSH(&s->lent.moved, ((moved_page){address, home}));
   address_map_move(s, address, away);
   return true;
 }
@@ -138,10 +138,10 @@ static void spread(sim *s, uint64_t colours, ps time) {
   page_list pages = {.sim = s};
   address_map_pages(s, note_page, &pages);
   uint64_t count = pages.at_home.count, limit = (uint64_t)(slower * (double)(TAKE_BACK / 2) / 1000 / FRAME_BYTES);
-  uint64_t wanted = (uint64_t)((double)(count + s->moved.count) * lent / (own + lent));
+  uint64_t wanted = (uint64_t)((double)(count + s->lent.moved.count) * lent / (own + lent));
   wanted = wanted > limit ? limit : wanted;
-  wanted = wanted > s->moved.count ? wanted - s->moved.count : 0;
-  if (wanted && !s->moved.count && !t->lent_blocks) t->borrowed_from = time;
+  wanted = wanted > s->lent.moved.count ? wanted - s->lent.moved.count : 0;
+  if (wanted && !s->lent.moved.count && !t->lent_blocks) t->borrowed_from = time;
   for (uint64_t i = 0; i < count; i++)
     if (i * wanted / count != (i + 1) * wanted / count && !move_away(s, pages.at_home.items[i], colours, time)) break;
   free(pages.at_home.items);
@@ -154,17 +154,17 @@ void idle_sharing_kernel_begin(sim *s, ps time) {
   tenant *own = &d->tenants[s->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != s->tenant && d->tenants[i].sim && d->tenants[i].sim->moved.count) taken_back(own, time, bring_home(d->tenants[i].sim, own->given.colours, time));
+    if (i != s->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count) taken_back(own, time, bring_home(d->tenants[i].sim, own->given.colours, time));
 }
 
 void idle_sharing_kernel_end(sim *s, ps time) {
-  if (!s->running_count) s->d->tenants[s->tenant].idle_since = time;
+  if (!s->dispatch.kernels.running) s->d->tenants[s->tenant].idle_since = time;
 }
 
 /* While its kernels run, and memory is touched for the first time, again and again. */
 void idle_sharing_look(sim *s, ps time) {
-  if (s->d->isolation != SIM_ISOLATION_SM_MEMORY || time < s->look_again) return;
-  s->look_again = time + MIN_IDLE;
+  if (s->d->isolation != SIM_ISOLATION_SM_MEMORY || time < s->lent.look_again) return;
+  s->lent.look_again = time + MIN_IDLE;
   uint64_t colours = idle_colours(s, time);
   if (colours) spread(s, colours, time);
 }

@@ -3,9 +3,15 @@
 #ifndef FF_MACHINE_TENANTS_IDLE_SHARING_H
 #define FF_MACHINE_TENANTS_IDLE_SHARING_H
 
+#include "base/memory.h"
 #include "machine/tenants/device.h"
 
 typedef struct moved_page { uint64_t address, home; } moved_page; /* virtual; physical: where it goes back to */
+
+typedef struct lent {           /* what a tenant has of others */
+  FF_VEC(moved_page) moved;     /* its pages in their memory */
+  ps look_again;                /* for such memory, no earlier than that */
+} lent;
 
 tenant *idle_sharing_owner(device *d, uint32_t sm);                          /* whose SM it is; NULL: nobody's */
 bool idle_sharing_may(const sim *s, const sm *m, const kernel *k);           /* may a block start on this SM of another tenant? */
