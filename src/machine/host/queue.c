@@ -279,7 +279,6 @@ void queue_run_event(sim *s, event e) {
   case EVENT_DEPART: pager_depart(s->pager, index); break;
   case EVENT_FLIGHT:
     pager_complete(s->pager, index);
-    s->faults.served_from = 0;
     fault_idle(s);
     break;
   case EVENT_LINK_IDLE:

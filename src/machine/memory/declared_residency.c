@@ -58,17 +58,14 @@ bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
 /* ---- fetching ---- */
 
 static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t bytes) {
-  s->segments.kernel = counters_of_kernel(s, n->op.launch);
-  uint64_t moves = pager_request(s->pager, address, bytes);
-  s->segments.kernel = NULL;
-  return moves;
+  return pager_request(s->pager, &(fault_request){.counters = counters_of_kernel(s, n->op.launch), .declared = true}, address, bytes);
 }
 
-ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+ps segments_fetch(sim *s, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   ps from = s->faults.room_at > s->agenda.now ? s->faults.room_at : s->agenda.now;
   s->faults.room_at = 0;
   ps lands = link_copy(s, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
-  tally t = {s->segments.kernel, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  tally t = {kernel, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(s->observer.history, HISTORY_prefetched_bytes, from, bytes);
   t.kernel->h2d_bytes += bytes;

@@ -12,7 +12,6 @@ typedef struct segments {
   FF_VEC(uint32_t) ahead;       /* launches whose turn has not come, in order */
   node *kept_back[SEGMENTS_AHEAD]; /* where only one stream has work: the last ones that the host made, a ring */
   uint32_t next_kept_back;
-  sim_counters *kernel;         /* for which something is fetched now; NULL: nothing is */
 } segments;
 
 void segments_declare(sim *s, node *n);                  /* a launch has been queued */
@@ -20,6 +19,6 @@ void segments_over(sim *s, node *n);                     /* and is over */
 bool segments_declared(const sim *s, const kernel *k, uint32_t allocation);
 ps segments_resident(sim *s, node *n, ps time);          /* its turn: when all that it declares and that finds room is there */
 void segments_idle(sim *s);                              /* the link may have nothing to do: fetches for queued launches */
-ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first); /* for segment_kernel */
+ps segments_fetch(sim *s, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first); /* kernel: whose launch declares it */
 
 #endif

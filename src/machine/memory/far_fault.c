@@ -49,14 +49,14 @@ static ps carry_in(sim *s, history_cause cause, uint64_t bytes, ps from, ps not_
   return lands < not_before ? not_before : lands;
 }
 
-static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address, uint32_t flight, const pager_unit *unit) {
+static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit) {
   sim *s = context;
-  kernel *k = s->d->warps.items[warp_index]->block->kernel;
+  kernel *k = s->d->warps.items[request->warp]->block->kernel;
   tally t = tally_of(s, k, unit);
-  ps from = s->faults.fault_from;
+  ps from = request->from;
   if (!from) {
     ps at = s->agenda.now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, &s->sms[sm_index], address, s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
+    from = gmmu_walk(s, &s->sms[request->sm], address, s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
@@ -67,8 +67,8 @@ static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_ind
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
   k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
-  s->faults.served_from = from;
-  s->faults.served_kernel = k->counters;
+  request->served = from;
+  request->counters = k->counters;
   sim_event(s, lands, EVENT_FLIGHT, flight);
   return lands;
 }
@@ -91,14 +91,14 @@ static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t f
 }
 
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
-static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   sim *s = context;
-  if (s->segments.kernel) return segments_fetch(s, bytes, flight, first);
+  if (request && request->declared) return segments_fetch(s, request->counters, bytes, flight, first);
   if (s->faults.batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
-  bool beside = s->faults.served_from != 0;
-  ps from = beside ? s->faults.served_from : s->agenda.now;
+  bool beside = request && request->served;
+  ps from = beside ? request->served : s->agenda.now;
   ps lands = carry_in(s, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
-  tally t = {beside ? s->faults.served_kernel : &s->observer.counters, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+  tally t = {beside ? request->counters : &s->observer.counters, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(s->observer.history, HISTORY_prefetched_bytes, from, bytes);
   if (beside) {
@@ -111,10 +111,10 @@ static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t 
 
 /* A flight that nothing waits for begins to move at the latest moment at which it still lands in time: until then it waits for its
  * service, or for others on the link, and is mapped where it was. */
-static bool departs(void *context, uint64_t bytes, uint32_t flight, uint64_t lands) {
+static bool departs(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands) {
   sim *s = context;
   ps moves = link_transfer(s, bytes);
-  if (!s->manager->reaches || s->segments.kernel || !moves || lands <= s->agenda.now + moves) return false;
+  if (!s->manager->reaches || (request && request->declared) || !moves || lands <= s->agenda.now + moves) return false;
   sim_event(s, lands - moves, EVENT_DEPART, flight);
   return true;
 }
@@ -128,13 +128,13 @@ bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
   return at + 2 * (queue + s->t.link_latency) < lands;
 }
 
-static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
+static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
   sim *s = context;
   sim_counters *a = &s->observer.allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
   tally t = {&s->observer.counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = s->faults.batch == BATCH_SERVED ? s->faults.batch_at : s->faults.fault_from ? s->faults.fault_from : s->agenda.now, end = pager_cleaning(s->pager, address, unit->bytes);
+  ps from = s->faults.batch == BATCH_SERVED ? s->faults.batch_at : request && request->from ? request->from : s->agenda.now, end = pager_cleaning(s->pager, address, unit->bytes);
   if (s->observer.history) record_evicted(s, unit, address, write_back, s->agenda.now); /* as what is resident: its room is free from now on */
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
@@ -151,11 +151,11 @@ static void evicted(void *context, uint64_t address, const pager_unit *unit, boo
 
 /* ---- batches ---- */
 
-static void buffered(void *context) {
+static void buffered(void *context, const fault_request *request) {
   sim *s = context;
   if (s->faults.batch != BATCH_NONE) return;
   s->faults.batch = BATCH_CALLED;
-  sim_event(s, (s->faults.fault_from ? s->faults.fault_from : s->agenda.now) + s->t.fault_batch, EVENT_BATCH, 0);
+  sim_event(s, (request->from ? request->from : s->agenda.now) + s->t.fault_batch, EVENT_BATCH, 0);
 }
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
@@ -249,12 +249,8 @@ void fault_clean(sim *s) {
 
 void fault_reached(sim *s, kernel *k, uint64_t address) {
   const link_direction *link = &s->d->link.h2d;
-  s->faults.served_from = s->agenda.now;
-  s->faults.served_kernel = k->counters;
-  s->pager->view.queued = link->bus.free > s->agenda.now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->agenda.now) / link->per_byte) : 0;
-  pager_reached_tell(s->pager, address);
-  s->pager->view.queued = 0;
-  s->faults.served_from = 0;
+  uint64_t queued = link->bus.free > s->agenda.now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->agenda.now) / link->per_byte) : 0;
+  pager_reached_tell(s->pager, &(fault_request){.served = s->agenda.now, .counters = k->counters}, address, queued);
 }
 
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */

@@ -13,9 +13,6 @@ typedef struct freed_ahead { uint64_t bytes; ps at; } freed_ahead; /* `at`: it h
 
 typedef struct far_faults {
   bool write_back_overlaps;     /* the transfer in need not wait for what it replaces */
-  ps fault_from;                /* when the request that faults now has reached the GMMU; 0: it is replayed */
-  ps served_from;               /* when the far-fault's service began that pages are prefetched beside; 0: none */
-  sim_counters *served_kernel;  /* whose far-fault that is */
   enum { BATCH_NONE, BATCH_CALLED, BATCH_SERVED } batch; /* the driver: idle, on its way, at work */
   ps batch_began, batch_at;     /* how far the service has come */
   uint64_t batch_bytes;         /* that it has moved */

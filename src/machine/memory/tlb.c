@@ -142,7 +142,7 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
   }
   if (absent && pager_waits(s->pager, m->index, unit)) {
     COUNT(tally, tlb_merged, 1);
-    if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) count_merged(s, tally, *ready);
+    if (pager_fault(s->pager, &(fault_request){.sm = m->index, .warp = w->index}, address, unit, &blocks) == PAGER_MERGED) count_merged(s, tally, *ready);
     return TRANSLATION_ABSENT;
   }
   ps walked;
@@ -156,9 +156,8 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
     if (m->tlb.capacity) insert(&m->tlb, key, *ready, tally);
     return TRANSLATION_DONE;
   }
-  s->faults.fault_from = walked;
-  pager_outcome outcome = pager_fault(s->pager, m->index, address, unit, w->index, &blocks);
-  s->faults.fault_from = s->faults.served_from = 0;
+  fault_request request = {.sm = m->index, .warp = w->index, .from = walked};
+  pager_outcome outcome = pager_fault(s->pager, &request, address, unit, &blocks);
   if (outcome == PAGER_MERGED) count_merged(s, tally, walked);
   if (outcome == PAGER_THROTTLED) {
     COUNT(tally, faults_throttled, 1);
