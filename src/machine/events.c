@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/memory.h"
 
 static inline bool earlier(event a, event b) { return a.key < b.key; }
@@ -33,7 +34,29 @@ static void sink(event_heap *heap, event entry) {
   items[at] = entry;
 }
 
+static void fill_hole(event_heap *heap) {
+  heap->hole = false;
+  event last = heap->items[--heap->count];
+  if (heap->count) sink(heap, last);
+}
+
+static int by_key(const void *a, const void *b) {
+  event x = *(const event *)a, y = *(const event *)b;
+  return earlier(y, x) - earlier(x, y);
+}
+
+/* Orders of insertion from 0 on, in the order that the events have. A sorted array is a heap. */
+static void renumber(event_heap *heap) {
+  const unsigned __int128 order = (unsigned __int128)UINT32_MAX << 32;
+  if (heap->hole) fill_hole(heap);
+  if (heap->count) qsort(heap->items, heap->count, sizeof *heap->items, by_key);
+  for (uint32_t i = 0; i < heap->count; i++) heap->items[i].key = (heap->items[i].key & ~order) | (uint64_t)i << 32;
+  heap->order = heap->count;
+}
+
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
+  FF_ASSERT(time >= heap->now);
+  if (__builtin_expect(heap->order == UINT32_MAX, 0)) renumber(heap);
   event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)heap->order++ << 32 | (uint32_t)kind << 28 | index};
   if (heap->hole) {
     heap->hole = false;
@@ -54,10 +77,8 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
   heap->next_time = next < heap->horizon ? next : heap->horizon;
 }
 
-static void fill_hole(event_heap *heap) {
-  heap->hole = false;
-  event last = heap->items[--heap->count];
-  if (heap->count) sink(heap, last);
+void event_back(event_heap *heap, ps time) {
+  if (heap->now > time) heap->now = time;
 }
 
 ps event_next(const event_heap *heap) {
@@ -71,6 +92,8 @@ ps event_next(const event_heap *heap) {
 event event_pop(event_heap *heap) {
   if (heap->hole) fill_hole(heap);
   event first = heap->items[0];
+  FF_ASSERT(event_time(first) >= heap->now);
+  heap->now = event_time(first);
   heap->hole = true;
   heap->next_time = heap->horizon;
   for (uint32_t c = 1; c < 5 && c < heap->count; c++)

@@ -152,6 +152,7 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   own->tail = n->index;
   n->references++;
   segments_declare(s, n);
+  if (n->waits == 1) event_back(&s->d->heap, n->ready); /* where the device has been simulated further than the host has come */
   one_less(s, n);
   return n;
 }
@@ -267,7 +268,7 @@ static inline void prefetch_next(const sim *s) {
 void queue_run_event(sim *s, event e) {
   uint32_t index = event_own_index(e);
   ps time = event_time(e);
-  if (s->agenda.now < time) s->agenda.now = time;
+  if (s->agenda.now < time) s->agenda.now = time; /* else it follows from an operation that the host put late: event_back */
   s->pager->now = s->agenda.now;
   if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(s, time);
   prefetch_next(s);
