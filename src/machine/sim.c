@@ -91,8 +91,13 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->memory.by_slices = divider_make(spec->l2_slices);
   s->memory.by_row = divider_make(spec->row_bytes);
   s->memory.by_banks = divider_make(spec->banks);
+  d->link.h2d.per_byte = s->t.h2d_per_byte;
+  d->link.d2h.per_byte = s->t.d2h_per_byte;
+  s->instant = d->shared && own->given.loops;
+  s->link = (link_port){.wire = &d->link, .kernels = &s->dispatch.kernels, .history = s->observer.history, .table = &spec->link_table,
+                        .latency = s->t.link_latency, .device_latency = s->t.launch, .host_per_byte = s->t.host_per_byte,
+                        .dram_per_byte = s->t.dram_per_byte, .two_engines = spec->copy_engines > 1, .instant = s->instant};
   if (!d->shared) return FF_OK;
-  s->instant = own->given.loops;
   s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
   if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
   if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
@@ -181,7 +186,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s, options, error);
-  link_init(s);
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
@@ -280,8 +284,9 @@ void sim_run(sim *s) {
     host_process(s, op);
     if (s->answers.askers) sim_yield(s);
   }
-  link_account(s, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
-  if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
+  link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
+  if (ff_check_level >= 2 && end && !device_stopped(s)) sim_check(s);
+  else if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
   s->answers.over = true;

@@ -28,6 +28,7 @@ typedef struct host {
   bool failed;
   char error[512];
   uint64_t processed;           /* operations */
+  uint64_t foreign[2];          /* bytes from the GPU, to it, of copies over the link with both ends elsewhere: another device counts them */
   ps *times;                    /* the clock after the last HOST_TIMES operations */
 } host;
 

@@ -64,7 +64,7 @@ static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t by
 ps segments_fetch(sim *s, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   ps from = s->faults.room_at > s->agenda.now ? s->faults.room_at : s->agenda.now;
   s->faults.room_at = 0;
-  ps lands = link_copy(s, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
+  ps lands = link_copy(&s->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
   tally t = {kernel, &s->observer.allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
   history_add(s->observer.history, HISTORY_prefetched_bytes, from, bytes);
@@ -92,7 +92,7 @@ static bool next_piece(sim *s, node *n) {
   return false;
 }
 
-static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->agenda.now && s->d->link.engines[0].free <= s->agenda.now; }
+static bool link_idle(const sim *s) { return s->link.wire->h2d.bus.free <= s->agenda.now && s->link.wire->engines[0].free <= s->agenda.now; }
 
 void segments_idle(sim *s) {
   if (!s->manager->segments || s->manager->reaches || !s->dispatch.kernels.running || s->faults.idle_pending) return;
@@ -101,7 +101,7 @@ void segments_idle(sim *s) {
     while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
   }
   if (link_idle(s)) return;
-  ps free = s->d->link.h2d.bus.free > s->d->link.engines[0].free ? s->d->link.h2d.bus.free : s->d->link.engines[0].free;
+  ps free = s->link.wire->h2d.bus.free > s->link.wire->engines[0].free ? s->link.wire->h2d.bus.free : s->link.wire->engines[0].free;
   s->faults.idle_pending = true;
   sim_event(s, free, EVENT_LINK_IDLE, 0);
 }

@@ -45,7 +45,7 @@ static ps room_ready(sim *s, uint64_t bytes, ps from) {
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
 static ps carry_in(sim *s, history_cause cause, uint64_t bytes, ps from, ps not_before) {
-  ps lands = link_carry(s, cause, true, bytes, room_ready(s, bytes, from));
+  ps lands = link_carry(&s->link, cause, true, bytes, room_ready(s, bytes, from));
   return lands < not_before ? not_before : lands;
 }
 
@@ -76,7 +76,7 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
 /* One piece of a batch, by the copy engine, one after the other. */
 static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
   ps from = s->faults.batch_at;
-  s->faults.batch_at = link_copy(s, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
+  s->faults.batch_at = link_copy(&s->link, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
   s->faults.batch_bytes += bytes;
   pager_walk w = pager_walk_begin(s->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
@@ -113,7 +113,7 @@ static uint64_t fetch(void *context, const fault_request *request, uint64_t addr
  * service, or for others on the link, and is mapped where it was. */
 static bool departs(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands) {
   sim *s = context;
-  ps moves = link_transfer(s, bytes);
+  ps moves = link_transfer(&s->link, bytes);
   if (!s->manager->reaches || (request && request->declared) || !moves || lands <= s->agenda.now + moves) return false;
   sim_event(s, lands - moves, EVENT_DEPART, flight);
   return true;
@@ -122,7 +122,7 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
 /* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to come, so only a link with
  * nothing to do is used for that; later it pays if it takes less than half as long as to wait for the page. */
 bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
-  const link_direction *link = &s->d->link.h2d;
+  const link_direction *link = &s->link.wire->h2d;
   ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = s->pager->flights.items[unit->flight].lands;
   if (s->pager->free >= FF_GROUP_BYTES && queue) return false;
   return at + 2 * (queue + s->t.link_latency) < lands;
@@ -138,7 +138,7 @@ static void evicted(void *context, const fault_request *request, uint64_t addres
   if (s->observer.history) record_evicted(s, unit, address, write_back, s->agenda.now); /* as what is resident: its room is free from now on */
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
-    end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
+    end = link_carry(&s->link, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
   }
   if (s->faults.write_back_overlaps || end <= from) return;
   if (s->pager->ahead) {
@@ -237,18 +237,18 @@ static void cleaned(void *context, uint64_t address, const pager_unit *unit) { t
 void fault_clean(sim *s) {
   if (s->faults.clean_pending || !s->dispatch.kernels.running || !pager_wants_clean(s->pager)) return;
   s->faults.clean_pending = true;
-  if (s->d->link.d2h.bus.free > s->agenda.now) {
-    sim_event(s, s->d->link.d2h.bus.free, EVENT_CLEAN, 0);
+  if (s->link.wire->d2h.bus.free > s->agenda.now) {
+    sim_event(s, s->link.wire->d2h.bus.free, EVENT_CLEAN, 0);
     return;
   }
   uint64_t address = 0, bytes = pager_clean(s->pager, &address);
-  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->agenda.now) : s->agenda.now + (s->t.fault ? s->t.fault : MIN_BATCH);
+  ps next = bytes ? link_carry(&s->link, HISTORY_CAUSE_CLEAN, false, bytes, s->agenda.now) : s->agenda.now + (s->t.fault ? s->t.fault : MIN_BATCH);
   if (bytes) pager_clean_until(s->pager, next);
   sim_event(s, next, EVENT_CLEAN, 0);
 }
 
 void fault_reached(sim *s, kernel *k, uint64_t address) {
-  const link_direction *link = &s->d->link.h2d;
+  const link_direction *link = &s->link.wire->h2d;
   uint64_t queued = link->bus.free > s->agenda.now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->agenda.now) / link->per_byte) : 0;
   pager_reached_tell(s->pager, &(fault_request){.served = s->agenda.now, .counters = k->counters}, address, queued);
 }
@@ -256,10 +256,10 @@ void fault_reached(sim *s, kernel *k, uint64_t address) {
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
 static void idle_link(sim *s) {
   if (s->faults.idle_pending || s->faults.batch == BATCH_SERVED || !s->dispatch.kernels.running || !pager_wants_idle(s->pager)) return;
-  if (s->d->link.h2d.bus.free <= s->agenda.now) pager_idle(s->pager);
-  if (s->d->link.h2d.bus.free <= s->agenda.now) return; /* nothing was proposed; the next landing asks again */
+  if (s->link.wire->h2d.bus.free <= s->agenda.now) pager_idle(s->pager);
+  if (s->link.wire->h2d.bus.free <= s->agenda.now) return; /* nothing was proposed; the next landing asks again */
   s->faults.idle_pending = true;
-  sim_event(s, s->d->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
+  sim_event(s, s->link.wire->h2d.bus.free, EVENT_LINK_IDLE, 0);
 }
 
 void fault_idle(sim *s) {

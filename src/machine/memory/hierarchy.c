@@ -261,7 +261,7 @@ ps remote_access(sim *s, sm *m, const request *r, ps *accepted) {
   ps at = slots_wait(&m->l1_mshrs, r->at);
   *accepted = r->ask + (at - r->at);
   COUNT(r->tally, remote_bytes, bytes);
-  ps done = link_remote(s, r->op == TRACE_STORE, bytes, r->ask, at);
+  ps done = link_remote(&s->link, r->op == TRACE_STORE, bytes, r->ask, at);
   slots_hold(&m->l1_mshrs, done);
   return done;
 }

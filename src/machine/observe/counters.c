@@ -50,18 +50,18 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 void counters_total(sim *s, sim_counters *total) {
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
   ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
-  const host_link before = s->d->link; /* looking changes nothing: what comes may still ask for the link at an earlier time */
-  if (!s->answers.over) link_account(s, now < s->agenda.now ? now : s->agenda.now);
+  const host_link before = *s->link.wire; /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
   *total = s->observer.counters;
   for (size_t i = 0; i < s->observer.kernels.count; i++) add_kernel(total, &s->observer.kernels.items[i]->counters);
   total->time_ps = now - s->began;
   if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since) total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
-  total->transfer_ps = s->d->link.union_busy;
+  total->transfer_ps = s->link.wire->union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
-  total->overlap_ps = s->d->link.beside_kernels < total->kernel_ps ? s->d->link.beside_kernels : total->kernel_ps;
-  s->d->link = before;
-  total->h2d_busy_ps = s->d->link.h2d.busy;
-  total->d2h_busy_ps = s->d->link.d2h.busy;
+  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
+  *s->link.wire = before;
+  total->h2d_busy_ps = s->link.wire->h2d.busy;
+  total->d2h_busy_ps = s->link.wire->d2h.busy;
   total->throttles = s->pager->throttled;
   total->pins = s->pager->pinned;
   total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;

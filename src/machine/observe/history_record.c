@@ -51,8 +51,7 @@ void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write
 }
 
 /* A remote access (HISTORY_CAUSE_COUNT) is not listed: there are as many as accesses. */
-void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
-  sim_history *h = s->observer.history;
+void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
   history_spread(h, in ? HISTORY_h2d_busy_ps : HISTORY_d2h_busy_ps, begin, end, end - begin);
   if (cause == HISTORY_CAUSE_COUNT) {
     history_spread(h, HISTORY_remote_bytes, begin, end, bytes);

@@ -21,7 +21,7 @@ typedef struct observer {
 void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time);
 void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time);   /* a far-fault that is served */
 void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time);
-void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
+void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end);
 void record_operation(sim *s, const node *n, ps begin, ps end); /* a copy, a set, a prefetch of the program */
 void record_kernel(sim *s, const kernel *k);
 void record_released(sim *s, uint32_t owner, ps time);          /* allocation number `owner` is about to be */

@@ -309,7 +309,7 @@ static void clear_caches(sim *s, const kernel *k) {
 void kernel_begin(sim *s, kernel *k, ps time) {
   k->began = k->ended = time;
   if (!s->dispatch.kernels.running) {
-    link_account(s, time);
+    link_account(&s->link, time);
     s->dispatch.kernels.since = time;
   }
   s->dispatch.kernels.running++;

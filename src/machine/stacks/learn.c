@@ -180,7 +180,7 @@ static ps carry_out(sim *s, struct learner *l, ps time) {
   if (l->delays) return end_delay(s, l, time);
   for (size_t i = 0; i < s->stacks->ranges.count; i++) moved += is_paged(s) ? resident_in(s, &s->stacks->ranges.items[i]) : s->stacks->ranges.items[i].bytes;
   s->stacks->result.moved_bytes += moved;
-  return moved ? link_device_copy(s, 2 * moved, time) : time;
+  return moved ? link_device_copy(&s->link, 2 * moved, time) : time;
 }
 
 static void finish(sim *s, const struct learner *l, ps end) {
