@@ -82,6 +82,27 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
+  s->gmmu.spec = s->spec;
+  s->gmmu.manager = s->manager;
+  s->gmmu.t = &s->t;
+  s->gmmu.space = s->space;
+  s->gmmu.sms = d->sms;
+  s->gmmu.sm_total = d->sm_total;
+  s->gmmu.walkers = &d->walkers;
+  s->gmmu.walk_cache = &d->walk_cache;
+  s->gmmu.memory = &s->memory;
+  s->gmmu.map = &s->placing;
+  s->gmmu.faults = &s->faults;
+  s->gmmu.observer = &s->observer;
+  s->gmmu.agenda = &s->agenda;
+  s->faults.t = &s->t;
+  s->faults.link = &s->link;
+  s->memory.spec = s->spec;
+  s->memory.t = &s->t;
+  s->memory.hash = d->hash;
+  s->memory.map = &s->placing;
+  s->memory.lent = d->borrow ? &s->lent : NULL;
+  s->memory.link = &s->link;
   s->memory.slices = d->slices;
   s->memory.channels = d->channels;
   s->gmmu.shared_tlb = d->shared_tlb;
@@ -91,6 +112,10 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->memory.by_slices = divider_make(spec->l2_slices);
   s->memory.by_row = divider_make(spec->row_bytes);
   s->memory.by_banks = divider_make(spec->banks);
+  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
+  s->placing = (placing){.hash = d->hash, .frames = d->frames, .space = s->space, .colours = divided ? own->given.colours : UINT64_MAX,
+                         .in_pieces = d->hash && !is_paged(s) && !divided, .memory = &s->memory, .gmmu = &s->gmmu, .lent = &s->lent};
+  s->lent = (lent){.d = d, .tenant = s->tenant, .spec = spec, .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .memory = &s->memory, .map = &s->placing};
   d->link.h2d.per_byte = s->t.h2d_per_byte;
   d->link.d2h.per_byte = s->t.d2h_per_byte;
   s->instant = d->shared && own->given.loops;
@@ -140,10 +165,10 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
   fault_hooks(s, &config.hooks);
-  tlb_init(s, unit);
+  tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  s->pager = pager_create(&config);
+  s->pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
   return FF_OK;
 }
 
@@ -186,6 +211,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s, options, error);
+  s->memory.stacks = s->gmmu.stacks = s->stacks;
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
   counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
@@ -203,8 +229,8 @@ void sim_free(sim *s) {
   pager_free(s->pager);
   policy_close(&s->prefetch);
   policy_close(&s->evict);
-  address_map_free(s);
-  stacks_free(s);
+  address_map_free(&s->placing);
+  stacks_free(s->stacks);
   history_free(s->observer.history);
   for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);
   for (size_t i = 1; i < s->streams.nodes.count; i++)
@@ -321,7 +347,7 @@ bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physica
   if (!s->d->hash) return false;
   ask_lock(s);
   while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
-  *physical = address_map_find(s, address);
+  *physical = address_map_find(&s->placing, address);
   pthread_mutex_unlock(s->answers.mutex);
   return true;
 }
@@ -382,7 +408,7 @@ void sim_snapshot(sim *s, sim_result *result) {
   counters_total(s, &result->counters);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first;
-  stacks_result(s, &result->stacks);
+  stacks_result(s->stacks, &result->counters, &result->stacks);
   result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
   result->kernel_count = (uint32_t)s->observer.kernels.count;
   for (size_t i = 0; i < s->observer.kernels.count; i++) result->kernels[i] = *s->observer.kernels.items[i];

@@ -84,10 +84,6 @@ struct sim {
   char label[SIM_LABEL_LENGTH];
 };
 
-static inline uint64_t physical_address(sim *s, uint64_t address) {
-  return __builtin_expect(s->d->hash != NULL, 0) ? address_map_find(s, address) : address | s->space;
-}
-
 void sim_check(sim *s);   /* at the program's end: sim_check.c */
 void sim_yield(sim *s);   /* lets waiting threads in, now and then */
 void sim_unlock(sim *s);  /* around everything that may wait */

@@ -150,7 +150,7 @@ static void allocate(sim *s, const trace_op *op) {
   uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
   if (!index && counted) host_give_memory(s, memory);
   if (!index || !counted) return;
-  address_map_allocated(s, op->alloc.address, op->alloc.bytes);
+  address_map_allocated(&s->placing, op->alloc.address, op->alloc.bytes);
   bool writes_seen = op->alloc.memory == TRACE_MEMORY_DEVICE || s->host.touches_recorded;
   s->pager->allocations.items[index].blank = s->manager->segments && !op->alloc.initialised && writes_seen;
   hints_allocated(s, op);
@@ -166,7 +166,7 @@ static void release(sim *s, const trace_op *op) {
   record_released(s, a.owner, s->host.clock);
   hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
-  address_map_give(s, a.address, a.bytes);
+  address_map_give(&s->placing, a.address, a.bytes);
   if (!lives_on_gpu(a.kind)) return;
   host_give_memory(s, host_memory_for(s, a.address, a.bytes));
 }

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
 

@@ -121,7 +121,7 @@ static void map(sim *s, const trace_op *op) {
   if (!index && !counts_created(s)) host_give_memory(s, memory);
   if (!index) return;
   pager_allocation *a = &s->pager->allocations.items[index];
-  address_map_allocated(s, a->address, a->bytes);
+  address_map_allocated(&s->placing, a->address, a->bytes);
   a->mapping = true;
   a->memory = op->map.memory;
   a->blank = s->manager->segments && !made.alloc.initialised;
@@ -135,15 +135,15 @@ static void map(sim *s, const trace_op *op) {
 /* Nothing that was cached of it may be found by what is mapped there next. Where pages move, they take that with them. */
 static void forget_cached(sim *s, uint64_t address, uint64_t bytes) {
   if (is_paged(s)) return;
-  tlb_forget_range(s, address, bytes);
+  tlb_forget_range(&s->gmmu, address, bytes);
   uint64_t last = (address + bytes - 1) >> PAGER_CHUNK_SHIFT;
   for (uint64_t chunk = address >> PAGER_CHUNK_SHIFT; chunk <= last; chunk++)
-    if (pager_chunk_made(s->pager, chunk)) l2_discard(s, chunk << PAGER_CHUNK_SHIFT, FF_BLOCK_BYTES);
+    if (pager_chunk_made(s->pager, chunk)) l2_discard(&s->memory, chunk << PAGER_CHUNK_SHIFT, FF_BLOCK_BYTES);
 }
 
 static void drop_mapping(sim *s, pager_allocation a) {
   forget_cached(s, a.address, a.bytes);
-  if (!is_paged(s)) address_map_give(s, a.address, a.bytes);
+  if (!is_paged(s)) address_map_give(&s->placing, a.address, a.bytes);
   hints_released(s, a.address);
   pager_unmap(s->pager, a.address);
   if (!counts_created(s)) host_give_memory(s, host_memory_for(s, a.address, a.bytes));

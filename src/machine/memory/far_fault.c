@@ -56,7 +56,7 @@ static uint64_t flight_start(void *context, fault_request *request, uint64_t add
   ps from = request->from;
   if (!from) {
     ps at = s->agenda.now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, &s->sms[request->sm], address, s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
+    from = gmmu_walk(&s->gmmu, &s->sms[request->sm], address, s->gmmu.leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
   ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
@@ -121,11 +121,11 @@ static bool departs(void *context, const fault_request *request, uint64_t bytes,
 
 /* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to come, so only a link with
  * nothing to do is used for that; later it pays if it takes less than half as long as to wait for the page. */
-bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
-  const link_direction *link = &s->link.wire->h2d;
-  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = s->pager->flights.items[unit->flight].lands;
-  if (s->pager->free >= FF_GROUP_BYTES && queue) return false;
-  return at + 2 * (queue + s->t.link_latency) < lands;
+bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
+  const link_direction *link = &f->link->wire->h2d;
+  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
+  if (f->pager->free >= FF_GROUP_BYTES && queue) return false;
+  return at + 2 * (queue + f->t->link_latency) < lands;
 }
 
 static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
@@ -212,13 +212,13 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   sim *s = context;
   uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
   uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
-  tlb_forget(s, address, unit);
+  tlb_forget(&s->gmmu, address, unit);
   for (uint32_t i = 0; i < s->d->sm_total; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
-  l2_discard(s, begin > window ? begin : window, unit->bytes);
-  address_map_give(s, begin > window ? begin : window, unit->bytes);
+  l2_discard(&s->memory, begin > window ? begin : window, unit->bytes);
+  address_map_give(&s->placing, begin > window ? begin : window, unit->bytes);
 }
 
-static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(context, address, bytes, whole); }
+static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(&((sim *)context)->gmmu, address, bytes, whole); }
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   sim *s = context;
@@ -230,7 +230,7 @@ static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
   *(in ? &s->observer.counters.pages_moved_in : &s->observer.counters.pages_moved_out) += pages;
 }
 
-static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(context, address, unit); }
+static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(&((sim *)context)->gmmu, address, unit); }
 
 /* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
  * asked again after the time that a far-fault takes: pages become fit for it without an event. */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 
 /* May a block of the tenant start there now, as far as the others are concerned? */
 static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
@@ -29,7 +30,7 @@ static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   default: break;
   }
   if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
-  return d->borrow && idle_sharing_may(s, m, k);
+  return d->borrow && idle_sharing_may(&s->lent, m, k);
 }
 
 /* Does the block only end? Then it does not matter where. */
@@ -144,7 +145,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
   *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++s->dispatch.blocks_begun};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
-  if (s->d->borrow) idle_sharing_block_start(s, m, time);
+  if (s->d->borrow) idle_sharing_block_start(&s->lent, m, time);
   ps start = m->next_block > time ? m->next_block : time;
   b->began = start;
   m->next_block = start + s->t.block_launch;
@@ -313,7 +314,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
     s->dispatch.kernels.since = time;
   }
   s->dispatch.kernels.running++;
-  if (s->d->borrow) idle_sharing_kernel_begin(s, time);
+  if (s->d->borrow) idle_sharing_kernel_begin(&s->lent, time);
   clear_caches(s, k);
   if (s->stacks && s->stacks->learner) learner_kernel(s, k->launch, time);
   k->next = NULL;
@@ -333,7 +334,7 @@ static void kernel_end(sim *s, kernel *k) {
     s->observer.counters.kernel_ps += k->ended - s->dispatch.kernels.since;
     history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended, k->ended - s->dispatch.kernels.since);
   }
-  if (s->d->borrow) idle_sharing_kernel_end(s, k->ended);
+  if (s->d->borrow) idle_sharing_kernel_end(&s->lent, k->ended);
   if (s->observer.history) record_kernel(s, k);
   if (k->ended > s->dispatch.kernels.until) s->dispatch.kernels.until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
@@ -347,11 +348,11 @@ void block_end(sim *s, block *b) {
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
-  if (s->d->borrow) idle_sharing_block_end(s, m, time);
+  if (s->d->borrow) idle_sharing_block_end(&s->lent, m, time);
   if (over > b->began) history_spread(s->observer.history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
   if (k->longest_block < over - b->began) k->longest_block = over - b->began;
-  if (s->d->borrow) idle_sharing_look(s, time);
+  if (s->d->borrow) idle_sharing_look(&s->lent, time);
   if (k->ended < over) k->ended = over;
   trace_reader_release(s->reader, b->chunk);
   position_end(s, b);

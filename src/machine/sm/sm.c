@@ -8,6 +8,7 @@
  *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
 #include "machine/simulation.h"
+#include "machine/stacks/controller.h"
 
 void warp_sleep(sim *s, warp *w, ps time) {
   w->asleep = true;

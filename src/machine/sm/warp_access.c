@@ -7,6 +7,8 @@
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue. */
 #include "machine/simulation.h"
+#include "machine/stacks/controller.h"
+#include "machine/stacks/learn.h"
 
 typedef struct progress { /* of one call of access_continue */
   sim *s;
@@ -67,7 +69,7 @@ static bool translate(progress *p, uint64_t address, ps *ready) {
       *ready = m->seen[i].ready;
       return m->seen[i].here;
     }
-  translation result = tlb_translate(p->s, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
+  translation result = tlb_translate(&p->s->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
@@ -84,7 +86,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .at = ready > p->at ? ready : p->at, .tally = &p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
   else pager_gpu_read(s->pager, p->unit, r.address);
-  r.address = physical_address(s, r.address);
+  r.address = physical_address(&s->placing, r.address);
   r.sm = p->m->index;
   bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
@@ -94,7 +96,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
     learner_look(s, p->at);
     if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
   }
-  ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
+  ps accepted, data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
     fault_reached(s, p->k, trace_line_address(line));
@@ -156,14 +158,14 @@ enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) return;
-  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i]));
-  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i]));
 }
 
 static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
   if (count < MANY_LINES) return;
-  if (i + NEAR < count) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i + NEAR]));
-  if (i + FAR < count) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i + FAR]));
+  if (i + NEAR < count) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i + NEAR]));
+  if (i + FAR < count) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i + FAR]));
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 #include "partition/colocate.h"
 
 typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "machine/simulation.h"
+#include "machine/stacks/versions.h"
 
 typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;              /* number + 1; 0: an empty place */
