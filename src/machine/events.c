@@ -100,3 +100,9 @@ event event_pop(event_heap *heap) {
     if (event_time(heap->items[c]) < heap->next_time) heap->next_time = event_time(heap->items[c]);
   return first;
 }
+
+void agenda_add(agenda *a, ps time, event_kind kind, uint32_t index) {
+  FF_ASSERT(index < 1u << EVENT_TENANT_SHIFT);
+  a->pending++;
+  event_push(a->heap, time, kind, index | a->tenant << EVENT_TENANT_SHIFT);
+}

@@ -17,7 +17,7 @@
 
 typedef enum event_kind { EVENT_WARP, EVENT_NODE_READY, EVENT_NODE_DONE, EVENT_KERNEL_BEGIN, EVENT_FLIGHT, EVENT_DEPART, EVENT_BATCH, EVENT_LINK_IDLE, EVENT_CLEAN, EVENT_SLICE } event_kind;
 /* key = time << 64 | order << 32 | kind << 28 | index: one comparison gives time, then order of insertion. An index that is a simulation's own (not a
- * warp's) has the tenant's number in its upper bits: sim_event. */
+ * warp's) has the tenant's number in its upper bits: agenda_add. */
 enum { EVENT_TENANT_SHIFT = 24 };
 typedef struct event { unsigned __int128 key; } event;
 static inline ps event_time(event e) { return (ps)(e.key >> 64); }
@@ -43,8 +43,11 @@ static inline bool event_any(const event_heap *heap) { return heap->count > heap
 
 /* What one simulation has in the event queue, which several may share: its time, and how many of the events are its own. */
 typedef struct agenda {
+  event_heap *heap;
+  uint32_t tenant;              /* its number */
   ps now;                       /* of the latest event; between two events nothing happens */
   uint32_t pending;             /* events of its own in the queue, warps' apart */
 } agenda;
+void agenda_add(agenda *a, ps time, event_kind kind, uint32_t index); /* an event of its own: any but EVENT_WARP */
 
 #endif

@@ -82,6 +82,10 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
+  s->agenda.heap = &d->heap;
+  s->agenda.tenant = s->tenant;
+  s->observer.paged = is_paged(s);
+  s->observer.mapped = &s->budget.mapped_raw;
   s->gmmu.spec = s->spec;
   s->gmmu.manager = s->manager;
   s->gmmu.t = &s->t;
@@ -95,8 +99,23 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   s->gmmu.faults = &s->faults;
   s->gmmu.observer = &s->observer;
   s->gmmu.agenda = &s->agenda;
+  s->faults.spec = s->spec;
+  s->faults.manager = s->segments.manager = s->manager;
   s->faults.t = &s->t;
-  s->faults.link = &s->link;
+  s->faults.link = s->segments.link = &s->link;
+  s->faults.gmmu = &s->gmmu;
+  s->faults.memory = &s->memory;
+  s->faults.map = &s->placing;
+  s->faults.segments = &s->segments;
+  s->faults.observer = s->segments.observer = &s->observer;
+  s->faults.agenda = s->segments.agenda = &s->agenda;
+  s->faults.kernels = s->segments.kernels = &s->dispatch.kernels;
+  s->faults.warps = &d->warps;
+  s->faults.sms = d->sms;
+  s->segments.faults = &s->faults;
+  s->segments.streams = &s->streams;
+  s->segments.hints = &s->hints;
+  s->segments.host = &s->host;
   s->memory.spec = s->spec;
   s->memory.t = &s->t;
   s->memory.hash = d->hash;
@@ -164,11 +183,11 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
                          .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
-  fault_hooks(s, &config.hooks);
+  fault_hooks(&s->faults, &config.hooks);
   tlb_init(&s->gmmu, unit);
   if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
   config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
-  s->pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
+  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
   return FF_OK;
 }
 
@@ -214,7 +233,7 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->memory.stacks = s->gmmu.stacks = s->stacks;
   FF_PUSH(&s->streams.nodes, NULL);
   FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
-  counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
+  counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
   s->host.times = ff_alloc(HOST_TIMES * sizeof *s->host.times);
   pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
@@ -421,7 +440,7 @@ void sim_snapshot(sim *s, sim_result *result) {
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
   ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
-  sim_history *copy = s->observer.history && !s->budget.left_out ? record_copy(s, s->answers.over || end > s->agenda.now ? end : s->agenda.now) : NULL;
+  sim_history *copy = s->observer.history && !s->budget.left_out ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now) : NULL;
   pthread_mutex_unlock(s->answers.mutex);
   return copy;
 }

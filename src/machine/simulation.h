@@ -90,9 +90,6 @@ void sim_unlock(sim *s);  /* around everything that may wait */
 void sim_lock(sim *s);
 event_record *sim_record(sim *s, uint64_t sequence); /* NULL: that operation recorded no event */
 
-static inline tally tally_of(sim *s, const kernel *k, const pager_unit *unit) {
-  return (tally){k->counters, &s->observer.allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
-}
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
 
 #endif

@@ -143,11 +143,11 @@ void host_give_memory(sim *s, host_memory memory) {
 static void allocate(sim *s, const trace_op *op) {
   host_spend(s, s->t.malloc);
   if (s->host.failed) return;
-  record_sample(s, s->host.clock);
+  record_sample(&s->observer, s->host.clock);
   bool counted = lives_on_gpu(op->alloc.memory);
   host_memory memory = host_memory_for(s, op->alloc.address, op->alloc.bytes);
   if (counted && !host_take_memory(s, memory, op->alloc.name)) return;
-  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(s, op));
+  uint32_t index = pager_map(s->pager, op->alloc.address, op->alloc.bytes, hints_memory(s, op), counters_of_allocation(&s->observer, op));
   if (!index && counted) host_give_memory(s, memory);
   if (!index || !counted) return;
   address_map_allocated(&s->placing, op->alloc.address, op->alloc.bytes);
@@ -163,7 +163,7 @@ static void release(sim *s, const trace_op *op) {
   uint32_t index = s->host.failed ? 0 : pager_allocation_at(s->pager, op->free.address);
   if (!index || s->pager->allocations.items[index].mapping) return;
   pager_allocation a = s->pager->allocations.items[index];
-  record_released(s, a.owner, s->host.clock);
+  record_released(&s->observer, a.owner, s->host.clock);
   hints_released(s, a.address);
   pager_unmap(s->pager, op->free.address);
   address_map_give(&s->placing, a.address, a.bytes);

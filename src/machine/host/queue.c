@@ -128,7 +128,7 @@ static void wait_for_event(sim *s, node *n) {
 }
 
 static void one_less(sim *s, node *n) {
-  if (--n->waits == 0) sim_event(s, n->ready, EVENT_NODE_READY, n->index);
+  if (--n->waits == 0) agenda_add(&s->agenda, n->ready, EVENT_NODE_READY, n->index);
 }
 
 node *queue_add(sim *s, const trace_op *op, ps issued) {
@@ -151,8 +151,8 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   if (own->tail) queue_release(s, s->streams.nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
-  segments_declare(s, n);
-  if (n->waits == 1) event_back(&s->d->heap, n->ready); /* where the device has been simulated further than the host has come */
+  segments_declare(&s->segments, n);
+  if (n->waits == 1) event_back(s->agenda.heap, n->ready); /* where the device has been simulated further than the host has come */
   one_less(s, n);
   return n;
 }
@@ -197,20 +197,20 @@ void node_done(sim *s, node *n, ps time) {
 /* ---- beginning ---- */
 
 static void launch_ready(sim *s, node *n, ps time) {
-  ps resident = segments_resident(s, n, time);
+  ps resident = segments_resident(&s->segments, n, time);
   if (resident > time) {
-    sim_event(s, n->ready = resident, EVENT_NODE_READY, n->index);
+    agenda_add(&s->agenda, n->ready = resident, EVENT_NODE_READY, n->index);
     return;
   }
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(&s->observer, l), .node = n->index, .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
   n->kernel = k;
   time = transfer_managed_in(s, time);
-  sim_event(s, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
+  agenda_add(&s->agenda, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
 }
 
 void node_ready(sim *s, node *n) {
@@ -225,13 +225,13 @@ void node_ready(sim *s, node *n) {
   }
   if (again) {
     n->ready = end;
-    sim_event(s, end, EVENT_NODE_READY, n->index);
+    agenda_add(&s->agenda, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
-    record_operation(s, n, n->ready, end);
+    record_operation(&s->observer, &n->op, n->ready, end);
     node_done(s, n, end);
   } else {
-    record_operation(s, n, n->ready, end);
-    sim_event(s, end, EVENT_NODE_DONE, n->index);
+    record_operation(&s->observer, &n->op, n->ready, end);
+    agenda_add(&s->agenda, end, EVENT_NODE_DONE, n->index);
   }
 }
 
@@ -240,7 +240,7 @@ void node_ready(sim *s, node *n) {
 static void kernel_event(sim *s, node *n, ps time) {
   if (s->host.failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
     trace_reader_skip(s->reader, n->kernel->launch);
-    sim_event(s, time, EVENT_NODE_DONE, n->index);
+    agenda_add(&s->agenda, time, EVENT_NODE_DONE, n->index);
     return;
   }
   kernel_begin(s, n->kernel, time);
@@ -249,7 +249,7 @@ static void kernel_event(sim *s, node *n, ps time) {
 /* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
  * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
 static inline void prefetch_next(const sim *s) {
-  const event_heap *heap = &s->d->heap;
+  const event_heap *heap = s->agenda.heap;
   if (heap->count < 21) return;
   for (uint32_t c = 1; c < 5; c++) {
     if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
@@ -270,7 +270,7 @@ void queue_run_event(sim *s, event e) {
   ps time = event_time(e);
   if (s->agenda.now < time) s->agenda.now = time; /* else it follows from an operation that the host put late: event_back */
   s->pager->now = s->agenda.now;
-  if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(s, time);
+  if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(&s->observer, time);
   prefetch_next(s);
   if (event_kind_of(e) != EVENT_WARP) s->agenda.pending--;
   switch (event_kind_of(e)) {
@@ -280,23 +280,23 @@ void queue_run_event(sim *s, event e) {
   case EVENT_DEPART: pager_depart(s->pager, index); break;
   case EVENT_FLIGHT:
     pager_complete(s->pager, index);
-    fault_idle(s);
+    fault_idle(&s->faults);
     break;
   case EVENT_LINK_IDLE:
     s->faults.idle_pending = false;
-    fault_idle(s);
+    fault_idle(&s->faults);
     break;
   case EVENT_CLEAN:
     s->faults.clean_pending = false;
     pager_clean_end(s->pager);
-    fault_clean(s);
+    fault_clean(&s->faults);
     break;
-  case EVENT_BATCH: fault_batch(s); break;
+  case EVENT_BATCH: fault_batch(&s->faults); break;
   case EVENT_SLICE: break; /* nobody's: device.c */
   case EVENT_NODE_DONE:
     free(s->streams.nodes.items[index]->kernel);
     s->streams.nodes.items[index]->kernel = NULL;
-    segments_over(s, s->streams.nodes.items[index]);
+    segments_over(&s->segments, s->streams.nodes.items[index]);
     node_done(s, s->streams.nodes.items[index], time);
     break;
   }
@@ -308,7 +308,7 @@ void run_until(sim *s, ps limit) {
     device_wait(s, WAIT_TIME, limit, NULL);
     return;
   }
-  while (s->d->heap.next_time <= limit) queue_run_event(s, event_pop(&s->d->heap));
+  while (s->agenda.heap->next_time <= limit) queue_run_event(s, event_pop(s->agenda.heap));
 }
 
 void run_until_done(sim *s, node *n) {
@@ -317,8 +317,8 @@ void run_until_done(sim *s, node *n) {
     return;
   }
   while (!n->done) {
-    FF_ASSERT(event_any(&s->d->heap)); /* an operation that nothing will ever end */
-    queue_run_event(s, event_pop(&s->d->heap));
+    FF_ASSERT(event_any(s->agenda.heap)); /* an operation that nothing will ever end */
+    queue_run_event(s, event_pop(s->agenda.heap));
   }
 }
 
@@ -327,5 +327,5 @@ void run_all(sim *s) {
     device_wait(s, WAIT_ALL, 0, NULL);
     return;
   }
-  while (event_any(&s->d->heap)) queue_run_event(s, event_pop(&s->d->heap));
+  while (event_any(s->agenda.heap)) queue_run_event(s, event_pop(s->agenda.heap));
 }

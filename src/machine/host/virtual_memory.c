@@ -42,7 +42,7 @@ static void create(sim *s, const trace_op *op) {
   if (known) return;
   host_spend(s, s->t.create);
   if (s->host.failed) return;
-  record_sample(s, s->host.clock);
+  record_sample(&s->observer, s->host.clock);
   if (counts_created(s) && !host_take_memory(s, (host_memory){op->alloc.bytes, op->alloc.bytes, op->alloc.bytes}, op->alloc.name)) return;
   size_t at = created_place(s, op->alloc.id);
   FF_PUSH(&s->mappings.created, ((created_memory){0}));
@@ -62,7 +62,7 @@ static void release(sim *s, const trace_op *op) {
   host_spend(s, s->t.release);
   created_memory *m = s->host.failed ? NULL : created_find(s, op->free.id);
   if (!m) return;
-  record_sample(s, s->host.clock);
+  record_sample(&s->observer, s->host.clock);
   m->released = true;
   created_settle(s, m);
 }
@@ -93,14 +93,14 @@ static void reserve(sim *s, const trace_op *op) {
   if (s->host.failed || !bytes || overlaps) return;
   FF_PUSH(&s->mappings.reserved, ((reserved_range){0}));
   memmove(&s->mappings.reserved.items[at + 1], &s->mappings.reserved.items[at], (s->mappings.reserved.count - 1 - at) * sizeof *s->mappings.reserved.items);
-  s->mappings.reserved.items[at] = (reserved_range){address, bytes, op->alloc.id, counters_of_allocation(s, op)};
+  s->mappings.reserved.items[at] = (reserved_range){address, bytes, op->alloc.id, counters_of_allocation(&s->observer, op)};
 }
 
 static void unreserve(sim *s, const trace_op *op) {
   host_spend(s, s->t.reserve);
   size_t at = reserved_place(s, op->map.address);
   if (s->host.failed || at == s->mappings.reserved.count || s->mappings.reserved.items[at].address != op->map.address) return;
-  record_released(s, s->mappings.reserved.items[at].owner, s->host.clock);
+  record_released(&s->observer, s->mappings.reserved.items[at].owner, s->host.clock);
   s->mappings.reserved.count--;
   memmove(&s->mappings.reserved.items[at], &s->mappings.reserved.items[at + 1], (s->mappings.reserved.count - at) * sizeof *s->mappings.reserved.items);
 }
@@ -110,14 +110,14 @@ static void unreserve(sim *s, const trace_op *op) {
 static void map(sim *s, const trace_op *op) {
   host_spend(s, s->t.map);
   if (s->host.failed) return;
-  record_sample(s, s->host.clock);
+  record_sample(&s->observer, s->host.clock);
   const reserved_range *range = reserved_find(s, op->map.address);
   created_memory *m = created_find(s, op->map.memory);
   trace_op made = {.kind = TRACE_OP_ALLOC, .alloc = {.address = op->map.address, .bytes = op->map.bytes, .memory = TRACE_MEMORY_DEVICE,
                                                      .id = range ? range->id : 0, .initialised = m && m->used, .name = "(mapped memory)"}};
   host_memory memory = host_memory_for(s, made.alloc.address, made.alloc.bytes);
   if (!counts_created(s) && !host_take_memory(s, memory, made.alloc.name)) return;
-  uint32_t index = pager_map(s->pager, made.alloc.address, made.alloc.bytes, hints_memory(s, &made), range ? range->owner : counters_of_allocation(s, &made));
+  uint32_t index = pager_map(s->pager, made.alloc.address, made.alloc.bytes, hints_memory(s, &made), range ? range->owner : counters_of_allocation(&s->observer, &made));
   if (!index && !counts_created(s)) host_give_memory(s, memory);
   if (!index) return;
   pager_allocation *a = &s->pager->allocations.items[index];
@@ -179,7 +179,7 @@ static void unmap(sim *s, const trace_op *op) {
   if (is_paged(s)) host_wait_for_device(s);
   host_spend(s, s->t.unmap);
   if (s->host.failed) return;
-  record_sample(s, s->host.clock);
+  record_sample(&s->observer, s->host.clock);
   for (uint32_t index; (index = mapping_in(s, op->map.address, op->map.address + op->map.bytes)) != 0;)
     drop_mapping(s, s->pager->allocations.items[index]);
   unmap_foreign(s, op);

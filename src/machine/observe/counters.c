@@ -7,19 +7,19 @@
 
 #include "machine/simulation.h"
 
-sim_counters *counters_of_kernel(sim *s, const trace_launch *launch) {
-  for (size_t i = s->observer.kernels.count; i-- > 0;)
-    if (!strcmp(s->observer.kernels.items[i]->name, launch->kernel)) return &s->observer.kernels.items[i]->counters;
+sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
+  for (size_t i = o->kernels.count; i-- > 0;)
+    if (!strcmp(o->kernels.items[i]->name, launch->kernel)) return &o->kernels.items[i]->counters;
   sim_kernel_result *k = ff_alloc(sizeof *k);
   snprintf(k->name, sizeof k->name, "%s", launch->kernel);
-  FF_PUSH(&s->observer.kernels, k);
+  FF_PUSH(&o->kernels, k);
   return &k->counters;
 }
 
-uint32_t counters_of_allocation(sim *s, const trace_op *op) {
-  bool full = s->observer.allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
-  if (s->observer.allocations.count && full) {
-    sim_allocation_result *rest = s->observer.allocations.items[ALLOCATIONS_SHOWN];
+uint32_t counters_of_allocation(observer *o, const trace_op *op) {
+  bool full = o->allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
+  if (o->allocations.count && full) {
+    sim_allocation_result *rest = o->allocations.items[ALLOCATIONS_SHOWN];
     snprintf(rest->name, sizeof rest->name, "(all further allocations)");
     rest->bytes += op->alloc.bytes;
     return ALLOCATIONS_SHOWN;
@@ -31,8 +31,8 @@ uint32_t counters_of_allocation(sim *s, const trace_op *op) {
   a->bytes = a->counters.footprint_bytes = op->alloc.bytes;
   a->managed = op->alloc.memory == TRACE_MEMORY_MANAGED;
   a->pinned = op->alloc.memory == TRACE_MEMORY_PINNED;
-  FF_PUSH(&s->observer.allocations, a);
-  return (uint32_t)s->observer.allocations.count - 1;
+  FF_PUSH(&o->allocations, a);
+  return (uint32_t)o->allocations.count - 1;
 }
 
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */

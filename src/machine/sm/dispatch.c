@@ -156,7 +156,7 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
     *w = (warp){.block = b, .index = index, .sm = m, .counters = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
     trace_cursor_open(s->reader, chunk, i, &w->cursor);
-    event_push(&s->d->heap, start, EVENT_WARP, index);
+    event_push(s->agenda.heap, start, EVENT_WARP, index);
   }
 }
 
@@ -323,7 +323,7 @@ void kernel_begin(sim *s, kernel *k, ps time) {
   s->dispatch.queue_last = k;
   if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
   if (s->dispatch.queue_first && (s->dispatch.queue_first == k || s->dispatch.queue_first->sms)) dispatch(s, time); /* a slice may have begun, and all of its blocks */
-  fault_idle(s);
+  fault_idle(&s->faults);
 }
 
 static void kernel_end(sim *s, kernel *k) {
@@ -335,12 +335,12 @@ static void kernel_end(sim *s, kernel *k) {
     history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended, k->ended - s->dispatch.kernels.since);
   }
   if (s->d->borrow) idle_sharing_kernel_end(&s->lent, k->ended);
-  if (s->observer.history) record_kernel(s, k);
+  if (s->observer.history) record_kernel(&s->observer, k, s->streams.nodes.items[k->node]->op.stream);
   if (k->ended > s->dispatch.kernels.until) s->dispatch.kernels.until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
-  sim_event(s, k->ended, EVENT_NODE_DONE, k->node);
+  agenda_add(&s->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 
 void block_end(sim *s, block *b) {

@@ -38,6 +38,8 @@ typedef struct warp {
   ps ring[LOAD_RING];
 } warp;
 
+typedef struct warp_table { warp **items; size_t count, capacity; } warp_table; /* by index; [0] is none */
+
 typedef struct block {
   struct kernel *kernel;
   trace_chunk *chunk;

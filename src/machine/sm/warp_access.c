@@ -25,8 +25,8 @@ typedef struct progress { /* of one call of access_continue */
 static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
-  tally t = tally_of(s, w->block->kernel, unit);
-  if (s->observer.history) record_access(s, unit, trace_line_address(record[2]), time);
+  tally t = tally_of(&s->observer, w->block->kernel, unit);
+  if (s->observer.history) record_access(&s->observer, unit, trace_line_address(record[2]), time);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -99,7 +99,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
   ps accepted, data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
-    fault_reached(s, p->k, trace_line_address(line));
+    fault_reached(&s->faults, p->k->counters, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }
@@ -109,7 +109,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->s->pager, address);
-    p->tally = tally_of(p->s, p->k, p->unit);
+    p->tally = tally_of(&p->s->observer, p->k, p->unit);
   }
   ps ready;
   if (!translate(p, address, &ready)) return;
@@ -150,7 +150,7 @@ static void lsu_leave(sim *s, sm *m) {
   if (!next) return;
   m->lsu_first = s->d->warps.items[next]->next;
   if (!m->lsu_first) m->lsu_last = 0;
-  event_push(&s->d->heap, m->lsu.free, EVENT_WARP, next);
+  event_push(s->agenda.heap, m->lsu.free, EVENT_WARP, next);
 }
 
 /* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
@@ -188,7 +188,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   if (!lsu_enter(s, m, w)) return false;
   progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
   p.at = server_take(&m->lsu, *time, *time, 0);
-  ps next = s->d->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  ps next = s->agenda.heap->next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
@@ -197,7 +197,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   }
   m->lsu.free = p.at;
   if (!sent) {
-    event_push(&s->d->heap, p.at, EVENT_WARP, w->index);
+    event_push(s->agenda.heap, p.at, EVENT_WARP, w->index);
     return false;
   }
   lsu_leave(s, m);
@@ -207,7 +207,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
     return true;
   }
   if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
-    event_push(&s->d->heap, *time, EVENT_WARP, w->index);
+    event_push(s->agenda.heap, *time, EVENT_WARP, w->index);
     return false;
   }
   warp_sleep(s, w, *time);

@@ -190,7 +190,7 @@ static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
   }
   w->sm = m;
   w->scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers];
-  event_push(&s->d->heap, time, EVENT_WARP, w->index);
+  event_push(s->agenda.heap, time, EVENT_WARP, w->index);
 }
 
 /* Counts an instance that stays once, for its first reason; one that goes later is not one that stayed. */

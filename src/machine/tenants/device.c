@@ -162,12 +162,6 @@ void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *
 
 /* ---- events ---- */
 
-void sim_event(sim *s, ps time, event_kind kind, uint32_t index) {
-  FF_ASSERT(index < 1u << EVENT_TENANT_SHIFT);
-  s->agenda.pending++;
-  event_push(&s->d->heap, time, kind, index | s->tenant << EVENT_TENANT_SHIFT);
-}
-
 sim *device_owner(const device *d, event e) {
   if (event_kind_of(e) == EVENT_WARP) return d->warps.items[event_index(e)]->block->kernel->sim;
   return d->tenants[event_tenant(e)].sim;

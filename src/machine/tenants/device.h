@@ -47,7 +47,7 @@ typedef struct device {
   lru *shared_tlb;              /* its sets; NULL: there is none */
   divider shared_sets;
   host_link link;
-  FF_VEC(warp *) warps;
+  warp_table warps;
   FF_VEC(uint32_t) free_warps;
   struct warp_list *blocked_warps; /* per SM */
   /* where physical memory lies: NULL where the machine file says nothing of it */
@@ -72,7 +72,6 @@ typedef struct device {
 /* device.c: who is on the device, and whose turn it is. */
 device *device_create(const machine_spec *spec, uint32_t near, bool shared); /* near: SMs in memory stacks */
 void device_release(device *d);
-void sim_event(sim *s, ps time, event_kind kind, uint32_t index);       /* an event of its own: any but EVENT_WARP */
 sim *device_owner(const device *d, event e);                            /* whose event it is */
 void device_enter(sim *s);                                              /* its thread begins: returns when it is its turn */
 void device_leave(sim *s);
