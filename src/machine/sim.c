@@ -69,6 +69,50 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   return status ? status : check_spec(s->spec, error);
 }
 
+/* ---- wiring: what each part is given once ---- */
+
+/* L1s, L2 and DRAM, and where in physical memory an address is. */
+static void wire_memory(sim *s, device *d) {
+  const machine_spec *spec = s->spec;
+  const tenant *own = &d->tenants[s->tenant];
+  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
+  s->memory = (memory){.spec = spec, .t = &s->t, .hash = d->hash, .map = &s->placing, .lent = d->borrow ? &s->lent : NULL, .link = &s->link,
+                       .slices = d->slices, .channels = d->channels, .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
+                       .by_slices = divider_make(spec->l2_slices), .by_row = divider_make(spec->row_bytes), .by_banks = divider_make(spec->banks)};
+  s->placing = (placing){.hash = d->hash, .frames = d->frames, .space = s->space, .colours = divided ? own->given.colours : UINT64_MAX,
+                         .in_pieces = d->hash && !is_paged(s) && !divided, .memory = &s->memory, .gmmu = &s->gmmu, .lent = &s->lent};
+  s->lent = (lent){.d = d, .tenant = s->tenant, .spec = spec, .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .memory = &s->memory, .map = &s->placing};
+}
+
+static void wire_link(sim *s, device *d) {
+  d->link.h2d.per_byte = s->t.h2d_per_byte;
+  d->link.d2h.per_byte = s->t.d2h_per_byte;
+  s->link = (link_port){.wire = &d->link, .kernels = &s->dispatch.kernels, .history = s->observer.history, .table = &s->spec->link_table,
+                        .latency = s->t.link_latency, .device_latency = s->t.launch, .host_per_byte = s->t.host_per_byte,
+                        .dram_per_byte = s->t.dram_per_byte, .two_engines = s->spec->copy_engines > 1, .instant = s->instant};
+}
+
+/* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
+static void wire_paging(sim *s, device *d, const sim_options *options) {
+  s->gmmu = (gmmu){.spec = s->spec, .manager = s->manager, .t = &s->t, .space = s->space, .sms = d->sms, .sm_total = d->sm_total,
+                   .walkers = &d->walkers, .walk_cache = &d->walk_cache, .shared_tlb = d->shared_tlb, .shared_sets = d->shared_sets,
+                   .walk_shift = s->gmmu.walk_shift, .page_fixed = s->gmmu.page_fixed, /* take_choices */
+                   .memory = &s->memory, .map = &s->placing, .faults = &s->faults, .observer = &s->observer, .agenda = &s->agenda};
+  s->faults = (far_faults){.spec = s->spec, .manager = s->manager, .t = &s->t, .write_back_overlaps = options->write_back_overlaps, .link = &s->link,
+                           .gmmu = &s->gmmu, .memory = &s->memory, .map = &s->placing, .segments = &s->segments, .observer = &s->observer,
+                           .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .warps = &d->warps, .sms = d->sms};
+  s->segments = (segments){.manager = s->manager, .link = &s->link, .faults = &s->faults, .observer = &s->observer, .streams = &s->streams,
+                           .hints = &s->hints, .host = &s->host, .agenda = &s->agenda, .kernels = &s->dispatch.kernels};
+}
+
+/* On a device that others share: what this tenant may have of it. */
+static void wire_tenant(sim *s, const device *d, const tenant *own) {
+  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
+  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
+  if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
+  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
+}
+
 /* The device: the options', or one of its own. */
 static ff_status take_device(sim *s, const sim_options *options, ff_error *error) {
   device *d = options->device;
@@ -76,76 +120,20 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   if (d) d->uses++;
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
-  s->d = d;
-  s->answers.mutex = &d->work;
   own->sim = s;
+  s->d = d;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
-  s->agenda.heap = &d->heap;
-  s->agenda.tenant = s->tenant;
+  s->instant = d->shared && own->given.loops;
+  s->answers.mutex = &d->work;
+  s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
   s->observer.paged = is_paged(s);
   s->observer.mapped = &s->budget.mapped_raw;
-  s->gmmu.spec = s->spec;
-  s->gmmu.manager = s->manager;
-  s->gmmu.t = &s->t;
-  s->gmmu.space = s->space;
-  s->gmmu.sms = d->sms;
-  s->gmmu.sm_total = d->sm_total;
-  s->gmmu.walkers = &d->walkers;
-  s->gmmu.walk_cache = &d->walk_cache;
-  s->gmmu.memory = &s->memory;
-  s->gmmu.map = &s->placing;
-  s->gmmu.faults = &s->faults;
-  s->gmmu.observer = &s->observer;
-  s->gmmu.agenda = &s->agenda;
-  s->faults.spec = s->spec;
-  s->faults.manager = s->segments.manager = s->manager;
-  s->faults.t = &s->t;
-  s->faults.link = s->segments.link = &s->link;
-  s->faults.gmmu = &s->gmmu;
-  s->faults.memory = &s->memory;
-  s->faults.map = &s->placing;
-  s->faults.segments = &s->segments;
-  s->faults.observer = s->segments.observer = &s->observer;
-  s->faults.agenda = s->segments.agenda = &s->agenda;
-  s->faults.kernels = s->segments.kernels = &s->dispatch.kernels;
-  s->faults.warps = &d->warps;
-  s->faults.sms = d->sms;
-  s->segments.faults = &s->faults;
-  s->segments.streams = &s->streams;
-  s->segments.hints = &s->hints;
-  s->segments.host = &s->host;
-  s->memory.spec = s->spec;
-  s->memory.t = &s->t;
-  s->memory.hash = d->hash;
-  s->memory.map = &s->placing;
-  s->memory.lent = d->borrow ? &s->lent : NULL;
-  s->memory.link = &s->link;
-  s->memory.slices = d->slices;
-  s->memory.channels = d->channels;
-  s->gmmu.shared_tlb = d->shared_tlb;
-  s->gmmu.shared_sets = d->shared_sets;
-  const machine_spec *spec = s->spec;
-  s->memory.slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
-  s->memory.by_slices = divider_make(spec->l2_slices);
-  s->memory.by_row = divider_make(spec->row_bytes);
-  s->memory.by_banks = divider_make(spec->banks);
-  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
-  s->placing = (placing){.hash = d->hash, .frames = d->frames, .space = s->space, .colours = divided ? own->given.colours : UINT64_MAX,
-                         .in_pieces = d->hash && !is_paged(s) && !divided, .memory = &s->memory, .gmmu = &s->gmmu, .lent = &s->lent};
-  s->lent = (lent){.d = d, .tenant = s->tenant, .spec = spec, .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .memory = &s->memory, .map = &s->placing};
-  d->link.h2d.per_byte = s->t.h2d_per_byte;
-  d->link.d2h.per_byte = s->t.d2h_per_byte;
-  s->instant = d->shared && own->given.loops;
-  s->link = (link_port){.wire = &d->link, .kernels = &s->dispatch.kernels, .history = s->observer.history, .table = &spec->link_table,
-                        .latency = s->t.link_latency, .device_latency = s->t.launch, .host_per_byte = s->t.host_per_byte,
-                        .dram_per_byte = s->t.dram_per_byte, .two_engines = spec->copy_engines > 1, .instant = s->instant};
-  if (!d->shared) return FF_OK;
-  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
-  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
+  wire_memory(s, d);
+  wire_link(s, d);
+  wire_paging(s, d, options);
+  if (d->shared) wire_tenant(s, d, own);
   return FF_OK;
 }
 
@@ -212,7 +200,6 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
   s->host.peers = options->peers;
   s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
   s->budget.share = options->gpu_memory_share;
-  s->faults.write_back_overlaps = options->write_back_overlaps;
   s->observer.next_sample = UINT64_MAX;
   if (options->history) {
     s->observer.history = history_create();
@@ -285,25 +272,15 @@ void sim_yield(sim *s) {
   }
 }
 
-event_record *sim_record(sim *s, uint64_t sequence) {
-  size_t low = 0, high = s->streams.records.count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (s->streams.records.items[middle].sequence < sequence) low = middle + 1;
-    else high = middle;
-  }
-  return low < s->streams.records.count && s->streams.records.items[low].sequence == sequence ? &s->streams.records.items[low] : NULL;
-}
-
 /* Other threads ask when events happened that have not: the device goes on until they have. */
 static void answer_questions(sim *s) {
   for (const question *q = s->answers.questions; q; q = q->next) {
-    const event_record *record = q->sequence < s->host.processed ? sim_record(s, q->sequence) : NULL;
+    const event_record *record = q->sequence < s->host.processed ? record_at(&s->streams, q->sequence) : NULL;
     if (record && !record->known) {
       node *n = s->streams.nodes.items[record->node];
       n->references++;
       run_until_done(s, n);
-      queue_release(s, n);
+      queue_release(&s->streams, n);
     }
   }
 }
@@ -377,12 +354,12 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
   s->answers.questions = &own;
   trace_reader_poke(s->reader);
   const event_record *record = NULL;
-  while (!s->answers.over && (s->host.processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
+  while (!s->answers.over && (s->host.processed <= sequence || ((record = record_at(&s->streams, sequence)) && !record->known)))
     pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   question **link = &s->answers.questions;
   while (*link != &own) link = &(*link)->next;
   *link = own.next;
-  record = sim_record(s, sequence);
+  record = record_at(&s->streams, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
   pthread_mutex_unlock(s->answers.mutex);
   return time;
@@ -391,7 +368,7 @@ uint64_t sim_event_time(sim *s, uint64_t sequence) {
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
   ask_lock(s);
   while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
-  const event_record *record = sim_record(s, sequence);
+  const event_record *record = record_at(&s->streams, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
   pthread_mutex_unlock(s->answers.mutex);
   return happened;

@@ -88,7 +88,6 @@ void sim_check(sim *s);   /* at the program's end: sim_check.c */
 void sim_yield(sim *s);   /* lets waiting threads in, now and then */
 void sim_unlock(sim *s);  /* around everything that may wait */
 void sim_lock(sim *s);
-event_record *sim_record(sim *s, uint64_t sequence); /* NULL: that operation recorded no event */
 
 static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
 

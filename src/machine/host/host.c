@@ -52,7 +52,7 @@ static void wait_for_node(sim *s, node *n) {
   n->references++;
   run_until_done(s, n);
   wait_until(s, n->done_at);
-  queue_release(s, n);
+  queue_release(&s->streams, n);
 }
 
 void host_wait_for_device(sim *s) {
@@ -196,7 +196,7 @@ static void keep_back(sim *s, node *n) {
   n->references++;
   if (oldest) {
     run_until_done(s, oldest);
-    queue_release(s, oldest);
+    queue_release(&s->streams, oldest);
   }
   run_until(s, s->host.clock);
 }
@@ -216,7 +216,7 @@ static void enqueue(sim *s, const trace_op *op) {
   else if (s->streams.one && s->manager->segments && op->kind == TRACE_OP_LAUNCH) keep_back(s, n);
   else if (work && s->streams.one) run_until_done(s, n);
   else run_until(s, s->host.clock);
-  queue_release(s, n);
+  queue_release(&s->streams, n);
 }
 
 /* ---- synchronisation ---- */
@@ -228,14 +228,14 @@ static void synchronised(sim *s) {
 }
 
 static void synchronise_stream(sim *s, uint32_t number) {
-  stream *own = stream_find(s, number);
+  stream *own = stream_find(&s->streams, number);
   if (own->tail) wait_for_node(s, s->streams.nodes.items[own->tail]);
-  wait_until(s, stream_find(s, number)->done_at);
+  wait_until(s, stream_find(&s->streams, number)->done_at);
   synchronised(s);
 }
 
 static void synchronise_event(sim *s, uint32_t number) {
-  event_record *record = record_of(s, number);
+  event_record *record = record_of(&s->streams, number);
   if (record && !record->known) wait_for_node(s, s->streams.nodes.items[record->node]);
   else if (record) wait_until(s, record->time);
   synchronised(s);
@@ -281,7 +281,7 @@ static void prefetch(sim *s, const trace_op *op) {
 static void process_elsewhere(sim *s, const trace_op *op) {
   trace_op own = *op;
   own.stream = ELSEWHERE;
-  stream_find(s, ELSEWHERE)->non_blocking = true;
+  stream_find(&s->streams, ELSEWHERE)->non_blocking = true;
   enqueue(s, &own);
 }
 
@@ -342,14 +342,14 @@ static ps meet(sim *s, ps time) {
 
 /* When the event of this device happened for which a stream of another one's is to wait: the device goes on until it has. Else 0. */
 static ps happened_for_others(sim *s, const trace_op *op) {
-  const event_record *record = record_of(s, op->event.event);
+  const event_record *record = record_of(&s->streams, op->event.event);
   if (!record) return 0;
   if (!record->known) {
     node *n = s->streams.nodes.items[record->node];
     n->references++;
     run_until_done(s, n);
-    queue_release(s, n);
-    record = record_of(s, op->event.event);
+    queue_release(&s->streams, n);
+    record = record_of(&s->streams, op->event.event);
   }
   return record && record->known ? record->time : 0;
 }
@@ -377,12 +377,12 @@ static void process_own(sim *s, const trace_op *op) {
     break;
   case TRACE_OP_STREAM_CREATE:
     host_spend(s, s->t.api);
-    stream_find(s, op->stream)->non_blocking = op->stream_create.flags & TRACE_STREAM_NON_BLOCKING;
+    stream_find(&s->streams, op->stream)->non_blocking = op->stream_create.flags & TRACE_STREAM_NON_BLOCKING;
     if (s->streams.items.count > 2) s->streams.one = false; /* the legacy default stream is always there */
     break;
   case TRACE_OP_STREAM_DESTROY:
     host_spend(s, s->t.api);
-    stream_destroy(s, op->stream);
+    stream_destroy(&s->streams, op->stream);
     break;
   case TRACE_OP_SYNC_STREAM: synchronise_stream(s, op->stream); break;
   case TRACE_OP_SYNC_EVENT: synchronise_event(s, op->event.event); break;

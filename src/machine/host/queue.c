@@ -16,11 +16,11 @@
 
 #include "machine/simulation.h"
 
-stream *stream_find(sim *s, uint32_t number) {
-  for (size_t i = s->streams.items.count; i-- > 0;)
-    if (s->streams.items.items[i].number == number) return &s->streams.items.items[i];
-  FF_PUSH(&s->streams.items, ((stream){.number = number}));
-  return &s->streams.items.items[s->streams.items.count - 1];
+stream *stream_find(streams *q, uint32_t number) {
+  for (size_t i = q->items.count; i-- > 0;)
+    if (q->items.items[i].number == number) return &q->items.items[i];
+  FF_PUSH(&q->items, ((stream){.number = number}));
+  return &q->items.items[q->items.count - 1];
 }
 
 /* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
@@ -36,7 +36,7 @@ static sm_set possible_sms(const sim *s, const trace_sms *wanted) {
 void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
   static const sm_set nothing;
   static const trace_sms all;
-  stream *own = stream_find(s, number);
+  stream *own = stream_find(&s->streams, number);
   sm_set set = possible_sms(s, wanted);
   bool none = !memcmp(&set, &nothing, sizeof set);
   own->sms = NULL;
@@ -60,36 +60,36 @@ void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
 
 /* ---- nodes ---- */
 
-static node *node_make(sim *s, const trace_op *op) {
+static node *node_make(streams *q, const trace_op *op) {
   node *n = ff_alloc(sizeof *n);
   n->op = *op;
   n->waits = 1;
   n->only_kernels = true;
-  s->streams.unfinished++;
+  q->unfinished++;
   n->references = 2; /* itself until done, and the caller */
-  if (s->streams.free_nodes.count) {
-    n->index = s->streams.free_nodes.items[--s->streams.free_nodes.count];
-    s->streams.nodes.items[n->index] = n;
+  if (q->free_nodes.count) {
+    n->index = q->free_nodes.items[--q->free_nodes.count];
+    q->nodes.items[n->index] = n;
   } else {
-    n->index = (uint32_t)s->streams.nodes.count;
-    FF_PUSH(&s->streams.nodes, n);
+    n->index = (uint32_t)q->nodes.count;
+    FF_PUSH(&q->nodes, n);
   }
   return n;
 }
 
-void queue_release(sim *s, node *n) {
+void queue_release(streams *q, node *n) {
   if (--n->references) return;
-  s->streams.nodes.items[n->index] = NULL;
-  FF_PUSH(&s->streams.free_nodes, n->index);
+  q->nodes.items[n->index] = NULL;
+  FF_PUSH(&q->free_nodes, n->index);
   free(n->dependents.items);
   free(n->uses.items);
   free(n);
 }
 
 /* n must wait for the node `before` (0: for nothing). */
-static void wait_for(sim *s, node *n, uint32_t before) {
+static void wait_for(const streams *q, node *n, uint32_t before) {
   if (!before) return;
-  node *b = s->streams.nodes.items[before];
+  node *b = q->nodes.items[before];
   if (b->done) {
     if (n->ready < b->done_at) n->ready = b->done_at;
     return;
@@ -100,31 +100,41 @@ static void wait_for(sim *s, node *n, uint32_t before) {
   n->waits++;
 }
 
-static void wait_for_stream(sim *s, node *n, const stream *before) {
-  wait_for(s, n, before->tail);
+static void wait_for_stream(const streams *q, node *n, const stream *before) {
+  wait_for(q, n, before->tail);
   if (n->ready < before->done_at) n->ready = before->done_at;
 }
 
 /* Numbers grow with the recordings; if a trace numbers them otherwise, they are looked for one by one. */
-event_record *record_of(sim *s, uint32_t number) {
-  size_t low = 0, high = s->streams.records.count;
+event_record *record_of(const streams *q, uint32_t number) {
+  size_t low = 0, high = q->records.count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (s->streams.records.items[middle].number < number) low = middle + 1;
+    if (q->records.items[middle].number < number) low = middle + 1;
     else high = middle;
   }
-  if (low < s->streams.records.count && s->streams.records.items[low].number == number) return &s->streams.records.items[low];
-  for (size_t i = s->streams.records.count; i-- > 0;)
-    if (s->streams.records.items[i].number == number) return &s->streams.records.items[i];
+  if (low < q->records.count && q->records.items[low].number == number) return &q->records.items[low];
+  for (size_t i = q->records.count; i-- > 0;)
+    if (q->records.items[i].number == number) return &q->records.items[i];
   return NULL;
 }
 
+event_record *record_at(const streams *q, uint64_t sequence) {
+  size_t low = 0, high = q->records.count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (q->records.items[middle].sequence < sequence) low = middle + 1;
+    else high = middle;
+  }
+  return low < q->records.count && q->records.items[low].sequence == sequence ? &q->records.items[low] : NULL;
+}
+
 /* An event's recording that a wait or a synchronisation names. */
-static void wait_for_event(sim *s, node *n) {
-  const event_record *record = record_of(s, n->op.event.event);
+static void wait_for_event(const streams *q, node *n) {
+  const event_record *record = record_of(q, n->op.event.event);
   if (!record) return; /* never recorded: nothing to wait for */
   if (record->known && n->ready < record->time) n->ready = record->time;
-  if (!record->known) wait_for(s, n, record->node);
+  if (!record->known) wait_for(q, n, record->node);
 }
 
 static void one_less(sim *s, node *n) {
@@ -132,23 +142,23 @@ static void one_less(sim *s, node *n) {
 }
 
 node *queue_add(sim *s, const trace_op *op, ps issued) {
-  node *n = node_make(s, op);
+  node *n = node_make(&s->streams, op);
   n->ready = issued;
-  stream *own = stream_find(s, op->stream);
+  stream *own = stream_find(&s->streams, op->stream);
   n->sms = own->sms;
-  wait_for_stream(s, n, own);
+  wait_for_stream(&s->streams, n, own);
   for (size_t i = 0; i < s->streams.items.count; i++) {
     const stream *other = &s->streams.items.items[i];
     bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
-    if (other != own && legacy_pair) wait_for_stream(s, n, other);
+    if (other != own && legacy_pair) wait_for_stream(&s->streams, n, other);
   }
-  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(s, n);
+  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(&s->streams, n);
   if (op->kind == TRACE_OP_EVENT_RECORD) {
     event_record record = {.sequence = op->sequence, .number = op->event.event, .node = n->index};
     FF_PUSH(&s->streams.records, record);
     n->references++; /* until the record is known */
   }
-  if (own->tail) queue_release(s, s->streams.nodes.items[own->tail]);
+  if (own->tail) queue_release(&s->streams, s->streams.nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
   segments_declare(&s->segments, n);
@@ -157,18 +167,18 @@ node *queue_add(sim *s, const trace_op *op, ps issued) {
   return n;
 }
 
-static void stream_drop(sim *s, stream *gone) {
-  stream *legacy = &s->streams.items.items[0]; /* made first, never destroyed */
+static void stream_drop(streams *q, stream *gone) {
+  stream *legacy = &q->items.items[0]; /* made first, never destroyed */
   if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at; /* it waits for that still */
-  if (gone->tail) queue_release(s, s->streams.nodes.items[gone->tail]);
-  *gone = s->streams.items.items[--s->streams.items.count];
+  if (gone->tail) queue_release(q, q->nodes.items[gone->tail]);
+  *gone = q->items.items[--q->items.count];
 }
 
-void stream_destroy(sim *s, uint32_t number) {
+void stream_destroy(streams *q, uint32_t number) {
   if (number == TRACE_STREAM_LEGACY) return;
-  stream *gone = stream_find(s, number);
+  stream *gone = stream_find(q, number);
   gone->destroyed = true;
-  if (!gone->tail || s->streams.nodes.items[gone->tail]->done) stream_drop(s, gone);
+  if (!gone->tail || q->nodes.items[gone->tail]->done) stream_drop(q, gone);
 }
 
 void node_done(sim *s, node *n, ps time) {
@@ -176,7 +186,7 @@ void node_done(sim *s, node *n, ps time) {
   n->done_at = time;
   s->streams.unfinished--;
   if (s->streams.end < time) s->streams.end = time;
-  stream *own = stream_find(s, n->op.stream);
+  stream *own = stream_find(&s->streams, n->op.stream);
   if (own->done_at < time) own->done_at = time;
   for (size_t i = 0; i < n->dependents.count; i++) {
     node *d = s->streams.nodes.items[n->dependents.items[i]];
@@ -184,14 +194,14 @@ void node_done(sim *s, node *n, ps time) {
     one_less(s, d);
   }
   if (n->op.kind == TRACE_OP_EVENT_RECORD) {
-    event_record *record = sim_record(s, n->op.sequence);
+    event_record *record = record_at(&s->streams, n->op.sequence);
     record->known = true;
     record->time = time;
     pthread_cond_broadcast(&s->answers.progress);
-    queue_release(s, n);
+    queue_release(&s->streams, n);
   }
-  if (own->destroyed && own->tail == n->index) stream_drop(s, own);
-  queue_release(s, n);
+  if (own->destroyed && own->tail == n->index) stream_drop(&s->streams, own);
+  queue_release(&s->streams, n);
 }
 
 /* ---- beginning ---- */

@@ -49,17 +49,18 @@ typedef struct streams {
   ps end;                       /* the latest end of any operation */
 } streams;
 
-stream *stream_find(sim *s, uint32_t number);
+stream *stream_find(streams *q, uint32_t number);
 void stream_bind(sim *s, uint32_t number, const trace_sms *wanted); /* TRACE_OP_STREAM_SMS */
 node *queue_add(sim *s, const trace_op *op, ps issued);  /* one reference is the caller's */
-void queue_release(sim *s, node *n);
+void queue_release(streams *q, node *n);
 void node_ready(sim *s, node *n);
 void node_done(sim *s, node *n, ps time);
 void queue_run_event(sim *s, event e);
 void run_until(sim *s, ps limit);          /* all events up to and with `limit` */
 void run_until_done(sim *s, node *n);
 void run_all(sim *s);
-void stream_destroy(sim *s, uint32_t number);
-event_record *record_of(sim *s, uint32_t number); /* by the event's number; NULL: never recorded */
+void stream_destroy(streams *q, uint32_t number);
+event_record *record_of(const streams *q, uint32_t number); /* by the event's number; NULL: never recorded */
+event_record *record_at(const streams *q, uint64_t sequence); /* by the operation's; NULL: that one recorded no event */
 
 #endif
