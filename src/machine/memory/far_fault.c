@@ -221,7 +221,7 @@ static void left(void *context, uint64_t address, const pager_unit *unit) {
   uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
   uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
   tlb_forget(f->gmmu, address, unit);
-  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) f->sms[i].seen_count = 0; /* an access that was held up asks again */
+  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu); /* an access that was held up asks again */
   l2_discard(f->memory, begin > window ? begin : window, unit->bytes);
   address_map_give(f->map, begin > window ? begin : window, unit->bytes);
 }

@@ -197,7 +197,7 @@ void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes) {
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
   for (uint32_t i = 0; i < g->sm_total; i++) {
     g->observer->counters.tlb_shootdowns += lru_remove_range(&g->sms[i].tlb, first, last);
-    g->sms[i].seen_count = 0; /* an access that was held up asks again */
+    load_store_forget(&g->sms[i].lsu); /* an access that was held up asks again */
   }
   for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++) g->observer->counters.tlb_shootdowns += lru_remove_range(&g->shared_tlb[i], first, last);
   walk_level from = level_of(g, shift >= BLOCK_SHIFT, shift, address), to = level_of(g, shift >= BLOCK_SHIFT, shift, address + bytes - 1);

@@ -10,7 +10,7 @@
 #include "machine/simulation.h"
 #include "machine/stacks/controller.h"
 
-void warp_sleep(sim *s, warp *w, ps time) {
+void warp_sleep(warp *w, ps time) {
   w->asleep = true;
   w->slept = time;
 }
@@ -107,7 +107,7 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
 static bool leaves(sim *s, warp *w, ps time) {
   ps back;
   if (!s->stacks || !controller_leave(s, w, time, &back)) return false;
-  warp_sleep(s, w, time);
+  warp_sleep(w, time);
   event_push(s->agenda.heap, back, EVENT_WARP, w->index);
   return true;
 }

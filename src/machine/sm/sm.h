@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An SM, and what runs on it: kernels, their blocks, their warps.
  *
- * A warp goes from one wake to the next (sm.c); what it reads and writes goes through the load/store unit (warp_access.c); blocks come from the
+ * A warp goes from one wake to the next (sm.c); what it reads and writes goes through the load/store unit (load_store.h); blocks come from the
  * dispatcher (dispatch.h). */
 #ifndef FF_MACHINE_SM_SM_H
 #define FF_MACHINE_SM_SM_H
@@ -14,8 +14,9 @@
 #include "machine/memory/lru.h"
 #include "machine/observe/tally.h"
 #include "machine/sim.h"
+#include "machine/sm/load_store.h"
 
-enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16, SEEN_PAGES = 64 };
+enum { LOAD_RING = 32, BURST = 32, BARRIERS = 16 };
 
 typedef struct warp {
   uint32_t burst, passes, sfu, fp64; /* what is left of an ISSUE */
@@ -54,22 +55,13 @@ typedef struct block {
   struct block *next_free;
 } block;
 
-typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
-  uint64_t page;                /* address >> seen_shift */
-  ps ready;
-  uint8_t alias_tag;
-  bool here;
-} seen_page;
-
 typedef struct sm {
   uint32_t index;
   uint32_t stack;               /* 1 + the memory stack whose logic layer it is in; 0: it is on the GPU */
   uint32_t began_version;       /* in a stack: versions_now when the last instance came */
   server *schedulers;
-  server lsu, shared, tlb_port;
-  uint32_t lsu_owner, lsu_first, lsu_last; /* the warp whose access it works on; those that wait, by warp.next */
-  uint32_t seen_count;
-  seen_page seen[SEEN_PAGES];   /* of the owner's access */
+  server shared, tlb_port;
+  load_store lsu;
   ps next_block;
   cache l1;
   uint64_t l1_epoch;            /* part of its tags: a kernel's begin empties it */
@@ -103,10 +95,6 @@ typedef struct kernel {
 } kernel;
 
 void warp_wake(sim *s, warp *w, ps time);
-void warp_sleep(sim *s, warp *w, ps time);
-
-/* warp_access.c: the warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
-void access_begin(sim *s, warp *w, const uint64_t *record, ps *time);
-bool access_continue(sim *s, warp *w, ps *time);
+void warp_sleep(warp *w, ps time);
 
 #endif

@@ -64,17 +64,17 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
   uint64_t page = address >> p->s->gmmu.seen_shift;
-  for (uint32_t i = m->seen_count; i-- > 0;)
-    if (m->seen[i].page == page && m->seen[i].alias_tag == p->unit->alias_tag) {
-      *ready = m->seen[i].ready;
-      return m->seen[i].here;
+  for (uint32_t i = m->lsu.seen_count; i-- > 0;)
+    if (m->lsu.seen[i].page == page && m->lsu.seen[i].alias_tag == p->unit->alias_tag) {
+      *ready = m->lsu.seen[i].ready;
+      return m->lsu.seen[i].here;
     }
   translation result = tlb_translate(&p->s->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
-  if (m->seen_count == SEEN_PAGES) m->seen_count = 0; /* the TLB is only asked again */
-  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
+  if (m->lsu.seen_count == SEEN_PAGES) m->lsu.seen_count = 0; /* the TLB is only asked again */
+  m->lsu.seen[m->lsu.seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
   return result == TRANSLATION_DONE;
 }
 
@@ -131,26 +131,26 @@ static void access_over(sim *s, warp *w) {
 
 /* false: the unit works for another warp: this one waits for its turn. */
 static bool lsu_enter(sim *s, sm *m, warp *w) {
-  if (!m->lsu_owner) {
-    m->lsu_owner = w->index;
-    m->seen_count = 0;
+  if (!m->lsu.owner) {
+    m->lsu.owner = w->index;
+    m->lsu.seen_count = 0;
   }
-  if (m->lsu_owner == w->index) return true;
+  if (m->lsu.owner == w->index) return true;
   w->next = 0;
-  if (m->lsu_last) s->d->warps.items[m->lsu_last]->next = w->index;
-  else m->lsu_first = w->index;
-  m->lsu_last = w->index;
+  if (m->lsu.last) s->d->warps.items[m->lsu.last]->next = w->index;
+  else m->lsu.first = w->index;
+  m->lsu.last = w->index;
   return false;
 }
 
 static void lsu_leave(sim *s, sm *m) {
-  uint32_t next = m->lsu_first;
-  m->lsu_owner = next;
-  m->seen_count = 0;
+  uint32_t next = m->lsu.first;
+  m->lsu.owner = next;
+  m->lsu.seen_count = 0;
   if (!next) return;
-  m->lsu_first = s->d->warps.items[next]->next;
-  if (!m->lsu_first) m->lsu_last = 0;
-  event_push(s->agenda.heap, m->lsu.free, EVENT_WARP, next);
+  m->lsu.first = s->d->warps.items[next]->next;
+  if (!m->lsu.first) m->lsu.last = 0;
+  event_push(s->agenda.heap, m->lsu.port.free, EVENT_WARP, next);
 }
 
 /* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
@@ -187,7 +187,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
   sm *m = w->sm;
   if (!lsu_enter(s, m, w)) return false;
   progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
-  p.at = server_take(&m->lsu, *time, *time, 0);
+  p.at = server_take(&m->lsu.port, *time, *time, 0);
   ps next = s->agenda.heap->next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
@@ -195,7 +195,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
     w->todo = lines_from(w->record, w->first_line);
     sent = send_lines(&p, limit);
   }
-  m->lsu.free = p.at;
+  m->lsu.port.free = p.at;
   if (!sent) {
     event_push(s->agenda.heap, p.at, EVENT_WARP, w->index);
     return false;
@@ -210,7 +210,7 @@ bool access_continue(sim *s, warp *w, ps *time) {
     event_push(s->agenda.heap, *time, EVENT_WARP, w->index);
     return false;
   }
-  warp_sleep(s, w, *time);
+  warp_sleep(w, *time);
   if (!w->waiting_units) FF_PUSH(m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
   return false;
 }
