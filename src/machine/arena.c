@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of a simulation's tables: slabs of huge pages, handed out from front to back, given back all at once. */
+#include "machine/arena.h"
+
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "base/memory.h"
 
 enum { ALIGNMENT = 64 };
 #define SLAB_BYTES ((size_t)2 << 20)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event heap and slots. The heap has four children per entry: few levels, and four entries fill one host cache line.
+/* The event heap. The heap has four children per entry: few levels, and four entries fill one host cache line.
  * There is one entry per sleeping or waiting warp, and a few for operations and far-faults.
  *
  * A wake mostly ends with the same warp going back: so a pop leaves a hole at the root, which the next push fills and
  * sinks from there; only a pop that finds the hole still there moves the last entry up. */
+#include "machine/events.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "base/check.h"
+#include "base/memory.h"
 
 static inline bool earlier(event a, event b) { return a.key < b.key; }
 
@@ -31,7 +34,29 @@ static void sink(event_heap *heap, event entry) {
   items[at] = entry;
 }
 
+static void fill_hole(event_heap *heap) {
+  heap->hole = false;
+  event last = heap->items[--heap->count];
+  if (heap->count) sink(heap, last);
+}
+
+static int by_key(const void *a, const void *b) {
+  event x = *(const event *)a, y = *(const event *)b;
+  return earlier(y, x) - earlier(x, y);
+}
+
+/* Orders of insertion from 0 on, in the order that the events have. A sorted array is a heap. */
+static void renumber(event_heap *heap) {
+  const unsigned __int128 order = (unsigned __int128)UINT32_MAX << 32;
+  if (heap->hole) fill_hole(heap);
+  if (heap->count) qsort(heap->items, heap->count, sizeof *heap->items, by_key);
+  for (uint32_t i = 0; i < heap->count; i++) heap->items[i].key = (heap->items[i].key & ~order) | (uint64_t)i << 32;
+  heap->order = heap->count;
+}
+
 void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
+  FF_ASSERT(time >= heap->now);
+  if (__builtin_expect(heap->order == UINT32_MAX, 0)) renumber(heap);
   event fresh = {.key = (unsigned __int128)time << 64 | (uint64_t)heap->order++ << 32 | (uint32_t)kind << 28 | index};
   if (heap->hole) {
     heap->hole = false;
@@ -52,10 +77,8 @@ void event_push(event_heap *heap, ps time, event_kind kind, uint32_t index) {
   heap->next_time = next < heap->horizon ? next : heap->horizon;
 }
 
-static void fill_hole(event_heap *heap) {
-  heap->hole = false;
-  event last = heap->items[--heap->count];
-  if (heap->count) sink(heap, last);
+void event_back(event_heap *heap, ps time) {
+  if (heap->now > time) heap->now = time;
 }
 
 ps event_next(const event_heap *heap) {
@@ -69,6 +92,8 @@ ps event_next(const event_heap *heap) {
 event event_pop(event_heap *heap) {
   if (heap->hole) fill_hole(heap);
   event first = heap->items[0];
+  FF_ASSERT(event_time(first) >= heap->now);
+  heap->now = event_time(first);
   heap->hole = true;
   heap->next_time = heap->horizon;
   for (uint32_t c = 1; c < 5 && c < heap->count; c++)
@@ -76,18 +101,8 @@ event event_pop(event_heap *heap) {
   return first;
 }
 
-void slots_init(slots *s, arena *a, uint64_t capacity) {
-  s->capacity = (uint32_t)capacity;
-  s->until = arena_alloc(a, 2 * capacity * sizeof *s->until);
-}
-
-void slots_hold(slots *s, ps until) {
-  if (++s->first == s->capacity) {
-    memcpy(s->until, s->until + s->first, s->capacity * sizeof *s->until);
-    s->first = 0;
-  }
-  ps *t = s->until + s->first;
-  uint32_t at = s->capacity - 1;
-  for (; at && t[at - 1] > until; at--) t[at] = t[at - 1];
-  t[at] = until;
+void agenda_add(agenda *a, ps time, event_kind kind, uint32_t index) {
+  FF_ASSERT(index < 1u << EVENT_TENANT_SHIFT);
+  a->pending++;
+  event_push(a->heap, time, kind, index | a->tenant << EVENT_TENANT_SHIFT);
 }

@@ -8,14 +8,13 @@
 #include "machine/sim.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "machine/spec/choice.h"
-#include "machine/model.h"
+#include "machine/simulation.h"
 #include "machine/host/peers.h"
 
 const sim_manager *sim_managers(uint32_t *count) {
@@ -27,42 +26,6 @@ const sim_manager *sim_managers(uint32_t *count) {
 }
 
 /* ---- making ---- */
-
-static ps microseconds(double us) { return (ps)llround(us * 1e6); }
-
-static ps mapping_time(const machine_spec *spec, double us) { return microseconds(us > 0 ? us : spec->malloc_us); }
-
-static void timing_init(timing *t, const machine_spec *spec) {
-  double cycle = 1e6 / spec->clock_mhz, dram_cycle = 1e6 / spec->dram_clock_mhz;
-  ps l2 = (ps)llround(spec->l2_latency * cycle), tlb = (ps)llround(spec->tlb_miss_latency * cycle);
-  ps dram = (ps)llround(spec->dram_latency * cycle);
-  double fixed = cycle * (1 << 20);
-  *t = (timing){
-      .cycle_fixed = (uint64_t)llround(fixed), .interval_fixed = (uint64_t)llround(spec->issue_interval * fixed),
-      .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed), .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
-      .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
-      .cycle = (ps)llround(cycle), .ahead = (ps)llround(cycle * AHEAD_CYCLES), .launch = microseconds(spec->launch_latency_us),
-      .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .side = (ps)llround(spec->side_latency * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
-      .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
-      .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
-      .shared_tlb = (ps)llround(spec->l2_tlb_latency * cycle),
-      .dram_there = dram / 2, .dram_back = dram - dram / 2,
-      .t_rcd = (ps)llround(spec->t_rcd * dram_cycle), .t_rp = (ps)llround(spec->t_rp * dram_cycle),
-      .t_rc = (ps)llround(spec->t_rc * dram_cycle), .t_cl = (ps)llround(spec->t_cl * dram_cycle),
-      .t_wr = (ps)llround(spec->t_wr * dram_cycle), .link_latency = microseconds(spec->link_latency_us),
-      .link_copy = microseconds(spec->link_copy_us), .fault = microseconds(spec->fault_us),
-      .fault_batch = microseconds(spec->fault_batch_us), .fault_block = microseconds(spec->fault_block_us),
-      .host_fault = microseconds(spec->host_fault_us), .managed_launch = microseconds(spec->managed_launch_us), .api = microseconds(spec->api_us),
-      .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
-      .malloc = microseconds(spec->malloc_us), .reserve = mapping_time(spec, spec->reserve_us), .create = mapping_time(spec, spec->create_us),
-      .release = mapping_time(spec, spec->release_us), .map = mapping_time(spec, spec->map_us), .unmap = mapping_time(spec, spec->unmap_us),
-      .set_access = mapping_time(spec, spec->set_access_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
-      .d2h_per_byte = 1000 / spec->link_d2h_gbs, .host_per_byte = 1000 / spec->host_gbs, .dram_per_byte = 1000 / spec->dram_gbs};
-  for (uint32_t n = 0; n <= 4; n++) {
-    t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
-    t->dram_burst[n] = (ps)llround(n * TRACE_SECTOR_BYTES * t->dram_per_byte * (double)spec->channels);
-  }
-}
 
 static bool power_of_two(uint64_t x) { return x && !(x & (x - 1)); }
 
@@ -97,13 +60,57 @@ static ff_status take_choices(sim *s, const manager *m, const sim_options *optio
   if (!status) status = sim_offload_check(s->spec->name, s->spec->stack_count, options->offload, options->map, options->offloading, error);
   if (status) return status;
   if (!options->offload) s->own_spec.sm_count += s->own_spec.stack_saved_sms;
-  s->walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
+  s->gmmu.walk_shift = (uint32_t)__builtin_ctzll(s->own_spec.page_bytes | UINT64_C(1) << 63);
   if (!status && options->page) {
     status = sim_page_read(options->page, &s->own_spec.page_bytes, error);
-    s->page_fixed = strcmp(options->page, "auto") != 0;
+    s->gmmu.page_fixed = strcmp(options->page, "auto") != 0;
   }
-  if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints, error);
+  if (!status && options->advise && is_paged(s)) status = sim_hints_read(options->advise, &s->hints.given, error);
   return status ? status : check_spec(s->spec, error);
+}
+
+/* ---- wiring: what each part is given once ---- */
+
+/* L1s, L2 and DRAM, and where in physical memory an address is. */
+static void wire_memory(sim *s, device *d) {
+  const machine_spec *spec = s->spec;
+  const tenant *own = &d->tenants[s->tenant];
+  bool divided = d->isolation == SIM_ISOLATION_SM_MEMORY;
+  s->memory = (memory){.spec = spec, .t = &s->t, .hash = d->hash, .map = &s->placing, .lent = d->borrow ? &s->lent : NULL, .link = &s->link,
+                       .slices = d->slices, .channels = d->channels, .slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels,
+                       .by_slices = divider_make(spec->l2_slices), .by_row = divider_make(spec->row_bytes), .by_banks = divider_make(spec->banks)};
+  s->placing = (placing){.hash = d->hash, .frames = d->frames, .space = s->space, .colours = divided ? own->given.colours : UINT64_MAX,
+                         .in_pieces = d->hash && !is_paged(s) && !divided, .memory = &s->memory, .gmmu = &s->gmmu, .lent = &s->lent};
+  s->lent = (lent){.d = d, .tenant = s->tenant, .spec = spec, .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .memory = &s->memory, .map = &s->placing};
+}
+
+static void wire_link(sim *s, device *d) {
+  d->link.h2d.per_byte = s->t.h2d_per_byte;
+  d->link.d2h.per_byte = s->t.d2h_per_byte;
+  s->link = (link_port){.wire = &d->link, .kernels = &s->dispatch.kernels, .history = s->observer.history, .table = &s->spec->link_table,
+                        .latency = s->t.link_latency, .device_latency = s->t.launch, .host_per_byte = s->t.host_per_byte,
+                        .dram_per_byte = s->t.dram_per_byte, .two_engines = s->spec->copy_engines > 1, .instant = s->instant};
+}
+
+/* Translation, far-faults, and what launches declare. The pager comes later: pager_init. */
+static void wire_paging(sim *s, device *d, const sim_options *options) {
+  s->gmmu = (gmmu){.spec = s->spec, .manager = s->manager, .t = &s->t, .space = s->space, .sms = d->sms, .sm_total = d->sm_total,
+                   .walkers = &d->walkers, .walk_cache = &d->walk_cache, .shared_tlb = d->shared_tlb, .shared_sets = d->shared_sets,
+                   .walk_shift = s->gmmu.walk_shift, .page_fixed = s->gmmu.page_fixed, /* take_choices */
+                   .memory = &s->memory, .map = &s->placing, .faults = &s->faults, .observer = &s->observer, .agenda = &s->agenda};
+  s->faults = (far_faults){.spec = s->spec, .manager = s->manager, .t = &s->t, .write_back_overlaps = options->write_back_overlaps, .link = &s->link,
+                           .gmmu = &s->gmmu, .memory = &s->memory, .map = &s->placing, .segments = &s->segments, .observer = &s->observer,
+                           .agenda = &s->agenda, .kernels = &s->dispatch.kernels, .warps = &d->warps, .sms = d->sms};
+  s->segments = (segments){.manager = s->manager, .link = &s->link, .faults = &s->faults, .observer = &s->observer, .streams = &s->streams,
+                           .hints = &s->hints, .host = &s->host, .agenda = &s->agenda, .kernels = &s->dispatch.kernels};
+}
+
+/* On a device that others share: what this tenant may have of it. */
+static void wire_tenant(sim *s, const device *d, const tenant *own) {
+  s->began = s->host.clock = s->agenda.now = s->streams.end = d->now;
+  if (own->given.memory_bytes && own->given.memory_bytes < s->budget.bytes) s->budget.bytes = own->given.memory_bytes;
+  if (d->isolation == SIM_ISOLATION_MPS) s->dispatch.thread_limit = (uint64_t)(own->given.thread_share * (double)(s->spec->sm_count * s->spec->max_threads));
+  if (d->isolation >= SIM_ISOLATION_SM) s->dispatch.next_sm = own->given.sm_first;
 }
 
 /* The device: the options', or one of its own. */
@@ -113,28 +120,20 @@ static ff_status take_device(sim *s, const sim_options *options, ff_error *error
   if (d) d->uses++;
   else d = device_create(s->spec, options->offload ? (uint32_t)(s->spec->stack_count * s->spec->stack_sms) : 0, false);
   tenant *own = &d->tenants[options->tenant];
-  s->d = d;
-  s->mutex = &d->work;
   own->sim = s;
+  s->d = d;
   s->tenant = options->tenant;
   s->space = (uint64_t)s->tenant << SPACE_SHIFT;
   s->sms = d->sms;
-  s->slices = d->slices;
-  s->channels = d->channels;
-  s->blocked_warps = d->blocked_warps;
-  s->shared_tlb = d->shared_tlb;
-  s->shared_sets = d->shared_sets;
-  const machine_spec *spec = s->spec;
-  s->slices_per_channel = (spec->l2_slices + spec->channels - 1) / spec->channels;
-  s->by_slices = divider_make(spec->l2_slices);
-  s->by_row = divider_make(spec->row_bytes);
-  s->by_banks = divider_make(spec->banks);
-  if (!d->shared) return FF_OK;
-  s->instant = own->given.loops;
-  s->began = s->host = s->now = s->device_end = d->now;
-  if (own->given.memory_bytes && own->given.memory_bytes < s->gpu_memory) s->gpu_memory = own->given.memory_bytes;
-  if (d->isolation == SIM_ISOLATION_MPS) s->thread_limit = (uint64_t)(own->given.thread_share * (double)(spec->sm_count * spec->max_threads));
-  if (d->isolation >= SIM_ISOLATION_SM) s->next_sm = own->given.sm_first;
+  s->instant = d->shared && own->given.loops;
+  s->answers.mutex = &d->work;
+  s->agenda = (agenda){.heap = &d->heap, .tenant = s->tenant};
+  s->observer.paged = is_paged(s);
+  s->observer.mapped = &s->budget.mapped_raw;
+  wire_memory(s, d);
+  wire_link(s, d);
+  wire_paging(s, d, options);
+  if (d->shared) wire_tenant(s, d, own);
   return FF_OK;
 }
 
@@ -147,12 +146,12 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
   uint64_t low = m->ranges ? PAGER_MIN_UNIT : FF_PAGE_BYTES, high = m->ranges ? FF_GROUP_BYTES : FF_BLOCK_BYTES;
   if (unit < low || unit > high || (unit & (unit - 1)))
     return ff_fail(error, FF_INVALID, "%s: a unit of %" PRIu64 " bytes: it must be a power of two from %" PRIu64 " to %" PRIu64, m->name, unit, low, high);
-  s->least_memory = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
-  if (is_paged(s) && !options->gpu_memory && !(s->gpu_memory_share > 0) && s->gpu_memory < s->least_memory)
-    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->least_memory >> 10);
-  if (s->gpu_memory_share > 0) s->gpu_memory = 0;
-  s->given_memory = s->gpu_memory;
-  if (is_paged(s) && s->gpu_memory < s->least_memory) s->gpu_memory = s->least_memory; /* host.c says that it is left out */
+  s->budget.least = m->whole_blocks ? 2 * FF_BLOCK_BYTES : smaller(16 * unit, FF_BLOCK_BYTES);
+  if (is_paged(s) && !options->gpu_memory && !(s->budget.share > 0) && s->budget.bytes < s->budget.least)
+    return ff_fail(error, FF_LIMIT, "%s needs at least %" PRIu64 " KiB of GPU memory", m->name, s->budget.least >> 10);
+  if (s->budget.share > 0) s->budget.bytes = 0;
+  s->budget.given = s->budget.bytes;
+  if (is_paged(s) && s->budget.bytes < s->budget.least) s->budget.bytes = s->budget.least; /* host.c says that it is left out */
   if (is_paged(s)) {
     const char *prefetch = options->prefetch ? options->prefetch : m->prefetch ? m->prefetch : "none";
     ff_status status = policy_open(POLICY_PREFETCH, prefetch, &s->prefetch, error);
@@ -167,17 +166,17 @@ static ff_status pager_init(sim *s, const sim_options *options, ff_error *error)
       trace_reader_defer(s->reader);
     }
   }
-  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->gpu_memory, .sms = s->d->sm_total,
+  pager_config config = {.manager = m, .unit_bytes = unit, .memory_bytes = s->budget.bytes, .sms = s->d->sm_total,
                          .allotment = (uint32_t)s->spec->fault_mshrs, .merges_take_mshr = s->spec->fault_merge_mshrs, .prefetch = s->prefetch.policy, .prefetch_state = s->prefetch.state,
                          .evict = s->evict.policy, .evict_state = s->evict.state, .evict_shares = s->evict.borrowed,
                          .watermarks = options->watermarks_chosen ? options->watermarks : m->watermarks, .future = s->future, .copy_clean = m->copy_clean, .whole_blocks = m->whole_blocks,
                          .flight_limit = m->ranges ? 128 * (uint32_t)s->spec->channels : 0, .ranges = m->ranges, .gap_bytes = m->gap_bytes};
-  fault_hooks(s, &config.hooks);
-  tlb_init(s, unit);
-  if (s->leaves_grow) config.largest_leaf = s->spec->page_bytes;
-  config.least_leaf = UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN];
-  s->pager = pager_create(&config);
-  fault_view(s, &s->pager->view);
+  fault_hooks(&s->faults, &config.hooks);
+  tlb_init(&s->gmmu, unit);
+  if (s->gmmu.leaves_grow) config.largest_leaf = s->spec->page_bytes;
+  config.least_leaf = UINT64_C(1) << s->gmmu.leaf_shift[PAGER_LEAF_MIN];
+  s->pager = s->segments.pager = s->observer.pager = s->gmmu.pager = s->faults.pager = pager_create(&config);
+  fault_view(&s->faults, &s->pager->view);
   return FF_OK;
 }
 
@@ -198,20 +197,19 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   s->program = program;
-  s->device_index = options->device_index;
-  s->peers = options->peers;
-  s->gpu_memory = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
-  s->gpu_memory_share = options->gpu_memory_share;
-  s->write_back_overlaps = options->write_back_overlaps;
-  s->next_sample = UINT64_MAX;
+  s->host.device_index = options->device_index;
+  s->host.peers = options->peers;
+  s->budget.bytes = options->gpu_memory ? options->gpu_memory : s->spec->memory_bytes;
+  s->budget.share = options->gpu_memory_share;
+  s->observer.next_sample = UINT64_MAX;
   if (options->history) {
-    s->history = history_create();
-    s->history->keeps_resident = is_paged(s);
-    s->next_sample = history_next_sample(s->history);
+    s->observer.history = history_create();
+    s->observer.history->keeps_resident = is_paged(s);
+    s->observer.next_sample = history_next_sample(s->observer.history);
   }
   s->record = options->records_future ? options->future : NULL;
-  s->worked_stream = UINT32_MAX;
-  s->one_stream = true;
+  s->streams.worked = UINT32_MAX;
+  s->streams.one = true;
   timing_init(&s->t, s->spec);
   status = take_device(s, options, error);
   if (status) {
@@ -220,12 +218,12 @@ ff_status sim_create(trace_program *program, const sim_options *options, sim **o
     return status;
   }
   status = stacks_create(s, options, error);
-  link_init(s);
-  FF_PUSH(&s->nodes, NULL);
-  FF_PUSH(&s->streams, ((stream){.number = TRACE_STREAM_LEGACY}));
-  counters_of_allocation(s, &(trace_op){.alloc = {.name = "(no allocation)"}});
-  s->host_times = ff_alloc(HOST_TIMES * sizeof *s->host_times);
-  pthread_cond_init(&s->progress, NULL);
+  s->memory.stacks = s->gmmu.stacks = s->stacks;
+  FF_PUSH(&s->streams.nodes, NULL);
+  FF_PUSH(&s->streams.items, ((stream){.number = TRACE_STREAM_LEGACY}));
+  counters_of_allocation(&s->observer, &(trace_op){.alloc = {.name = "(no allocation)"}});
+  s->host.times = ff_alloc(HOST_TIMES * sizeof *s->host.times);
+  pthread_cond_init(&s->answers.progress, NULL);
   if (!status) status = pager_init(s, options, error);
   if (status) sim_free(s);
   else *out = s;
@@ -238,25 +236,25 @@ void sim_free(sim *s) {
   pager_free(s->pager);
   policy_close(&s->prefetch);
   policy_close(&s->evict);
-  address_map_free(s);
-  stacks_free(s);
-  history_free(s->history);
-  for (size_t i = 0; i < s->blocks.count; i++) free(s->blocks.items[i]);
-  for (size_t i = 1; i < s->nodes.count; i++)
-    if (s->nodes.items[i]) {
-      free(s->nodes.items[i]->dependents.items);
-      free(s->nodes.items[i]->uses.items);
-      free(s->nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
-      free(s->nodes.items[i]);
+  address_map_free(&s->placing);
+  stacks_free(s->stacks);
+  history_free(s->observer.history);
+  for (size_t i = 0; i < s->dispatch.blocks.count; i++) free(s->dispatch.blocks.items[i]);
+  for (size_t i = 1; i < s->streams.nodes.count; i++)
+    if (s->streams.nodes.items[i]) {
+      free(s->streams.nodes.items[i]->dependents.items);
+      free(s->streams.nodes.items[i]->uses.items);
+      free(s->streams.nodes.items[i]->kernel); /* of a program that loops, stopped in the middle */
+      free(s->streams.nodes.items[i]);
     }
-  for (size_t i = 0; i < s->kernels.count; i++) free(s->kernels.items[i]);
-  for (size_t i = 0; i < s->sm_sets.count; i++) free(s->sm_sets.items[i]);
-  for (size_t i = 0; i < s->allocations.count; i++) free(s->allocations.items[i]);
-  void *arrays[] = {s->nodes.items, s->free_nodes.items,
-                    s->streams.items, s->kernels.items, s->allocations.items, s->batch_faults.items, s->records.items, s->ahead.items, s->freed.items, s->host_times,
-                    s->positions.items, s->prefetched.items, s->created.items, s->reserved.items, s->blocks.items, s->sm_sets.items, s->moved.items};
+  for (size_t i = 0; i < s->observer.kernels.count; i++) free(s->observer.kernels.items[i]);
+  for (size_t i = 0; i < s->streams.sm_sets.count; i++) free(s->streams.sm_sets.items[i]);
+  for (size_t i = 0; i < s->observer.allocations.count; i++) free(s->observer.allocations.items[i]);
+  void *arrays[] = {s->streams.nodes.items, s->streams.free_nodes.items,
+                    s->streams.items.items, s->observer.kernels.items, s->observer.allocations.items, s->faults.batch_faults.items, s->streams.records.items, s->segments.ahead.items, s->faults.freed.items, s->host.times,
+                    s->dispatch.positions.items, s->hints.prefetched.items, s->mappings.created.items, s->mappings.reserved.items, s->dispatch.blocks.items, s->streams.sm_sets.items, s->lent.moved.items};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-  pthread_cond_destroy(&s->progress);
+  pthread_cond_destroy(&s->answers.progress);
   if (s->d->tenants[s->tenant].sim == s) s->d->tenants[s->tenant].sim = NULL;
   device_release(s->d);
   free(s);
@@ -264,36 +262,26 @@ void sim_free(sim *s) {
 
 /* ---- running, and answering ---- */
 
-void sim_lock(sim *s) { pthread_mutex_lock(s->mutex); }
-void sim_unlock(sim *s) { pthread_mutex_unlock(s->mutex); }
+void sim_lock(sim *s) { pthread_mutex_lock(s->answers.mutex); }
+void sim_unlock(sim *s) { pthread_mutex_unlock(s->answers.mutex); }
 
 void sim_yield(sim *s) {
-  while (s->askers) {
-    pthread_mutex_unlock(s->mutex);
+  while (s->answers.askers) {
+    pthread_mutex_unlock(s->answers.mutex);
     sched_yield();
-    pthread_mutex_lock(s->mutex);
+    pthread_mutex_lock(s->answers.mutex);
   }
-}
-
-event_record *sim_record(sim *s, uint64_t sequence) {
-  size_t low = 0, high = s->records.count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (s->records.items[middle].sequence < sequence) low = middle + 1;
-    else high = middle;
-  }
-  return low < s->records.count && s->records.items[low].sequence == sequence ? &s->records.items[low] : NULL;
 }
 
 /* Other threads ask when events happened that have not: the device goes on until they have. */
 static void answer_questions(sim *s) {
-  for (const question *q = s->questions; q; q = q->next) {
-    const event_record *record = q->sequence < s->processed ? sim_record(s, q->sequence) : NULL;
+  for (const question *q = s->answers.questions; q; q = q->next) {
+    const event_record *record = q->sequence < s->host.processed ? record_at(&s->streams, q->sequence) : NULL;
     if (record && !record->known) {
-      node *n = s->nodes.items[record->node];
+      node *n = s->streams.nodes.items[record->node];
       n->references++;
       run_until_done(s, n);
-      queue_release(s, n);
+      queue_release(&s->streams, n);
     }
   }
 }
@@ -317,72 +305,73 @@ void sim_run(sim *s) {
     if (!op) break;
     end = op->kind == TRACE_OP_END;
     host_process(s, op);
-    if (s->askers) sim_yield(s);
+    if (s->answers.askers) sim_yield(s);
   }
-  link_account(s, s->host > s->device_end ? s->host : s->device_end);
-  if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
+  link_account(&s->link, s->host.clock > s->streams.end ? s->host.clock : s->streams.end);
+  if (ff_check_level >= 2 && end && !device_stopped(s)) sim_check(s);
+  else if (ff_check_level >= 2 && !device_stopped(s)) pager_check_all(s->pager);
   if (s->record) trace_future_complete(s->record);
   trace_reader_waits(s->reader, true);
-  s->over = true;
-  pthread_cond_broadcast(&s->progress);
+  s->answers.over = true;
+  pthread_cond_broadcast(&s->answers.progress);
   sim_unlock(s);
-  if (s->peers) peers_leave(s->peers, s->device_index);
+  if (s->host.peers) peers_leave(s->host.peers, s->host.device_index);
   device_leave(s);
 }
 
 static void ask_lock(sim *s) {
-  atomic_fetch_add(&s->askers, 1);
-  pthread_mutex_lock(s->mutex);
-  atomic_fetch_sub(&s->askers, 1);
+  atomic_fetch_add(&s->answers.askers, 1);
+  pthread_mutex_lock(s->answers.mutex);
+  atomic_fetch_sub(&s->answers.askers, 1);
 }
 
 static uint64_t host_time_locked(const sim *s, uint64_t sequence) {
-  if (!s->processed) return 0;
-  if (sequence >= s->processed) sequence = s->processed - 1;
-  uint64_t oldest = s->processed > HOST_TIMES ? s->processed - HOST_TIMES : 0;
-  return s->host_times[(sequence < oldest ? oldest : sequence) % HOST_TIMES];
+  if (!s->host.processed) return 0;
+  if (sequence >= s->host.processed) sequence = s->host.processed - 1;
+  uint64_t oldest = s->host.processed > HOST_TIMES ? s->host.processed - HOST_TIMES : 0;
+  return s->host.times[(sequence < oldest ? oldest : sequence) % HOST_TIMES];
 }
 
 uint64_t sim_host_time(sim *s, uint64_t sequence) {
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
+  while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
   uint64_t time = host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return time;
 }
 
 bool sim_physical(sim *s, uint64_t sequence, uint64_t address, uint64_t *physical) {
   if (!s->d->hash) return false;
   ask_lock(s);
-  while (s->processed <= sequence && !s->over) pthread_cond_wait(&s->progress, s->mutex);
-  *physical = address_map_find(s, address);
-  pthread_mutex_unlock(s->mutex);
+  while (s->host.processed <= sequence && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
+  *physical = address_map_find(&s->placing, address);
+  pthread_mutex_unlock(s->answers.mutex);
   return true;
 }
 
 uint64_t sim_event_time(sim *s, uint64_t sequence) {
   ask_lock(s);
-  question own = {.sequence = sequence, .next = s->questions};
-  s->questions = &own;
+  question own = {.sequence = sequence, .next = s->answers.questions};
+  s->answers.questions = &own;
   trace_reader_poke(s->reader);
   const event_record *record = NULL;
-  while (!s->over && (s->processed <= sequence || ((record = sim_record(s, sequence)) && !record->known)))
-    pthread_cond_wait(&s->progress, s->mutex);
-  question **link = &s->questions;
+  while (!s->answers.over && (s->host.processed <= sequence || ((record = record_at(&s->streams, sequence)) && !record->known)))
+    pthread_cond_wait(&s->answers.progress, s->answers.mutex);
+  question **link = &s->answers.questions;
   while (*link != &own) link = &(*link)->next;
   *link = own.next;
-  record = sim_record(s, sequence);
+  record = record_at(&s->streams, sequence);
   uint64_t time = record && record->known ? record->time : host_time_locked(s, sequence);
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return time;
 }
 
 bool sim_event_happened(sim *s, uint64_t sequence, uint64_t by) {
   ask_lock(s);
-  while ((s->processed <= by || s->processed <= sequence) && !s->over) pthread_cond_wait(&s->progress, s->mutex);
-  const event_record *record = sim_record(s, sequence);
+  while ((s->host.processed <= by || s->host.processed <= sequence) && !s->answers.over) pthread_cond_wait(&s->answers.progress, s->answers.mutex);
+  const event_record *record = record_at(&s->streams, sequence);
   bool happened = !record || (record->known && record->time <= host_time_locked(s, by));
-  pthread_mutex_unlock(s->mutex);
+  pthread_mutex_unlock(s->answers.mutex);
   return happened;
 }
 
@@ -396,9 +385,9 @@ static void machine_name(const machine_spec *spec, char *out, size_t size) {
 
 bool sim_is_over(sim *s, uint64_t *at) {
   ask_lock(s);
-  *at += s->now + s->host + s->processed + s->blocks_begun;
-  bool over = s->over;
-  pthread_mutex_unlock(s->mutex);
+  *at += s->agenda.now + s->host.clock + s->host.processed + s->dispatch.blocks_begun;
+  bool over = s->answers.over;
+  pthread_mutex_unlock(s->answers.mutex);
   return over;
 }
 
@@ -407,29 +396,29 @@ void sim_snapshot(sim *s, sim_result *result) {
   ask_lock(s);
   snprintf(result->memory, sizeof result->memory, "%s", s->label);
   machine_name(s->spec, result->machine, sizeof result->machine);
-  snprintf(result->error, sizeof result->error, "%s", s->error);
-  result->complete = s->over;
-  if (s->left_out) {
-    pthread_mutex_unlock(s->mutex);
+  snprintf(result->error, sizeof result->error, "%s", s->host.error);
+  result->complete = s->answers.over;
+  if (s->budget.left_out) {
+    pthread_mutex_unlock(s->answers.mutex);
     return;
   }
   counters_total(s, &result->counters);
   if (s->pager) result->came_back = s->pager->came_back;
   if (s->pager) result->came_first = s->pager->came_first;
-  stacks_result(s, &result->stacks);
-  result->kernels = ff_alloc(s->kernels.count * sizeof *result->kernels);
-  result->kernel_count = (uint32_t)s->kernels.count;
-  for (size_t i = 0; i < s->kernels.count; i++) result->kernels[i] = *s->kernels.items[i];
-  result->allocations = ff_alloc(s->allocations.count * sizeof *result->allocations);
-  for (size_t i = 0; i < s->allocations.count; i++)
-    if (i || s->allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->allocations.items[i];
-  pthread_mutex_unlock(s->mutex);
+  stacks_result(s->stacks, &result->counters, &result->stacks);
+  result->kernels = ff_alloc(s->observer.kernels.count * sizeof *result->kernels);
+  result->kernel_count = (uint32_t)s->observer.kernels.count;
+  for (size_t i = 0; i < s->observer.kernels.count; i++) result->kernels[i] = *s->observer.kernels.items[i];
+  result->allocations = ff_alloc(s->observer.allocations.count * sizeof *result->allocations);
+  for (size_t i = 0; i < s->observer.allocations.count; i++)
+    if (i || s->observer.allocations.items[i]->counters.accesses) result->allocations[result->allocation_count++] = *s->observer.allocations.items[i];
+  pthread_mutex_unlock(s->answers.mutex);
 }
 
 sim_history *sim_history_take(sim *s) {
   ask_lock(s);
-  ps end = s->host > s->device_end ? s->host : s->device_end;
-  sim_history *copy = s->history && !s->left_out ? record_copy(s, s->over || end > s->now ? end : s->now) : NULL;
-  pthread_mutex_unlock(s->mutex);
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  sim_history *copy = s->observer.history && !s->budget.left_out ? record_copy(&s->observer, s->answers.over || end > s->agenda.now ? end : s->agenda.now) : NULL;
+  pthread_mutex_unlock(s->answers.mutex);
   return copy;
 }

@@ -12,9 +12,9 @@
 
 #include "paging/pager.h"
 
-void pager_buffer_add(pager *p, const pager_buffered *fault) {
+void pager_buffer_add(pager *p, const fault_request *request, const pager_buffered *fault) {
   FF_PUSH(&p->buffer, *fault);
-  p->config.hooks.buffered(p->config.hooks.context);
+  p->config.hooks.buffered(p->config.hooks.context, request);
 }
 
 static int by_unit(const void *a, const void *b) {
@@ -88,7 +88,7 @@ static void serve_block(pager *p, const pager_buffered *faults, size_t count) {
   if (absent) {
     if (!in_place) pager_ask_prefetcher(p, shown, absent); /* the driver's does nothing where pages of a block go to several places */
     qsort(p->to_bring.items, p->to_bring.count, sizeof *p->to_bring.items, by_range);
-    pager_bring(p, true);
+    pager_bring(p, NULL, true);
   }
   for (size_t i = 0; i < count; i++)
     if (faults[i].unit->state == PAGER_IN_FLIGHT) faults[i].unit->flight_kind = pager_flight_kind_of(p, faults[i].unit, faults[i].warp);
@@ -105,7 +105,7 @@ void pager_batch_begin(pager *p, uint32_t limit) {
     for (end = first; end < p->batch.count && p->batch.items[end].address >> PAGER_CHUNK_SHIFT == block;) end++;
     serve_block(p, &p->batch.items[first], end - first);
   }
-  pager_keep_free(p);
+  pager_keep_free(p, NULL);
 }
 
 void pager_batch_lands(pager *p, uint64_t time) {

@@ -71,13 +71,13 @@ static manager_answer decide(const pager *p, uint32_t sm) {
 }
 
 /* Takes what the flight needs: memory, if anything comes. false: there is no room now. */
-static bool flight_room(pager *p, pager_unit *unit, uint64_t address, pager_flight_kind kind) {
+static bool flight_room(pager *p, const fault_request *request, pager_unit *unit, uint64_t address, pager_flight_kind kind) {
   if (kind == PAGER_FLIGHT_MAPPED) return true;
   if (kind == PAGER_FLIGHT_WRITABLE) { /* its frame stays; for the equations the read-only copy goes and another one comes */
     p->resident -= unit->bytes;
     p->dropped += unit->bytes;
   } else {
-    if (!pager_make_room(p, pager_room_wanted(p, address, unit))) return false;
+    if (!pager_make_room(p, request, pager_room_wanted(p, address, unit))) return false;
     pager_room_take(p, address, unit);
   }
   p->in_flight += unit->bytes;
@@ -89,39 +89,40 @@ static bool joins_free(const pager *p, const pager_unit *unit) {
   return !p->config.merges_take_mshr && (unit->state == PAGER_IN_FLIGHT || unit->starved);
 }
 
-/* Starts to move the NACK's unit. false: there is no room now. */
-static bool nack_start(pager *p, uint32_t nack) {
+/* Starts to move the NACK's unit. request: NULL: it is tried again. false: there is no room now. */
+static bool nack_start(pager *p, fault_request *request, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
+  fault_request again = {.sm = n->sm, .warp = p->waiters.items[n->first_waiter].warp};
+  if (!request) request = &again;
   pager_unit *unit = n->unit;
   FF_ASSERT(unit->state == PAGER_ABSENT || (unit->state == PAGER_RESIDENT && unit->duplicate));
   if (p->config.flight_limit && p->flight_count >= p->config.flight_limit) return false;
-  pager_flight_kind kind = pager_flight_kind_of(p, unit, p->waiters.items[n->first_waiter].warp);
-  if (!flight_room(p, unit, n->address, kind)) return false;
+  pager_flight_kind kind = pager_flight_kind_of(p, unit, request->warp);
+  if (!flight_room(p, request, unit, n->address, kind)) return false;
   unit->state = PAGER_IN_FLIGHT;
   unit->flight_kind = kind;
   unit->flight = pager_flight_take(p);
   unit->prefetched = false;
   uint32_t flight = unit->flight;
   uint64_t address = n->address, window = address & ~(p->config.unit_bytes - 1);
-  uint32_t sm = n->sm, warp = p->waiters.items[n->first_waiter].warp;
   pager_mark(p, address, unit);
-  uint64_t lands = p->config.hooks.start(p->config.hooks.context, sm, warp, address, flight, unit);
+  uint64_t lands = p->config.hooks.start(p->config.hooks.context, request, address, flight, unit);
   pager_flight_set(p, flight, window, p->config.unit_bytes, lands);
   if (kind >= PAGER_FLIGHT_MAPPED) return true; /* nothing moves, so nothing moves beside it */
-  if (p->config.ranges) pager_partial(p, address);
-  pager_prefetch(p, &(ff_fault){.address = address, .time = p->now, .sm = sm}, 1);
-  pager_keep_free(p);
+  if (p->config.ranges) pager_partial(p, request, address);
+  pager_prefetch(p, request, &(ff_fault){.address = address, .time = p->now, .sm = request->sm}, 1);
+  pager_keep_free(p, request);
   return true;
 }
 
 /* Gives the NACK an MSHR, if it needs one: its unit starts to move unless it moves already. */
-static pager_outcome nack_track(pager *p, uint32_t nack) {
+static pager_outcome nack_track(pager *p, fault_request *request, uint32_t nack) {
   pager_nack *n = &p->nacks.items[nack];
   n->tracked = true;
   n->counted = !joins_free(p, n->unit);
   p->sms[n->sm].pending += n->counted;
   if (n->unit->state == PAGER_IN_FLIGHT || n->unit->starved) return PAGER_MERGED;
-  if (!p->starved_first && nack_start(p, nack)) return PAGER_STARTED;
+  if (!p->starved_first && nack_start(p, request, nack)) return PAGER_STARTED;
   n = &p->nacks.items[nack];
   n->unit->starved = true;
   n->next_of_sm = 0;
@@ -131,7 +132,8 @@ static pager_outcome nack_track(pager *p, uint32_t nack) {
   return PAGER_STARVED;
 }
 
-pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks) {
+pager_outcome pager_fault(pager *p, fault_request *request, uint64_t address, pager_unit *unit, bool *blocks) {
+  uint32_t sm = request->sm, warp = request->warp;
   *blocks = false;
   uint32_t nack = nack_find(p, sm, unit);
   if (nack) {
@@ -150,12 +152,12 @@ pager_outcome pager_fault(pager *p, uint32_t sm, uint64_t address, pager_unit *u
     p->nacks.items[nack].tracked = p->nacks.items[nack].counted = true;
     p->sms[sm].pending++;
     if (unit->state == PAGER_IN_FLIGHT) return PAGER_MERGED;
-    pager_buffer_add(p, &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
+    pager_buffer_add(p, request, &(pager_buffered){.address = address, .time = p->now, .unit = unit, .sm = sm, .warp = warp});
     return PAGER_BUFFERED;
   }
   if (answer != MANAGER_THROTTLE) {
     *blocks = p->nacks.items[nack].blocking = answer == MANAGER_BLOCK;
-    return nack_track(p, nack);
+    return nack_track(p, request, nack);
   }
   if (p->sms[sm].queue_last) p->nacks.items[p->sms[sm].queue_last].next_of_sm = nack;
   else p->sms[sm].queue_first = nack;
@@ -194,7 +196,7 @@ static void replay(pager *p, uint32_t sm) {
     p->sms[sm].queue_first = p->nacks.items[nack].next_of_sm;
     if (!p->sms[sm].queue_first) p->sms[sm].queue_last = 0;
     if (!here) {
-      nack_track(p, nack);
+      nack_track(p, NULL, nack);
       continue;
     }
     nack_unlink(p, nack);
@@ -277,7 +279,7 @@ void pager_starved_drop(pager *p, pager_unit *unit) {
 static void feed_starved(pager *p) {
   for (uint32_t nack; (nack = p->starved_first);) {
     pager_unit *unit = p->nacks.items[nack].unit;
-    if (unit->state == PAGER_ABSENT && !nack_start(p, nack)) return;
+    if (unit->state == PAGER_ABSENT && !nack_start(p, NULL, nack)) return;
     p->starved_first = p->nacks.items[nack].next_of_sm;
     if (!p->starved_first) p->starved_last = 0;
     unit->starved = false;
@@ -305,6 +307,6 @@ void pager_complete(pager *p, uint32_t flight) {
   p->free_flight = flight;
   p->flight_count--;
   feed_starved(p);
-  pager_keep_free(p);
+  pager_keep_free(p, NULL);
   if (ff_check_level >= 2) pager_check(p);
 }

@@ -107,7 +107,7 @@ static void unit_enters(pager *p, pager_unit *unit, uint64_t address) {
   FF_ASSERT(pager_may_come(unit));
   if (unit->state == PAGER_REMOTE) p->config.hooks.left(p->config.hooks.context, address, unit); /* it is mapped elsewhere now */
   unit->state = PAGER_ABSENT;
-  bool room = pager_make_room(p, pager_room_wanted(p, address, unit));
+  bool room = pager_make_room(p, NULL, pager_room_wanted(p, address, unit));
   FF_ASSERT(room);
   unit->state = PAGER_RESIDENT;
   unit->prefetched = unit->fresh = unit->duplicate = false;

@@ -96,21 +96,31 @@ typedef struct pager_buffered { /* a far-fault in the buffer, or in the batch th
  * are resident to the last byte are one page, as NVIDIA's driver maps them. */
 typedef enum pager_leaf { PAGER_LEAF_MIN, PAGER_LEAF_GROUP, PAGER_LEAF_BLOCK, PAGER_LEAVES } pager_leaf;
 
+/* What pages come or go for: given to the pager with a far-fault, and by the pager to every hook that it calls for it. The pager reads who asks, and
+ * makes a request of its own for what it tries again; the rest is the machine's. NULL where no access asks: copies, idle links, watermarks. */
+typedef struct fault_request {
+  uint32_t sm, warp;              /* whose access it is */
+  struct sim_counters *counters;  /* where what moves is counted; start sets them for the pages that come beside a far-fault */
+  uint64_t from;                  /* when it has reached the GMMU; 0: it is tried again, now */
+  uint64_t served;                /* when its service began, beside which pages may come: set by start; 0: it has none */
+  bool declared;                  /* not an access's, but what a launch has declared (pager_request) */
+} fault_request;
+
 typedef struct pager_hooks {
   void *context;
   void (*wake)(void *context, uint32_t sm, uint32_t warp); /* the warp tries its access again */
   bool (*writes)(void *context, uint32_t warp);            /* the access that the warp is at; NULL: all read */
-  /* A far-fault begins for this SM; returns when the unit will have arrived (pager_complete is then called). */
-  uint64_t (*start)(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit);
+  /* A far-fault begins; returns when the unit will have arrived (pager_complete is then called). */
+  uint64_t (*start)(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit);
   /* Pages that a prefetcher wants are to come, in one transfer; returns when they will have arrived. */
-  uint64_t (*fetch)(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
+  uint64_t (*fetch)(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first);
   /* A flight that fetch has started: true: its bytes begin to move later, and the machine calls pager_depart then, before it lands (only
    * if the manager reaches what is absent). false: they move now. NULL: all do. */
-  bool (*departs)(void *context, uint64_t bytes, uint32_t flight, uint64_t lands);
+  bool (*departs)(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands);
   /* The unit is evicted; `write_back`: its bytes go to the host (what comes in its place must wait for that). */
-  void (*evicted)(void *context, uint64_t address, const pager_unit *unit, bool write_back);
+  void (*evicted)(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back);
   /* MANAGER_BUFFER: a far-fault has come into the buffer. And: it is served now; `block`: the first of its 2 MiB. */
-  void (*buffered)(void *context);
+  void (*buffered)(void *context, const fault_request *request);
   void (*serve)(void *context, const pager_buffered *fault, bool block);
   void (*unblock)(void *context, uint32_t sm);             /* MANAGER_BLOCK: its far-fault is over */
   void (*left)(void *context, uint64_t address, const pager_unit *unit); /* no longer in GPU memory: TLBs, caches */
@@ -338,8 +348,8 @@ typedef enum pager_outcome {
   PAGER_STARVED,   /* no room, all of GPU memory is on its way: tried again when something has landed */
 } pager_outcome;
 
-/* The SM's warp asked for an absent (or flying) unit; it will be woken. *blocks: the SM's TLB must stop. */
-pager_outcome pager_fault(pager *pager, uint32_t sm, uint64_t address, pager_unit *unit, uint32_t warp, bool *blocks);
+/* The request's warp asked for an absent (or flying) unit; it will be woken. *blocks: the SM's TLB must stop. */
+pager_outcome pager_fault(pager *pager, fault_request *request, uint64_t address, pager_unit *unit, bool *blocks);
 /* Is the SM waiting for this unit already? Then the TLB merges the request without asking the GMMU. */
 bool pager_waits(const pager *pager, uint32_t sm, const pager_unit *unit);
 /* The flight's bytes begin to move: what is accessed from now on waits until it has landed. */
@@ -354,10 +364,10 @@ void pager_batch_begin(pager *pager, uint32_t limit);
 void pager_batch_lands(pager *pager, uint64_t time); /* of everything in the batch */
 /* All that the batch moves has landed; the buffer is flushed and every warp that waits tries again. */
 void pager_batch_end(pager *pager);
-void pager_buffer_add(pager *pager, const pager_buffered *fault);
+void pager_buffer_add(pager *pager, const fault_request *request, const pager_buffered *fault);
 void pager_end_tracked(pager *pager, pager_unit *unit); /* wakes all whose tracked NACKs are on the unit */
 void pager_starved_drop(pager *pager, pager_unit *unit); /* the starved unit is on its way: its NACK waits for that only */
-void pager_bring(pager *pager, bool may_evict);         /* what is in to_bring */
+void pager_bring(pager *pager, const fault_request *request, bool may_evict);         /* what is in to_bring */
 
 /* The latest landing of what is in flight within the range; 0: nothing is. */
 uint64_t pager_busy_until(pager *pager, uint64_t address, uint64_t bytes);
@@ -373,7 +383,7 @@ bool pager_wants_idle(const pager *pager);
 bool pager_reached(pager *pager, const pager_unit *unit, uint64_t address, uint64_t bytes); /* counts; true: the prefetcher is to be told */
 /* A launch that declares these allocations begins: the prefetcher is told. */
 void pager_launching(pager *pager, const uint32_t *allocations, size_t count);
-void pager_reached_tell(pager *pager, uint64_t address);
+void pager_reached_tell(pager *pager, const fault_request *request, uint64_t address, uint64_t queued); /* queued: bytes that wait for the link */
 
 /* ---- room: room.c ---- */
 
@@ -387,14 +397,14 @@ void pager_view_init(pager *pager);
 uint64_t pager_latest_use(pager *pager, uint64_t address, uint64_t bytes);
 uint64_t pager_group_use(pager *pager, pager_chunk *chunk, uint32_t group);
 /* Evicts until `bytes` are free. false: what is left cannot be evicted now (it is on its way). */
-bool pager_make_room(pager *pager, uint64_t bytes);
+bool pager_make_room(pager *pager, const fault_request *request, uint64_t bytes);
 /* Segments. Starts to move what is absent of the range and finds room, for which only what nobody declared goes; returns how many
  * bytes that are. Units of blank allocations that nobody has written only take their room. And: one launch more or less has declared the allocation. */
-uint64_t pager_request(pager *pager, uint64_t address, uint64_t bytes);
+uint64_t pager_request(pager *pager, const fault_request *request, uint64_t address, uint64_t bytes);
 void pager_declare(pager *pager, uint32_t allocation, bool declared);
 /* Watermarks: evicts ahead if less than `low` is free, as far as anything can go now. Called when a far-fault or a
  * prefetch has taken room and when something has landed. Nothing goes while all that is allocated fits. */
-void pager_keep_free(pager *pager);
+void pager_keep_free(pager *pager, const fault_request *request);
 void pager_watermarks_set(pager *pager); /* memory has another size */
 
 /* ---- cleaning: clean.c ---- */
@@ -408,7 +418,7 @@ void pager_clean_end(pager *pager);                  /* it has */
 /* When the bytes of the range that are being copied will be the CPU's; 0: none are. */
 uint64_t pager_cleaning(const pager *pager, uint64_t address, uint64_t bytes);
 /* Lets the prefetcher propose what to bring beside these faults, and starts it. */
-void pager_prefetch(pager *pager, const ff_fault *faults, size_t count);
+void pager_prefetch(pager *pager, const fault_request *request, const ff_fault *faults, size_t count);
 void pager_ask_prefetcher(pager *pager, const ff_fault *faults, size_t count); /* only adds to to_bring */
 /* A unit's state has changed: what policies see of it. `address` is any address in the unit. */
 void pager_mark(pager *pager, uint64_t address, const pager_unit *unit);
@@ -453,7 +463,7 @@ void pager_tell_settled(pager *pager, pager_chunk *chunk, const ff_pages *before
 /* ---- partial pages: partial_pages.c ---- */
 
 /* The unit at `address` is on its way: brings what lies between the page's ranges and may not stay out. */
-void pager_partial(pager *pager, uint64_t address);
+void pager_partial(pager *pager, const fault_request *request, uint64_t address);
 uint32_t pager_page_ranges(pager *pager, uint64_t address); /* that the page has now */
 
 /* ---- what the host and copies do; nothing may be in flight in the range ---- */

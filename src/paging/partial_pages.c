@@ -55,7 +55,7 @@ static void close_gaps(pager *p, const pager_chunk *chunk, gap *gaps, uint32_t c
   free(closed);
 }
 
-void pager_partial(pager *p, uint64_t address) {
+void pager_partial(pager *p, const fault_request *request, uint64_t address) {
   const pager_chunk *chunk = pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT);
   uint32_t room = units_of(p) / 2 + 1;
   gap *gaps = ff_alloc(room * sizeof *gaps);
@@ -63,7 +63,7 @@ void pager_partial(pager *p, uint64_t address) {
   p->to_bring.count = 0;
   close_gaps(p, chunk, gaps, count);
   free(gaps);
-  pager_bring(p, true);
+  pager_bring(p, request, true);
 }
 
 uint32_t pager_page_ranges(pager *p, uint64_t address) {

@@ -13,7 +13,7 @@
 
 #include "paging/pager.h"
 
-enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MOST_SKIPS = 64 };
+enum { MAX_PROPOSALS = 1 << 16, GROUP_PAGES = FF_GROUP_BYTES / FF_PAGE_BYTES, MAX_SKIPS = 64 };
 
 /* ---- what policies see ---- */
 
@@ -388,10 +388,10 @@ void pager_room_give(pager *p, uint64_t address, const pager_unit *unit) {
 
 /* ---- eviction ---- */
 
-static void evict(pager *p, pager_unit *unit, uint64_t address) {
+static void evict(pager *p, const fault_request *request, pager_unit *unit, uint64_t address) {
   bool dirty = unit->cpu_version != unit->version, write_back = dirty || (p->config.copy_clean && !unit->duplicate);
   FF_CHECK(!dirty || unit->gpu_version == unit->version);
-  p->config.hooks.evicted(p->config.hooks.context, address, unit, write_back);
+  p->config.hooks.evicted(p->config.hooks.context, request, address, unit, write_back);
   unit->cpu_version = unit->version;
   unit->state = pager_away(unit);
   unit->duplicate = unit->cleaned = false;
@@ -410,20 +410,20 @@ static void evict(pager *p, pager_unit *unit, uint64_t address) {
 
 static pager_set may_go(bool used_too) { return used_too ? PAGER_LOOSE : PAGER_SPARE; }
 
-static void evict_range(pager *p, uint64_t address, uint64_t bytes, bool used_too) {
+static void evict_range(pager *p, const fault_request *request, uint64_t address, uint64_t bytes, bool used_too) {
   pager_held h = pager_set_begin(p, may_go(used_too), address, bytes);
-  for (pager_unit *unit; (unit = pager_held_next(&h));) evict(p, unit, h.address);
+  for (pager_unit *unit; (unit = pager_held_next(&h));) evict(p, request, unit, h.address);
 }
 
 /* Of one window, in order of address: several small allocations may share it. */
-static void sweep_window(pager *p, uint64_t window, uint64_t bytes, pager_set set) {
+static void sweep_window(pager *p, const fault_request *request, uint64_t window, uint64_t bytes, pager_set set) {
   p->hand_address = window + p->config.unit_bytes;
   for (size_t at = pager_first_behind(p, window); p->free < bytes && at < p->by_address.count; at++) {
     const pager_allocation *a = &p->allocations.items[p->by_address.items[at]];
     uint64_t address = a->address > window ? a->address : window;
     if (address - window >= p->config.unit_bytes) break;
     pager_unit *unit = pager_find(p, address);
-    if (unit->state == PAGER_RESIDENT && pager_in_set(p, unit, set)) evict(p, unit, address);
+    if (unit->state == PAGER_RESIDENT && pager_in_set(p, unit, set)) evict(p, request, unit, address);
   }
 }
 
@@ -462,7 +462,7 @@ static void hand_passes_all(pager *p, uint64_t hand, bool turned) {
 }
 
 /* Goes round all that is in the set, from where the last search ended. */
-static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
+static void evict_by_hand(pager *p, const fault_request *request, uint64_t bytes, pager_set set) {
   uint64_t hand = p->hand_address;
   bool turned = false; /* something was found before the hand */
   for (int round = 0; round < 2; round++) { /* from the hand to the end, then from the beginning to it */
@@ -470,7 +470,7 @@ static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
     while (p->free < bytes && pager_held_next(&h)) {
       uint64_t window = h.address & ~(p->config.unit_bytes - 1), next = window + p->config.unit_bytes;
       h = pager_set_begin(p, set, next, next ? h.end - next : 0); /* 0: it was the topmost window of all */
-      sweep_window(p, window, bytes, set);
+      sweep_window(p, request, window, bytes, set);
       turned = round == 1;
     }
   }
@@ -478,7 +478,7 @@ static void evict_by_hand(pager *p, uint64_t bytes, pager_set set) {
 }
 
 /* Of whole blocks it is asked for one at a time: how much its pages make says nothing about the memory they hold. */
-static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
+static void ask_evictor(pager *p, const fault_request *request, uint64_t bytes, bool used_too) {
   const ff_policy *policy = p->config.evict;
   if (!policy || !policy->evict) return;
   view_update(p);
@@ -486,27 +486,27 @@ static void ask_evictor(pager *p, uint64_t bytes, bool used_too) {
   p->proposals = &p->to_evict;
   policy->evict(p->config.evict_state, &p->view, p->config.whole_blocks ? 1 : bytes);
   p->proposals = NULL;
-  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
+  for (size_t i = 0; i < p->to_evict.count; i++) evict_range(p, request, p->to_evict.items[i].address, p->to_evict.items[i].bytes, used_too);
 }
 
-static void make_room_of(pager *p, uint64_t bytes, bool used_too) {
+static void make_room_of(pager *p, const fault_request *request, uint64_t bytes, bool used_too) {
   for (uint64_t before = UINT64_MAX; p->free < bytes && p->resident < before;) { /* as long as it helps */
     before = p->resident;
-    ask_evictor(p, bytes - p->free, used_too);
+    ask_evictor(p, request, bytes - p->free, used_too);
   }
-  if (p->free < bytes) evict_by_hand(p, bytes, may_go(used_too));
+  if (p->free < bytes) evict_by_hand(p, request, bytes, may_go(used_too));
 }
 
-bool pager_make_room(pager *p, uint64_t bytes) {
+bool pager_make_room(pager *p, const fault_request *request, uint64_t bytes) {
   if (p->free >= bytes) return true;
   if (!p->resident) return false;
   if (p->used_allocations && !p->no_unused && !p->config.manager->reaches) { /* first what no launch has declared */
-    make_room_of(p, bytes, false);
+    make_room_of(p, request, bytes, false);
     p->no_unused = p->free < bytes;
   }
-  if (p->free < bytes && !p->spare_used) make_room_of(p, bytes, true);
+  if (p->free < bytes && !p->spare_used) make_room_of(p, request, bytes, true);
   /* While something is on its way a landing comes, and what has come will have been used. */
-  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, bytes, PAGER_HELD);
+  if (p->free < bytes && !p->spare_used && !p->in_flight) evict_by_hand(p, request, bytes, PAGER_HELD);
   pager_check(p);
   return p->free >= bytes;
 }
@@ -535,12 +535,12 @@ void pager_declare(pager *p, uint32_t allocation, bool declared) {
   }
 }
 
-uint64_t pager_request(pager *p, uint64_t address, uint64_t bytes) {
+uint64_t pager_request(pager *p, const fault_request *request, uint64_t address, uint64_t bytes) {
   uint64_t before = p->in_flight;
   p->to_bring.count = 0;
   FF_PUSH(&p->to_bring, ((pager_range){address, bytes}));
   p->spare_used = true;
-  pager_bring(p, true);
+  pager_bring(p, request, true);
   p->spare_used = false;
   return p->in_flight - before;
 }
@@ -560,10 +560,10 @@ void pager_watermarks_set(pager *p) {
   if (p->high < p->low) p->high = p->low;
 }
 
-void pager_keep_free(pager *p) {
+void pager_keep_free(pager *p, const fault_request *request) {
   if (p->free >= p->low || p->mapped <= p->memory || !p->resident) return;
   p->ahead = true;
-  make_room_of(p, p->high, !p->used_allocations); /* what a launch has declared stays */;
+  make_room_of(p, request, p->high, !p->used_allocations); /* what a launch has declared stays */;
   p->ahead = false;
   pager_check(p);
 }
@@ -575,18 +575,18 @@ static uint32_t *reached_of(pager_chunk *chunk, uint64_t address) { return &chun
 /* A run of neighbouring units that travel together. */
 typedef struct run { uint64_t address, end; pager_unit *first; uint32_t flight; } run;
 
-static void run_start(pager *p, run *r) {
+static void run_start(pager *p, const fault_request *request, run *r) {
   if (!r->flight) return;
-  uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, r->address, r->end - r->address, r->flight, r->first);
+  uint64_t lands = p->config.hooks.fetch(p->config.hooks.context, request, r->address, r->end - r->address, r->flight, r->first);
   pager_flight_set(p, r->flight, r->address, r->end - r->address, lands);
   const pager_hooks *hooks = &p->config.hooks;
-  bool later = hooks->departs && hooks->departs(hooks->context, r->end - r->address, r->flight, lands);
+  bool later = hooks->departs && hooks->departs(hooks->context, request, r->end - r->address, r->flight, lands);
   if (p->config.manager->reaches && !later) pager_depart(p, r->flight);
   if (p->serving && !p->spare_used) FF_PUSH(&p->batch_flights, r->flight);
   *r = (run){0};
 }
 
-static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
+static void bring_range(pager *p, const fault_request *request, uint64_t address, uint64_t bytes, bool may_evict, run *r) {
   pager_walk w = pager_walk_begin(p, address, bytes);
   for (pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (!pager_may_come(unit) || (unit->nacks && !p->serving && !p->config.ranges)) continue; /* a throttled request brings it by itself */
@@ -598,7 +598,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
       continue;
     }
     uint64_t wanted = pager_room_wanted(p, w.address, unit);
-    if (p->free < wanted && !(may_evict && pager_make_room(p, wanted))) return;
+    if (p->free < wanted && !(may_evict && pager_make_room(p, request, wanted))) return;
     if (blank && (p->spare_used || p->config.manager->reaches)) {
       pager_unit_appears(p, unit, w.address);
       continue;
@@ -607,7 +607,7 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
     bool joins = r->flight && begin <= r->end && begin >= r->address && begin >> PAGER_CHUNK_SHIFT == r->address >> PAGER_CHUNK_SHIFT &&
                  !(p->config.manager->reaches && begin % FF_GROUP_BYTES == 0); /* what is reached meanwhile waits for its group only */
     if (!joins) {
-      run_start(p, r);
+      run_start(p, request, r);
       *r = (run){.address = begin, .first = unit, .flight = pager_flight_take(p)};
     }
     r->end = (w.last + p->grain - 1) & ~(p->grain - 1);
@@ -625,11 +625,11 @@ static void bring_range(pager *p, uint64_t address, uint64_t bytes, bool may_evi
   }
 }
 
-void pager_bring(pager *p, bool may_evict) {
+void pager_bring(pager *p, const fault_request *request, bool may_evict) {
   run r = {0};
   for (size_t i = 0; i < p->to_bring.count; i++)
-    bring_range(p, p->to_bring.items[i].address, p->to_bring.items[i].bytes, may_evict, &r);
-  run_start(p, &r);
+    bring_range(p, request, p->to_bring.items[i].address, p->to_bring.items[i].bytes, may_evict, &r);
+  run_start(p, request, &r);
   pager_check(p);
 }
 
@@ -642,10 +642,10 @@ void pager_ask_prefetcher(pager *p, const ff_fault *faults, size_t count) {
   p->proposals = NULL;
 }
 
-void pager_prefetch(pager *p, const ff_fault *faults, size_t count) {
+void pager_prefetch(pager *p, const fault_request *request, const ff_fault *faults, size_t count) {
   p->to_bring.count = 0;
   pager_ask_prefetcher(p, faults, count);
-  pager_bring(p, true);
+  pager_bring(p, request, true);
 }
 
 /* ---- what the GPU reaches over the link ---- */
@@ -672,18 +672,20 @@ void pager_launching(pager *p, const uint32_t *allocations, size_t count) {
   p->proposals = NULL;
   free(declared);
   p->blank_only = true;
-  pager_bring(p, false);
+  pager_bring(p, NULL, false);
   p->blank_only = false;
 }
 
-void pager_reached_tell(pager *p, uint64_t address) {
+void pager_reached_tell(pager *p, const fault_request *request, uint64_t address, uint64_t queued) {
+  p->view.queued = queued;
   view_update(p);
   p->to_bring.count = 0;
   p->proposals = &p->to_bring;
   p->config.prefetch->reached(p->config.prefetch_state, &p->view, address & ~(FF_GROUP_BYTES - 1), *reached_of(pager_chunk_find(p, address >> PAGER_CHUNK_SHIFT), address));
   p->proposals = NULL;
-  pager_bring(p, true);
-  pager_keep_free(p);
+  pager_bring(p, request, true);
+  pager_keep_free(p, request);
+  p->view.queued = 0;
 }
 
 bool pager_wants_idle(const pager *p) { return p->config.prefetch && p->config.prefetch->idle; }
@@ -700,9 +702,9 @@ void pager_idle(pager *p) {
     p->proposals = &p->to_bring;
     p->config.prefetch->idle(p->config.prefetch_state, &p->view);
     p->proposals = NULL;
-    pager_bring(p, false);
-    pager_keep_free(p);
-    if (p->blank_skipped && skips++ < MOST_SKIPS) before = UINT64_MAX;
+    pager_bring(p, NULL, false);
+    pager_keep_free(p, NULL);
+    if (p->blank_skipped && skips++ < MAX_SKIPS) before = UINT64_MAX;
   }
   p->idles = false;
 }

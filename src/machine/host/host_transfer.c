@@ -16,7 +16,8 @@
  * A managed allocation, or page, that the CPU holds is written and read by copies in host memory. */
 #include <math.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 
 typedef pager_moves (*range_function)(pager *p, uint64_t address, uint64_t bytes);
 
@@ -40,9 +41,9 @@ static pager_moves copy_write(pager *p, uint64_t address, uint64_t bytes) {
 static uint64_t span(uint64_t width, uint64_t height, uint64_t pitch) { return height ? (height - 1) * pitch + width : 0; }
 
 static void count_copied(sim *s, uint64_t address, bool in, uint64_t bytes) {
-  sim_counters *a = &s->allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
+  sim_counters *a = &s->observer.allocations.items[s->pager->allocations.items[pager_find(s->pager, address)->allocation].owner]->counters;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
-  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
+  *(in ? &s->observer.counters.h2d_bytes : &s->observer.counters.d2h_bytes) += bytes;
 }
 
 static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)llround(s->t.host_per_byte * (double)bytes); }
@@ -51,13 +52,13 @@ static ps host_copy(const sim *s, uint64_t bytes, ps time) { return time + (ps)l
  * unit of the GPU's far-faults is; segments know what is where: their copies are copies, and a touch is one fault. */
 static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
   if (!moves.units) return time;
-  ps end = link_copy(s, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
+  ps end = link_copy(&s->link, HISTORY_CAUSE_COPY, in, moves.bytes, false, time);
   if (in) return end;
   uint64_t pages = (moves.bytes + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
   uint64_t faults = moves.units < pages ? moves.units : pages;
   if (s->manager->segments) faults = 0;
-  s->counters.host_faults += faults;
-  history_add(s->history, HISTORY_host_faults, time, faults);
+  s->observer.counters.host_faults += faults;
+  history_add(s->observer.history, HISTORY_host_faults, time, faults);
   return end + faults * s->t.host_fault;
 }
 
@@ -65,14 +66,14 @@ static ps carry_moves(sim *s, bool in, pager_moves moves, ps time) {
 
 static ps managed_in(sim *s, uint32_t index, ps time) {
   uint64_t bytes = pager_managed_in(s->pager, index);
-  return bytes ? link_copy(s, HISTORY_CAUSE_MANAGED, true, bytes, false, time) : time;
+  return bytes ? link_copy(&s->link, HISTORY_CAUSE_MANAGED, true, bytes, false, time) : time;
 }
 
 /* Managed pages: they become the GPU's, what the CPU wrote is copied, run by run. */
 static ps pages_in(sim *s, ps time) {
   ps end = time;
   if (!pager_managed_unmap(s->pager)) return time;
-  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(s, HISTORY_CAUSE_MANAGED, true, s->pager->to_bring.items[i].bytes, false, time);
+  for (size_t i = 0; i < s->pager->to_bring.count; i++) end = link_copy(&s->link, HISTORY_CAUSE_MANAGED, true, s->pager->to_bring.items[i].bytes, false, time);
   return end + s->t.managed_launch;
 }
 
@@ -92,8 +93,8 @@ ps transfer_managed_out(sim *s, ps time) {
   if (s->manager->placement != MANAGER_PROGRAM || s->manager->cpu_fault_bytes) return time;
   for (uint32_t i = 1; i < s->pager->allocations.count; i++) {
     uint64_t bytes = pager_managed_out(s->pager, i);
-    if (bytes) end = link_copy(s, HISTORY_CAUSE_MANAGED, false, bytes, false, time);
-    if (!s->touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
+    if (bytes) end = link_copy(&s->link, HISTORY_CAUSE_MANAGED, false, bytes, false, time);
+    if (!s->host.touches_recorded) s->pager->allocations.items[i].host_wrote = true; /* it may have */
   }
   return end;
 }
@@ -121,14 +122,14 @@ static ps pages_copy(sim *s, const trace_op *op, bool in, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height;
   uint64_t far = over_rows(s, in ? pager_managed_write : pager_managed_read, address, op->copy.width, op->copy.height, pitch).bytes;
   if (far) count_copied(s, address, in, far);
-  ps carried = link_copy(s, HISTORY_CAUSE_COPY, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
+  ps carried = link_copy(&s->link, HISTORY_CAUSE_COPY, in, far, !op->copy.pinned, time), copied = host_copy(s, bytes > far ? bytes - far : 0, time);
   return carried > copied ? carried : copied;
 }
 
 /* A copy to the GPU that has waited (learn.c). */
 ps transfer_delayed(sim *s, uint64_t address, uint64_t bytes, bool pageable, ps time) {
   count_copied(s, address, true, bytes);
-  return link_copy(s, HISTORY_CAUSE_COPY, true, bytes, pageable, time);
+  return link_copy(&s->link, HISTORY_CAUSE_COPY, true, bytes, pageable, time);
 }
 
 static ps program_copy(sim *s, const trace_op *op, ps time) {
@@ -149,17 +150,17 @@ static ps program_copy(sim *s, const trace_op *op, ps time) {
       return time;
     }
     count_copied(s, to, true, bytes);
-    return link_copy(s, HISTORY_CAUSE_COPY, true, bytes, !op->copy.pinned, time);
+    return link_copy(&s->link, HISTORY_CAUSE_COPY, true, bytes, !op->copy.pinned, time);
   case TRACE_D2H:
     if (managed_from && s->pager->allocations.items[managed_from].on_cpu) return host_copy(s, bytes, time);
     if (learner_delays(s)) return host_copy(s, bytes, time);
     count_copied(s, from, false, bytes);
-    return link_copy(s, HISTORY_CAUSE_COPY, false, bytes, !op->copy.pinned, time);
+    return link_copy(&s->link, HISTORY_CAUSE_COPY, false, bytes, !op->copy.pinned, time);
   case TRACE_D2D:
     if (managed_from && !pages) time = managed_in(s, managed_from, time);
     if (managed_to && !pages) time = managed_in(s, managed_to, time);
     over_rows(s, copy_write, to, op->copy.width, op->copy.height, op->copy.to_pitch);
-    return link_device_copy(s, 2 * bytes, time);
+    return link_device_copy(&s->link, 2 * bytes, time);
   default: return host_copy(s, bytes, time);
   }
 }
@@ -172,7 +173,7 @@ static ps paged_copy(sim *s, const trace_op *op, ps time) {
   case TRACE_D2D:
     time = carry_moves(s, true, over_rows(s, pager_gpu_fetch, op->copy.from, width, height, op->copy.from_pitch), time);
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->copy.to, width, height, op->copy.to_pitch), time);
-    return link_device_copy(s, 2 * width * height, time);
+    return link_device_copy(&s->link, 2 * width * height, time);
   default: return host_copy(s, width * height, time);
   }
 }
@@ -181,7 +182,7 @@ static ps paged_copy(sim *s, const trace_op *op, ps time) {
 static ps remote_copy(sim *s, const trace_op *op, ps time) {
   uint64_t bytes = op->copy.width * op->copy.height;
   if (op->copy.direction != TRACE_D2D) return time;
-  ps in = link_copy(s, HISTORY_CAUSE_REMOTE, true, bytes, false, time), out = link_copy(s, HISTORY_CAUSE_REMOTE, false, bytes, false, time);
+  ps in = link_copy(&s->link, HISTORY_CAUSE_REMOTE, true, bytes, false, time), out = link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, bytes, false, time);
   return in > out ? in : out;
 }
 
@@ -217,23 +218,25 @@ static ps peer_copy(sim *s, const trace_op *op, ps time) {
   if (near && s->manager->placement == MANAGER_PROGRAM) time = managed_ready(s, near, time);
   if (near && is_paged(s)) time = carry_moves(s, true, over_rows(s, in ? pager_gpu_fill : pager_gpu_fetch, near, width, height, pitch), time);
   else if (near && in) over_rows(s, copy_write, near, width, height, pitch);
+  bool over_in = op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D;
   if (near) count_copied(s, near, in, bytes);
-  return link_copy(s, HISTORY_CAUSE_COPY, op->copy.direction == TRACE_D2D ? in : op->copy.direction == TRACE_H2D, bytes, !op->copy.pinned, time);
+  else s->host.foreign[over_in] += bytes;
+  return link_copy(&s->link, HISTORY_CAUSE_COPY, over_in, bytes, !op->copy.pinned, time);
 }
 
 static ps copy_begin(sim *s, const trace_op *op, ps time) {
-  s->counters.copies++;
+  s->observer.counters.copies++;
   if (is_peer_copy(s, op)) return peer_copy(s, op, time);
-  if (op->copy.direction == TRACE_D2D) s->counters.d2d_bytes += op->copy.width * op->copy.height;
+  if (op->copy.direction == TRACE_D2D) s->observer.counters.d2d_bytes += op->copy.width * op->copy.height;
   if (is_paged(s)) return paged_copy(s, op, time);
   if (s->manager->placement == MANAGER_REMOTE) return remote_copy(s, op, time);
   if (s->manager->placement == MANAGER_PROGRAM) return program_copy(s, op, time);
-  if (op->copy.direction == TRACE_D2D) return link_device_copy(s, 2 * op->copy.width * op->copy.height, time);
+  if (op->copy.direction == TRACE_D2D) return link_device_copy(&s->link, 2 * op->copy.width * op->copy.height, time);
   return op->copy.direction == TRACE_H2H ? host_copy(s, op->copy.width * op->copy.height, time) : time;
 }
 
 static ps set_begin(sim *s, const trace_op *op, ps time) {
-  s->counters.copies++;
+  s->observer.counters.copies++;
   if (is_far(s, op->set.to)) return time; /* the other device does it */
   if (is_paged(s)) {
     time = carry_moves(s, true, over_rows(s, pager_gpu_fill, op->set.to, op->set.width, op->set.height, op->set.pitch), time);
@@ -241,15 +244,15 @@ static ps set_begin(sim *s, const trace_op *op, ps time) {
     time = managed_ready(s, op->set.to, time);
     over_rows(s, copy_write, op->set.to, op->set.width, op->set.height, op->set.pitch);
   }
-  if (s->manager->placement == MANAGER_REMOTE) return link_copy(s, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);
-  return link_device_copy(s, op->set.width * op->set.height, time);
+  if (s->manager->placement == MANAGER_REMOTE) return link_copy(&s->link, HISTORY_CAUSE_REMOTE, false, op->set.width * op->set.height, false, time);
+  return link_device_copy(&s->link, op->set.width * op->set.height, time);
 }
 
 static ps prefetch_begin(sim *s, const trace_op *op, ps time) {
   bool in = op->hint.device >= 0;
   if (!is_paged(s)) return time;
   pager_moves moves = (in ? pager_prefetch_in : pager_prefetch_out)(s->pager, op->hint.address, op->hint.bytes);
-  return moves.bytes ? link_copy(s, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
+  return moves.bytes ? link_copy(&s->link, HISTORY_CAUSE_HINT, in, moves.bytes, false, time) : time;
 }
 
 /* Does it write to GPU memory, or read it, as the GPU does? A copy between host and device reads and writes the host's pages. */
@@ -274,7 +277,7 @@ static ps busy_until(sim *s, const trace_op *op) {
 
 ps operation_begin(sim *s, node *n, ps time, bool *again) {
   ps busy = is_paged(s) ? busy_until(s, &n->op) : 0;
-  if (is_paged(s) && s->mapped > s->gpu_memory && by_gpu(&n->op)) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
+  if (is_paged(s) && s->budget.mapped > s->budget.bytes && by_gpu(&n->op)) busy = pager_all_busy_until(s->pager); /* it may have to evict anything */
   if (busy >= time && busy) { /* after the landings at that moment: they are in the heap before this */
     *again = true;
     return busy;
@@ -291,9 +294,9 @@ static ps pages_touch(sim *s, const trace_op *op, ps time) {
     if (s->pager->allocations.items[unit->allocation].kind != TRACE_MEMORY_MANAGED) continue;
     pager_moves moves = pager_managed_fault(s->pager, w.address);
     if (!moves.units) continue;
-    time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time) + s->t.host_fault;
-    s->counters.host_faults++;
-    history_add(s->history, HISTORY_host_faults, time, 1);
+    time = link_copy(&s->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time) + s->t.host_fault;
+    s->observer.counters.host_faults++;
+    history_add(s->observer.history, HISTORY_host_faults, time, 1);
   }
   if (op->touch.write) pager_managed_dirty(s->pager, op->touch.address, op->touch.bytes);
   return time;
@@ -317,9 +320,9 @@ static ps paged_touch(sim *s, const trace_op *op, ps time) {
     pager_moves moves = pager_host_touch(s->pager, &at, end, op->touch.write, time, &until);
     uint64_t pieces = (moves.faulted + s->spec->fault_page_bytes - 1) / s->spec->fault_page_bytes;
     uint64_t faults = moves.faults < pieces ? moves.faults : pieces;
-    s->counters.host_faults += faults;
-    history_add(s->history, HISTORY_host_faults, time, faults);
-    if (moves.bytes) time = link_copy(s, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
+    s->observer.counters.host_faults += faults;
+    history_add(s->observer.history, HISTORY_host_faults, time, faults);
+    if (moves.bytes) time = link_copy(&s->link, HISTORY_CAUSE_TOUCH, false, moves.bytes, false, time);
     time += faults * s->t.host_fault;
     if (time < until) time = until;
   }
@@ -335,9 +338,9 @@ static ps segment_touch(sim *s, const trace_op *op, ps time) {
   if (index && !a.users && !pager_host_busy_until(s->pager, a.address, a.bytes)) whole = pager_host_take(s->pager, a.address, a.bytes);
   s->pager->view.by_host = false;
   if (whole.faults) {
-    s->counters.host_faults++;
-    history_add(s->history, HISTORY_host_faults, time, 1);
-    time = link_copy(s, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + s->t.host_fault;
+    s->observer.counters.host_faults++;
+    history_add(s->observer.history, HISTORY_host_faults, time, 1);
+    time = link_copy(&s->link, HISTORY_CAUSE_TOUCH, false, whole.bytes, false, time) + s->t.host_fault;
   }
   return paged_touch(s, op, time);
 }
@@ -349,7 +352,7 @@ ps transfer_touch(sim *s, const trace_op *op, ps time) {
   if (s->manager->placement != MANAGER_PROGRAM || !managed) return time;
   if (s->manager->cpu_fault_bytes) return pages_touch(s, op, time);
   uint64_t bytes = pager_managed_out(s->pager, managed); /* it touches it without having waited */
-  if (bytes) time = link_copy(s, HISTORY_CAUSE_TOUCH, false, bytes, false, time);
+  if (bytes) time = link_copy(&s->link, HISTORY_CAUSE_TOUCH, false, bytes, false, time);
   if (op->touch.write) pager_managed_host_write(s->pager, op->touch.address, op->touch.bytes);
   return time;
 }

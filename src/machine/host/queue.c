@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
-stream *stream_find(sim *s, uint32_t number) {
-  for (size_t i = s->streams.count; i-- > 0;)
-    if (s->streams.items[i].number == number) return &s->streams.items[i];
-  FF_PUSH(&s->streams, ((stream){.number = number}));
-  return &s->streams.items[s->streams.count - 1];
+stream *stream_find(streams *q, uint32_t number) {
+  for (size_t i = q->items.count; i-- > 0;)
+    if (q->items.items[i].number == number) return &q->items.items[i];
+  FF_PUSH(&q->items, ((stream){.number = number}));
+  return &q->items.items[q->items.count - 1];
 }
 
 /* What of the set there is here: SMs of the device, of the tenant's own where it has such. */
@@ -36,7 +36,7 @@ static sm_set possible_sms(const sim *s, const trace_sms *wanted) {
 void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
   static const sm_set nothing;
   static const trace_sms all;
-  stream *own = stream_find(s, number);
+  stream *own = stream_find(&s->streams, number);
   sm_set set = possible_sms(s, wanted);
   bool none = !memcmp(&set, &nothing, sizeof set);
   own->sms = NULL;
@@ -45,51 +45,51 @@ void stream_bind(sim *s, uint32_t number, const trace_sms *wanted) {
     sim_fail(s, "stream %u is bound to SMs that %s does not have: it has %u", number, s->spec->name, (unsigned)s->spec->sm_count);
     return;
   }
-  for (size_t i = 0; i < s->sm_sets.count && !own->sms; i++)
-    if (!memcmp(s->sm_sets.items[i], &set, sizeof set)) own->sms = s->sm_sets.items[i];
+  for (size_t i = 0; i < s->streams.sm_sets.count && !own->sms; i++)
+    if (!memcmp(s->streams.sm_sets.items[i], &set, sizeof set)) own->sms = s->streams.sm_sets.items[i];
   if (own->sms) return;
-  if (s->sm_sets.count == SM_SETS) {
+  if (s->streams.sm_sets.count == SM_SETS) {
     sim_fail(s, "streams are bound to more than %u different sets of SMs", (unsigned)SM_SETS);
     return;
   }
   sm_set *kept = ff_alloc(sizeof *kept);
   *kept = set;
-  FF_PUSH(&s->sm_sets, kept);
+  FF_PUSH(&s->streams.sm_sets, kept);
   own->sms = kept;
 }
 
 /* ---- nodes ---- */
 
-static node *node_make(sim *s, const trace_op *op) {
+static node *node_make(streams *q, const trace_op *op) {
   node *n = ff_alloc(sizeof *n);
   n->op = *op;
   n->waits = 1;
   n->only_kernels = true;
-  s->unfinished++;
+  q->unfinished++;
   n->references = 2; /* itself until done, and the caller */
-  if (s->free_nodes.count) {
-    n->index = s->free_nodes.items[--s->free_nodes.count];
-    s->nodes.items[n->index] = n;
+  if (q->free_nodes.count) {
+    n->index = q->free_nodes.items[--q->free_nodes.count];
+    q->nodes.items[n->index] = n;
   } else {
-    n->index = (uint32_t)s->nodes.count;
-    FF_PUSH(&s->nodes, n);
+    n->index = (uint32_t)q->nodes.count;
+    FF_PUSH(&q->nodes, n);
   }
   return n;
 }
 
-void queue_release(sim *s, node *n) {
+void queue_release(streams *q, node *n) {
   if (--n->references) return;
-  s->nodes.items[n->index] = NULL;
-  FF_PUSH(&s->free_nodes, n->index);
+  q->nodes.items[n->index] = NULL;
+  FF_PUSH(&q->free_nodes, n->index);
   free(n->dependents.items);
   free(n->uses.items);
   free(n);
 }
 
 /* n must wait for the node `before` (0: for nothing). */
-static void wait_for(sim *s, node *n, uint32_t before) {
+static void wait_for(const streams *q, node *n, uint32_t before) {
   if (!before) return;
-  node *b = s->nodes.items[before];
+  node *b = q->nodes.items[before];
   if (b->done) {
     if (n->ready < b->done_at) n->ready = b->done_at;
     return;
@@ -100,116 +100,127 @@ static void wait_for(sim *s, node *n, uint32_t before) {
   n->waits++;
 }
 
-static void wait_for_stream(sim *s, node *n, const stream *before) {
-  wait_for(s, n, before->tail);
+static void wait_for_stream(const streams *q, node *n, const stream *before) {
+  wait_for(q, n, before->tail);
   if (n->ready < before->done_at) n->ready = before->done_at;
 }
 
 /* Numbers grow with the recordings; if a trace numbers them otherwise, they are looked for one by one. */
-event_record *record_of(sim *s, uint32_t number) {
-  size_t low = 0, high = s->records.count;
+event_record *record_of(const streams *q, uint32_t number) {
+  size_t low = 0, high = q->records.count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (s->records.items[middle].number < number) low = middle + 1;
+    if (q->records.items[middle].number < number) low = middle + 1;
     else high = middle;
   }
-  if (low < s->records.count && s->records.items[low].number == number) return &s->records.items[low];
-  for (size_t i = s->records.count; i-- > 0;)
-    if (s->records.items[i].number == number) return &s->records.items[i];
+  if (low < q->records.count && q->records.items[low].number == number) return &q->records.items[low];
+  for (size_t i = q->records.count; i-- > 0;)
+    if (q->records.items[i].number == number) return &q->records.items[i];
   return NULL;
 }
 
+event_record *record_at(const streams *q, uint64_t sequence) {
+  size_t low = 0, high = q->records.count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (q->records.items[middle].sequence < sequence) low = middle + 1;
+    else high = middle;
+  }
+  return low < q->records.count && q->records.items[low].sequence == sequence ? &q->records.items[low] : NULL;
+}
+
 /* An event's recording that a wait or a synchronisation names. */
-static void wait_for_event(sim *s, node *n) {
-  const event_record *record = record_of(s, n->op.event.event);
+static void wait_for_event(const streams *q, node *n) {
+  const event_record *record = record_of(q, n->op.event.event);
   if (!record) return; /* never recorded: nothing to wait for */
   if (record->known && n->ready < record->time) n->ready = record->time;
-  if (!record->known) wait_for(s, n, record->node);
+  if (!record->known) wait_for(q, n, record->node);
 }
 
 static void one_less(sim *s, node *n) {
-  if (--n->waits == 0) sim_event(s, n->ready, EVENT_NODE_READY, n->index);
+  if (--n->waits == 0) agenda_add(&s->agenda, n->ready, EVENT_NODE_READY, n->index);
 }
 
 node *queue_add(sim *s, const trace_op *op, ps issued) {
-  node *n = node_make(s, op);
+  node *n = node_make(&s->streams, op);
   n->ready = issued;
-  stream *own = stream_find(s, op->stream);
+  stream *own = stream_find(&s->streams, op->stream);
   n->sms = own->sms;
-  wait_for_stream(s, n, own);
-  for (size_t i = 0; i < s->streams.count; i++) {
-    const stream *other = &s->streams.items[i];
+  wait_for_stream(&s->streams, n, own);
+  for (size_t i = 0; i < s->streams.items.count; i++) {
+    const stream *other = &s->streams.items.items[i];
     bool legacy_pair = own->number == TRACE_STREAM_LEGACY ? !other->non_blocking : other->number == TRACE_STREAM_LEGACY && !own->non_blocking;
-    if (other != own && legacy_pair) wait_for_stream(s, n, other);
+    if (other != own && legacy_pair) wait_for_stream(&s->streams, n, other);
   }
-  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(s, n);
+  if (op->kind == TRACE_OP_STREAM_WAIT) wait_for_event(&s->streams, n);
   if (op->kind == TRACE_OP_EVENT_RECORD) {
     event_record record = {.sequence = op->sequence, .number = op->event.event, .node = n->index};
-    FF_PUSH(&s->records, record);
+    FF_PUSH(&s->streams.records, record);
     n->references++; /* until the record is known */
   }
-  if (own->tail) queue_release(s, s->nodes.items[own->tail]);
+  if (own->tail) queue_release(&s->streams, s->streams.nodes.items[own->tail]);
   own->tail = n->index;
   n->references++;
-  segments_declare(s, n);
+  segments_declare(&s->segments, n);
+  if (n->waits == 1) event_back(s->agenda.heap, n->ready); /* where the device has been simulated further than the host has come */
   one_less(s, n);
   return n;
 }
 
-static void stream_drop(sim *s, stream *gone) {
-  stream *legacy = &s->streams.items[0]; /* made first, never destroyed */
+static void stream_drop(streams *q, stream *gone) {
+  stream *legacy = &q->items.items[0]; /* made first, never destroyed */
   if (!gone->non_blocking && legacy->done_at < gone->done_at) legacy->done_at = gone->done_at; /* it waits for that still */
-  if (gone->tail) queue_release(s, s->nodes.items[gone->tail]);
-  *gone = s->streams.items[--s->streams.count];
+  if (gone->tail) queue_release(q, q->nodes.items[gone->tail]);
+  *gone = q->items.items[--q->items.count];
 }
 
-void stream_destroy(sim *s, uint32_t number) {
+void stream_destroy(streams *q, uint32_t number) {
   if (number == TRACE_STREAM_LEGACY) return;
-  stream *gone = stream_find(s, number);
+  stream *gone = stream_find(q, number);
   gone->destroyed = true;
-  if (!gone->tail || s->nodes.items[gone->tail]->done) stream_drop(s, gone);
+  if (!gone->tail || q->nodes.items[gone->tail]->done) stream_drop(q, gone);
 }
 
 void node_done(sim *s, node *n, ps time) {
   n->done = true;
   n->done_at = time;
-  s->unfinished--;
-  if (s->device_end < time) s->device_end = time;
-  stream *own = stream_find(s, n->op.stream);
+  s->streams.unfinished--;
+  if (s->streams.end < time) s->streams.end = time;
+  stream *own = stream_find(&s->streams, n->op.stream);
   if (own->done_at < time) own->done_at = time;
   for (size_t i = 0; i < n->dependents.count; i++) {
-    node *d = s->nodes.items[n->dependents.items[i]];
+    node *d = s->streams.nodes.items[n->dependents.items[i]];
     if (d->ready < time) d->ready = time;
     one_less(s, d);
   }
   if (n->op.kind == TRACE_OP_EVENT_RECORD) {
-    event_record *record = sim_record(s, n->op.sequence);
+    event_record *record = record_at(&s->streams, n->op.sequence);
     record->known = true;
     record->time = time;
-    pthread_cond_broadcast(&s->progress);
-    queue_release(s, n);
+    pthread_cond_broadcast(&s->answers.progress);
+    queue_release(&s->streams, n);
   }
-  if (own->destroyed && own->tail == n->index) stream_drop(s, own);
-  queue_release(s, n);
+  if (own->destroyed && own->tail == n->index) stream_drop(&s->streams, own);
+  queue_release(&s->streams, n);
 }
 
 /* ---- beginning ---- */
 
 static void launch_ready(sim *s, node *n, ps time) {
-  ps resident = segments_resident(s, n, time);
+  ps resident = segments_resident(&s->segments, n, time);
   if (resident > time) {
-    sim_event(s, n->ready = resident, EVENT_NODE_READY, n->index);
+    agenda_add(&s->agenda, n->ready = resident, EVENT_NODE_READY, n->index);
     return;
   }
   const trace_launch *l = n->op.launch;
   kernel *k = ff_alloc(sizeof *k);
   uint64_t threads = (uint64_t)l->warps_per_block * 32;
-  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(s, l), .node = n->index, .blocks = l->blocks,
+  *k = (kernel){.sim = s, .sms = n->sms, .launch = n->op.launch, .number = l->id, .counters = counters_of_kernel(&s->observer, l), .node = n->index, .blocks = l->blocks,
                 .warps_per_block = l->warps_per_block, .block_threads = (uint32_t)threads,
                 .block_registers = threads * l->registers, .block_shared = l->shared_bytes};
   n->kernel = k;
   time = transfer_managed_in(s, time);
-  sim_event(s, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
+  agenda_add(&s->agenda, time + s->t.launch, EVENT_KERNEL_BEGIN, n->index);
 }
 
 void node_ready(sim *s, node *n) {
@@ -224,22 +235,22 @@ void node_ready(sim *s, node *n) {
   }
   if (again) {
     n->ready = end;
-    sim_event(s, end, EVENT_NODE_READY, n->index);
+    agenda_add(&s->agenda, end, EVENT_NODE_READY, n->index);
   } else if (end == n->ready) {
-    record_operation(s, n, n->ready, end);
+    record_operation(&s->observer, &n->op, n->ready, end);
     node_done(s, n, end);
   } else {
-    record_operation(s, n, n->ready, end);
-    sim_event(s, end, EVENT_NODE_DONE, n->index);
+    record_operation(&s->observer, &n->op, n->ready, end);
+    agenda_add(&s->agenda, end, EVENT_NODE_DONE, n->index);
   }
 }
 
 /* ---- the loop ---- */
 
 static void kernel_event(sim *s, node *n, ps time) {
-  if (s->failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
+  if (s->host.failed || !n->kernel->blocks || !n->kernel->warps_per_block) {
     trace_reader_skip(s->reader, n->kernel->launch);
-    sim_event(s, time, EVENT_NODE_DONE, n->index);
+    agenda_add(&s->agenda, time, EVENT_NODE_DONE, n->index);
     return;
   }
   kernel_begin(s, n->kernel, time);
@@ -248,7 +259,7 @@ static void kernel_event(sim *s, node *n, ps time) {
 /* The entries below the root come next, and those below the first of them soon: what they will need is fetched into the
  * host's caches meanwhile (the warps of 132 SMs and their streams do not fit there). */
 static inline void prefetch_next(const sim *s) {
-  const event_heap *heap = &s->d->heap;
+  const event_heap *heap = s->agenda.heap;
   if (heap->count < 21) return;
   for (uint32_t c = 1; c < 5; c++) {
     if (event_kind_of(heap->items[c]) != EVENT_WARP) continue;
@@ -267,40 +278,39 @@ static inline void prefetch_next(const sim *s) {
 void queue_run_event(sim *s, event e) {
   uint32_t index = event_own_index(e);
   ps time = event_time(e);
-  if (s->now < time) s->now = time;
-  s->pager->now = s->now;
-  if (__builtin_expect(time >= s->next_sample, 0)) record_sample(s, time);
+  if (s->agenda.now < time) s->agenda.now = time; /* else it follows from an operation that the host put late: event_back */
+  s->pager->now = s->agenda.now;
+  if (__builtin_expect(time >= s->observer.next_sample, 0)) record_sample(&s->observer, time);
   prefetch_next(s);
-  if (event_kind_of(e) != EVENT_WARP) s->own_events--;
+  if (event_kind_of(e) != EVENT_WARP) s->agenda.pending--;
   switch (event_kind_of(e)) {
   case EVENT_WARP: warp_wake(s, s->d->warps.items[event_index(e)], time); break;
-  case EVENT_NODE_READY: node_ready(s, s->nodes.items[index]); break;
-  case EVENT_KERNEL_BEGIN: kernel_event(s, s->nodes.items[index], time); break;
+  case EVENT_NODE_READY: node_ready(s, s->streams.nodes.items[index]); break;
+  case EVENT_KERNEL_BEGIN: kernel_event(s, s->streams.nodes.items[index], time); break;
   case EVENT_DEPART: pager_depart(s->pager, index); break;
   case EVENT_FLIGHT:
     pager_complete(s->pager, index);
-    s->served_from = 0;
-    fault_idle(s);
+    fault_idle(&s->faults);
     break;
   case EVENT_LINK_IDLE:
-    s->idle_pending = false;
-    fault_idle(s);
+    s->faults.idle_pending = false;
+    fault_idle(&s->faults);
     break;
   case EVENT_CLEAN:
-    s->clean_pending = false;
+    s->faults.clean_pending = false;
     pager_clean_end(s->pager);
-    fault_clean(s);
+    fault_clean(&s->faults);
     break;
-  case EVENT_BATCH: fault_batch(s); break;
+  case EVENT_BATCH: fault_batch(&s->faults); break;
   case EVENT_SLICE: break; /* nobody's: device.c */
   case EVENT_NODE_DONE:
-    free(s->nodes.items[index]->kernel);
-    s->nodes.items[index]->kernel = NULL;
-    segments_over(s, s->nodes.items[index]);
-    node_done(s, s->nodes.items[index], time);
+    free(s->streams.nodes.items[index]->kernel);
+    s->streams.nodes.items[index]->kernel = NULL;
+    segments_over(&s->segments, s->streams.nodes.items[index]);
+    node_done(s, s->streams.nodes.items[index], time);
     break;
   }
-  if (__builtin_expect(s->askers != 0, 0)) sim_yield(s);
+  if (__builtin_expect(s->answers.askers != 0, 0)) sim_yield(s);
 }
 
 void run_until(sim *s, ps limit) {
@@ -308,7 +318,7 @@ void run_until(sim *s, ps limit) {
     device_wait(s, WAIT_TIME, limit, NULL);
     return;
   }
-  while (s->d->heap.next_time <= limit) queue_run_event(s, event_pop(&s->d->heap));
+  while (s->agenda.heap->next_time <= limit) queue_run_event(s, event_pop(s->agenda.heap));
 }
 
 void run_until_done(sim *s, node *n) {
@@ -317,8 +327,8 @@ void run_until_done(sim *s, node *n) {
     return;
   }
   while (!n->done) {
-    FF_ASSERT(event_any(&s->d->heap)); /* an operation that nothing will ever end */
-    queue_run_event(s, event_pop(&s->d->heap));
+    FF_ASSERT(event_any(s->agenda.heap)); /* an operation that nothing will ever end */
+    queue_run_event(s, event_pop(s->agenda.heap));
   }
 }
 
@@ -327,5 +337,5 @@ void run_all(sim *s) {
     device_wait(s, WAIT_ALL, 0, NULL);
     return;
   }
-  while (event_any(&s->d->heap)) queue_run_event(s, event_pop(&s->d->heap));
+  while (event_any(s->agenda.heap)) queue_run_event(s, event_pop(s->agenda.heap));
 }

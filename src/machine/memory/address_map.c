@@ -7,10 +7,14 @@
  *
  * What always holds: a virtual page has at most one frame, a frame at most one virtual page of one tenant; frames given back are free again. Where no
  * frame is left (more is mapped than the machine has: the manager "ideal"), an address stands for itself. */
+#include "machine/memory/address_map.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/tlb.h"
+#include "machine/tenants/idle_sharing.h"
 
 enum { BLOCK_FRAMES = FF_BLOCK_BYTES / FRAME_BYTES };
 #define NO_FRAME UINT32_MAX     /* none yet */
@@ -64,24 +68,19 @@ static placed_block *block_find(const placing *p, uint64_t number) { return p->c
 
 /* ---- frames ---- */
 
-static uint64_t own_colours(const sim *s) {
-  return s->d->isolation == SIM_ISOLATION_SM_MEMORY ? s->d->tenants[s->tenant].given.colours : UINT64_MAX;
-}
-
-static void frame_take(sim *s, uint32_t *frame) {
+static void frame_take(placing *p, uint32_t *frame) {
   uint64_t physical;
   ff_error none;
-  *frame = frames_take(s->d->frames, own_colours(s), &physical, &none) ? NO_MEMORY : (uint32_t)(physical / FRAME_BYTES);
+  *frame = frames_take(p->frames, p->colours, &physical, &none) ? NO_MEMORY : (uint32_t)(physical / FRAME_BYTES);
 }
 
 /* Who gets these frames next finds nothing in the L2 of what was in them. */
-static void frames_back(sim *s, uint64_t physical, uint64_t bytes) {
-  l2_discard_frames(s, physical, bytes);
-  frames_give(s->d->frames, physical, bytes);
+static void frames_back(placing *p, uint64_t physical, uint64_t bytes) {
+  l2_discard_frames(p->memory, physical, bytes);
+  frames_give(p->frames, physical, bytes);
 }
 
-uint64_t address_map_find(sim *s, uint64_t address) {
-  placing *p = &s->placing;
+uint64_t address_map_find(placing *p, uint64_t address) {
   uint64_t number = address / FF_BLOCK_BYTES;
   placed_block *b = p->last;
   if (!b || b->number != number) {
@@ -89,26 +88,25 @@ uint64_t address_map_find(sim *s, uint64_t address) {
     p->last = b = b ? b : block_make(p, number);
   }
   uint32_t *frame = &b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES];
-  if (*frame == NO_FRAME) frame_take(s, frame);
-  return *frame == NO_MEMORY ? address | s->space : (uint64_t)*frame * FRAME_BYTES + address % FRAME_BYTES;
+  if (*frame == NO_FRAME) frame_take(p, frame);
+  return *frame == NO_MEMORY ? address | p->space : (uint64_t)*frame * FRAME_BYTES + address % FRAME_BYTES;
 }
 
-bool address_map_peek(const sim *s, uint64_t address, uint64_t *physical) {
-  const placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
+bool address_map_peek(const placing *p, uint64_t address, uint64_t *physical) {
+  const placed_block *b = block_find(p, address / FF_BLOCK_BYTES);
   uint32_t frame = b ? b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] : NO_FRAME;
-  *physical = frame == NO_MEMORY ? address | s->space : (uint64_t)frame * FRAME_BYTES + address % FRAME_BYTES;
+  *physical = frame == NO_MEMORY ? address | p->space : (uint64_t)frame * FRAME_BYTES + address % FRAME_BYTES;
   return frame != NO_FRAME;
 }
 
-void address_map_move(sim *s, uint64_t address, uint64_t physical) {
-  placed_block *b = block_find(&s->placing, address / FF_BLOCK_BYTES);
-  l2_discard(s, address, FRAME_BYTES);
-  tlb_forget_range(s, address, FRAME_BYTES);
+void address_map_move(placing *p, uint64_t address, uint64_t physical) {
+  placed_block *b = block_find(p, address / FF_BLOCK_BYTES);
+  l2_discard(p->memory, address, FRAME_BYTES);
+  tlb_forget_range(p->gmmu, address, FRAME_BYTES);
   b->frames[address % FF_BLOCK_BYTES / FRAME_BYTES] = (uint32_t)(physical / FRAME_BYTES);
 }
 
-void address_map_pages(sim *s, address_map_visit *visit, void *context) {
-  const placing *p = &s->placing;
+void address_map_pages(placing *p, address_map_visit *visit, void *context) {
   for (uint32_t i = 0; i < p->capacity; i++) {
     const placed_block *b = p->blocks[i];
     if (!b || b->number * FF_BLOCK_BYTES >> SPACE_SHIFT) continue; /* page tables lie above all data */
@@ -119,23 +117,23 @@ void address_map_pages(sim *s, address_map_visit *visit, void *context) {
 
 /* ---- allocations ---- */
 
-void address_map_allocated(sim *s, uint64_t address, uint64_t bytes) {
+void address_map_allocated(placing *p, uint64_t address, uint64_t bytes) {
   ff_error none;
   placed_run run = {.address = address / FRAME_BYTES * FRAME_BYTES};
-  if (!s->d->hash || is_paged(s) || s->d->isolation == SIM_ISOLATION_SM_MEMORY || bytes < FF_BLOCK_BYTES) return;
+  if (!p->in_pieces || bytes < FF_BLOCK_BYTES) return;
   run.bytes = (address + bytes - run.address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES;
-  if (run.address != address || frames_take_run(s->d->frames, run.bytes, FF_BLOCK_BYTES, &run.physical, &none)) return;
+  if (run.address != address || frames_take_run(p->frames, run.bytes, FF_BLOCK_BYTES, &run.physical, &none)) return;
   for (uint64_t a = address; a < address + bytes; a += FRAME_BYTES) { /* what a neighbour on its first or last page has touched */
-    const placed_block *b = block_find(&s->placing, a / FF_BLOCK_BYTES);
+    const placed_block *b = block_find(p, a / FF_BLOCK_BYTES);
     if (b && b->frames[a % FF_BLOCK_BYTES / FRAME_BYTES] != NO_FRAME) {
-      frames_give(s->d->frames, run.physical, run.bytes);
+      frames_give(p->frames, run.physical, run.bytes);
       return;
     }
     if (!b) a = (a / FF_BLOCK_BYTES + 1) * FF_BLOCK_BYTES - FRAME_BYTES;
   }
-  FF_PUSH(&s->placing.runs, run);
+  FF_PUSH(&p->runs, run);
   for (uint64_t number = address / FF_BLOCK_BYTES; number <= (address + bytes - 1) / FF_BLOCK_BYTES; number++) {
-    placed_block *b = block_find(&s->placing, number);
+    placed_block *b = block_find(p, number);
     for (uint32_t i = 0; b && i < BLOCK_FRAMES; i++) {
       uint64_t a = number * FF_BLOCK_BYTES + (uint64_t)i * FRAME_BYTES;
       if (a - run.address < run.bytes) b->frames[i] = (uint32_t)((run.physical + (a - run.address)) / FRAME_BYTES);
@@ -144,43 +142,41 @@ void address_map_allocated(sim *s, uint64_t address, uint64_t bytes) {
 }
 
 /* The frames of the whole pages in [begin, end); those of a run go back with it. */
-static void give_pages(sim *s, uint64_t begin, uint64_t end, bool in_run) {
+static void give_pages(placing *p, uint64_t begin, uint64_t end, bool in_run) {
   for (uint64_t a = begin; a < end; a += FRAME_BYTES) {
-    placed_block *b = block_find(&s->placing, a / FF_BLOCK_BYTES);
+    placed_block *b = block_find(p, a / FF_BLOCK_BYTES);
     if (!b) {
       a = (a / FF_BLOCK_BYTES + 1) * FF_BLOCK_BYTES - FRAME_BYTES;
       continue;
     }
     uint32_t *frame = &b->frames[a % FF_BLOCK_BYTES / FRAME_BYTES];
-    if (!in_run && *frame < NO_MEMORY) frames_back(s, (uint64_t)*frame * FRAME_BYTES, FRAME_BYTES);
+    if (!in_run && *frame < NO_MEMORY) frames_back(p, (uint64_t)*frame * FRAME_BYTES, FRAME_BYTES);
     *frame = NO_FRAME;
   }
 }
 
-void address_map_give(sim *s, uint64_t address, uint64_t bytes) {
-  if (!s->d->hash) return;
-  if (s->moved.count) idle_sharing_forget(s);
-  placing *p = &s->placing;
+void address_map_give(placing *p, uint64_t address, uint64_t bytes) {
+  if (!p->hash) return;
+  if (p->lent->moved.count) idle_sharing_forget(p->lent);
   for (size_t i = 0; i < p->runs.count; i++) {
     placed_run run = p->runs.items[i];
     if (run.address != address) continue;
-    frames_back(s, run.physical, run.bytes);
+    frames_back(p, run.physical, run.bytes);
     p->runs.items[i] = p->runs.items[--p->runs.count];
-    give_pages(s, run.address, run.address + run.bytes, true);
+    give_pages(p, run.address, run.address + run.bytes, true);
     return;
   }
   uint64_t begin = (address + FRAME_BYTES - 1) / FRAME_BYTES * FRAME_BYTES, end = (address + bytes) / FRAME_BYTES * FRAME_BYTES;
-  give_pages(s, begin, end, false);
+  give_pages(p, begin, end, false);
 }
 
-void address_map_free(sim *s) {
-  placing *p = &s->placing;
-  if (s->moved.count) idle_sharing_forget(s);
-  while (p->runs.count) address_map_give(s, p->runs.items[0].address, p->runs.items[0].bytes);
+void address_map_free(placing *p) {
+  if (p->lent->moved.count) idle_sharing_forget(p->lent);
+  while (p->runs.count) address_map_give(p, p->runs.items[0].address, p->runs.items[0].bytes);
   for (uint32_t i = 0; i < p->capacity; i++) {
     if (!p->blocks[i]) continue;
     for (uint32_t f = 0; f < BLOCK_FRAMES; f++)
-      if (p->blocks[i]->frames[f] < NO_MEMORY) frames_back(s, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
+      if (p->blocks[i]->frames[f] < NO_MEMORY) frames_back(p, (uint64_t)p->blocks[i]->frames[f] * FRAME_BYTES, FRAME_BYTES);
     free(p->blocks[i]);
   }
   free(p->blocks);

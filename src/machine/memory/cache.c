@@ -4,7 +4,9 @@
  * Sets of few ways are searched one by one, with a stamp per line; sets of many ways (the L1 of recent GPUs is nearly
  * fully associative) through a hash of the tags, with each set's lines in a ring in order of use. Both replace the same
  * line: the least recently used one, empty lines first. */
-#include "machine/model.h"
+#include "machine/memory/cache.h"
+
+#include "trace/stream.h"
 
 enum { MANY_WAYS = 33 };
 

@@ -11,7 +11,13 @@
  *
  * One transfer is at most 2 MiB, by a copy engine (link_copy). The rule of host.c lets a program of one stream know a launch
  * only when the one before it is over; under segments the last SEGMENTS_AHEAD launches are kept back instead. */
-#include "machine/model.h"
+#include "machine/memory/declared_residency.h"
+
+#include "machine/host/hints.h"
+#include "machine/host/host.h"
+#include "machine/host/link.h"
+#include "machine/memory/far_fault.h"
+#include "machine/observe/observer.h"
 
 /* ---- what is declared ---- */
 
@@ -21,35 +27,35 @@ static bool is_launch(const node *n) { return n->op.kind == TRACE_OP_LAUNCH; }
 static bool can_move(const pager_allocation *a) { return a->live && (a->kind == TRACE_MEMORY_DEVICE || a->kind == TRACE_MEMORY_MANAGED); }
 
 /* An allocation, or what is mapped in a reservation. */
-static void declare_use(sim *s, node *n, trace_use use) {
-  const pager *p = s->pager;
+static void declare_use(segments *g, node *n, trace_use use) {
+  const pager *p = g->pager;
   for (size_t at = pager_first_behind(p, use.address); at < p->by_address.count; at++) {
     uint32_t index = p->by_address.items[at];
     const pager_allocation *a = &p->allocations.items[index];
     if (a->address < use.address) continue;
     if (a->address >= use.address + use.bytes) break;
     if (a->address != use.address && !a->mapping) continue;
-    if (!can_move(a) || sim_hints_undeclare(&s->hints, s->allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
+    if (!can_move(a) || sim_hints_undeclare(&g->hints->given, g->observer->allocations.items[a->owner]->id, n->op.launch->kernel_index)) continue;
     FF_PUSH(&n->uses, index);
-    pager_declare(s->pager, index, true);
+    pager_declare(g->pager, index, true);
   }
 }
 
-void segments_declare(sim *s, node *n) {
-  if (!s->manager->segments || !is_launch(n)) return;
-  for (uint32_t i = 0; i < n->op.launch->use_count; i++) declare_use(s, n, n->op.launch->uses[i]);
-  FF_PUSH(&s->ahead, n->index);
-  if (s->now < s->host) s->now = s->host; /* all events up to then are over */
-  segments_idle(s);
+void segments_declare(segments *g, node *n) {
+  if (!g->manager->segments || !is_launch(n)) return;
+  for (uint32_t i = 0; i < n->op.launch->use_count; i++) declare_use(g, n, n->op.launch->uses[i]);
+  FF_PUSH(&g->ahead, n->index);
+  if (g->agenda->now < g->host->clock) g->agenda->now = g->host->clock; /* all events up to then are over */
+  segments_idle(g);
 }
 
-void segments_over(sim *s, node *n) {
-  for (size_t i = 0; i < n->uses.count; i++) pager_declare(s->pager, n->uses.items[i], false);
+void segments_over(segments *g, node *n) {
+  for (size_t i = 0; i < n->uses.count; i++) pager_declare(g->pager, n->uses.items[i], false);
   n->uses.count = 0;
 }
 
-bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
-  const node *n = s->nodes.items[k->node];
+bool segments_declared(const segments *g, const kernel *k, uint32_t allocation) {
+  const node *n = g->streams->nodes.items[k->node];
   for (size_t i = 0; i < n->uses.count; i++)
     if (n->uses.items[i] == allocation) return true;
   return false;
@@ -57,37 +63,34 @@ bool segments_declared(const sim *s, const kernel *k, uint32_t allocation) {
 
 /* ---- fetching ---- */
 
-static uint64_t fetch_range(sim *s, const node *n, uint64_t address, uint64_t bytes) {
-  s->segment_kernel = counters_of_kernel(s, n->op.launch);
-  uint64_t moves = pager_request(s->pager, address, bytes);
-  s->segment_kernel = NULL;
-  return moves;
+static uint64_t fetch_range(segments *g, const node *n, uint64_t address, uint64_t bytes) {
+  return pager_request(g->pager, &(fault_request){.counters = counters_of_kernel(g->observer, n->op.launch), .declared = true}, address, bytes);
 }
 
-ps segments_fetch(sim *s, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  ps from = s->room_at > s->now ? s->room_at : s->now;
-  s->room_at = 0;
-  ps lands = link_copy(s, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
-  tally t = {s->segment_kernel, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+ps segments_fetch(segments *g, sim_counters *kernel, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  ps from = g->faults->room_at > g->agenda->now ? g->faults->room_at : g->agenda->now;
+  g->faults->room_at = 0;
+  ps lands = link_copy(g->link, HISTORY_CAUSE_DECLARED, true, bytes, false, from);
+  tally t = {kernel, &g->observer->allocations.items[g->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
-  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
+  history_add(g->observer->history, HISTORY_prefetched_bytes, from, bytes);
   t.kernel->h2d_bytes += bytes;
   t.kernel->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
-  sim_event(s, lands, EVENT_FLIGHT, flight);
+  agenda_add(g->agenda, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
 /* Starts the next absent piece of what the launch declares; false: it has looked at everything. */
-static bool next_piece(sim *s, node *n) {
+static bool next_piece(segments *g, node *n) {
   for (; n->use < n->uses.count; n->use++, n->use_at = 0) {
-    pager_allocation a = s->pager->allocations.items[n->uses.items[n->use]];
+    pager_allocation a = g->pager->allocations.items[n->uses.items[n->use]];
     uint64_t at = n->use_at > a.address ? n->use_at : a.address, end = a.address + a.bytes;
-    pager_walk w = pager_walk_begin(s->pager, at, end - at);
+    pager_walk w = pager_walk_begin(g->pager, at, end - at);
     for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
       if (!pager_may_come(unit)) continue;
       uint64_t block_end = (w.first & ~(FF_BLOCK_BYTES - 1)) + FF_BLOCK_BYTES, piece_end = block_end < end ? block_end : end;
       n->use_at = piece_end;
-      if (fetch_range(s, n, w.first, piece_end - w.first)) return true;
+      if (fetch_range(g, n, w.first, piece_end - w.first)) return true;
       break; /* no room for it; the next piece may be smaller */
     }
     if (n->use_at > at && n->use_at < end) return true;
@@ -95,43 +98,43 @@ static bool next_piece(sim *s, node *n) {
   return false;
 }
 
-static bool link_idle(const sim *s) { return s->d->link.h2d.bus.free <= s->now && s->d->link.engines[0].free <= s->now; }
+static bool link_idle(const segments *g) { return g->link->wire->h2d.bus.free <= g->agenda->now && g->link->wire->engines[0].free <= g->agenda->now; }
 
-void segments_idle(sim *s) {
-  if (!s->manager->segments || s->manager->reaches || !s->running_count || s->idle_pending) return;
-  for (size_t i = 0; i < s->ahead.count && link_idle(s); i++) {
-    node *n = s->nodes.items[s->ahead.items[i]];
-    while (n->only_kernels && link_idle(s) && next_piece(s, n)) continue;
+void segments_idle(segments *g) {
+  if (!g->manager->segments || g->manager->reaches || !g->kernels->running || g->faults->idle_pending) return;
+  for (size_t i = 0; i < g->ahead.count && link_idle(g); i++) {
+    node *n = g->streams->nodes.items[g->ahead.items[i]];
+    while (n->only_kernels && link_idle(g) && next_piece(g, n)) continue;
   }
-  if (link_idle(s)) return;
-  ps free = s->d->link.h2d.bus.free > s->d->link.engines[0].free ? s->d->link.h2d.bus.free : s->d->link.engines[0].free;
-  s->idle_pending = true;
-  sim_event(s, free, EVENT_LINK_IDLE, 0);
+  if (link_idle(g)) return;
+  ps free = g->link->wire->h2d.bus.free > g->link->wire->engines[0].free ? g->link->wire->h2d.bus.free : g->link->wire->engines[0].free;
+  g->faults->idle_pending = true;
+  agenda_add(g->agenda, free, EVENT_LINK_IDLE, 0);
 }
 
 /* ---- the launch's turn ---- */
 
-static void no_longer_ahead(sim *s, const node *n) {
+static void no_longer_ahead(segments *g, const node *n) {
   size_t kept = 0;
-  for (size_t i = 0; i < s->ahead.count; i++)
-    if (s->ahead.items[i] != n->index) s->ahead.items[kept++] = s->ahead.items[i];
-  s->ahead.count = kept;
+  for (size_t i = 0; i < g->ahead.count; i++)
+    if (g->ahead.items[i] != n->index) g->ahead.items[kept++] = g->ahead.items[i];
+  g->ahead.count = kept;
 }
 
-ps segments_resident(sim *s, node *n, ps time) {
-  if (!s->manager->segments) return time;
-  no_longer_ahead(s, n);
-  if (s->manager->reaches) { /* it begins, and reaches over the link what is not there yet */
-    if (!n->waited) pager_launching(s->pager, n->uses.items, n->uses.count);
+ps segments_resident(segments *g, node *n, ps time) {
+  if (!g->manager->segments) return time;
+  no_longer_ahead(g, n);
+  if (g->manager->reaches) { /* it begins, and reaches over the link what is not there yet */
+    if (!n->waited) pager_launching(g->pager, n->uses.items, n->uses.count);
     n->waited = true;
     return time;
   }
   ps lands = time;
   uint64_t moves = 0;
   for (size_t i = 0; i < n->uses.count; i++) {
-    pager_allocation a = s->pager->allocations.items[n->uses.items[i]];
-    moves += fetch_range(s, n, a.address, a.bytes);
-    ps busy = pager_busy_until(s->pager, a.address, a.bytes);
+    pager_allocation a = g->pager->allocations.items[n->uses.items[i]];
+    moves += fetch_range(g, n, a.address, a.bytes);
+    ps busy = pager_busy_until(g->pager, a.address, a.bytes);
     if (busy > lands) lands = busy;
   }
   bool waited = n->waited;

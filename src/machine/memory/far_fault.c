@@ -7,282 +7,286 @@
  * GPU replays everything.
  *
  *     BATCH_NONE --buffered--> BATCH_CALLED --fault_batch--> BATCH_SERVED --fault_batch--> BATCH_NONE */
+#include "machine/memory/far_fault.h"
+
 #include <math.h>
 
-#include "machine/model.h"
+#include "machine/host/link.h"
+#include "machine/memory/address_map.h"
+#include "machine/memory/declared_residency.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/tlb.h"
+#include "machine/observe/observer.h"
+#include "machine/sm/dispatch.h"
 
 #define MIN_BATCH UINT64_C(1000000) /* a microsecond: a batch that serves nothing takes time, too */
 
 /* Memory that was evicted ahead, and that `now` is written back, is forgotten: it is like any other free memory. */
-static void freed_settle(sim *s, ps now) {
-  while (s->freed_first < s->freed.count && s->freed.items[s->freed_first].at <= now) s->freed_bytes -= s->freed.items[s->freed_first++].bytes;
-  if (s->freed_first == s->freed.count) s->freed_first = s->freed.count = 0;
+static void freed_settle(far_faults *f, ps now) {
+  while (f->freed_first < f->freed.count && f->freed.items[f->freed_first].at <= now) f->freed_bytes -= f->freed.items[f->freed_first++].bytes;
+  if (f->freed_first == f->freed.count) f->freed_first = f->freed.count = 0;
 }
 
 /* When `bytes` can be written to that the pager has just taken from free memory: what is settled is taken first, then
  * what was evicted ahead, oldest first. */
-static ps freed_ready(sim *s, uint64_t bytes, ps from) {
-  freed_settle(s, s->now < from ? s->now : from);
-  uint64_t before = s->pager->free + bytes, settled = before > s->freed_bytes ? before - s->freed_bytes : 0;
+static ps freed_ready(far_faults *f, uint64_t bytes, ps from) {
+  freed_settle(f, f->agenda->now < from ? f->agenda->now : from);
+  uint64_t before = f->pager->free + bytes, settled = before > f->freed_bytes ? before - f->freed_bytes : 0;
   ps ready = 0;
-  for (uint64_t wanted = bytes > settled ? bytes - settled : 0; wanted && s->freed_first < s->freed.count;) {
-    freed_ahead *f = &s->freed.items[s->freed_first];
-    uint64_t taken = f->bytes < wanted ? f->bytes : wanted;
-    f->bytes -= taken;
+  for (uint64_t wanted = bytes > settled ? bytes - settled : 0; wanted && f->freed_first < f->freed.count;) {
+    freed_ahead *oldest = &f->freed.items[f->freed_first];
+    uint64_t taken = oldest->bytes < wanted ? oldest->bytes : wanted;
+    oldest->bytes -= taken;
     wanted -= taken;
-    s->freed_bytes -= taken;
-    if (ready < f->at) ready = f->at;
-    if (!f->bytes) s->freed_first++;
+    f->freed_bytes -= taken;
+    if (ready < oldest->at) ready = oldest->at;
+    if (!oldest->bytes) f->freed_first++;
   }
   return ready;
 }
 
 /* When the transfer in of `bytes` can begin. */
-static ps room_ready(sim *s, uint64_t bytes, ps from) {
-  ps ahead = s->freed_bytes ? freed_ready(s, bytes, from) : 0, begin = s->room_at > from ? s->room_at : from;
-  s->room_at = 0;
+static ps room_ready(far_faults *f, uint64_t bytes, ps from) {
+  ps ahead = f->freed_bytes ? freed_ready(f, bytes, from) : 0, begin = f->room_at > from ? f->room_at : from;
+  f->room_at = 0;
   return ahead > begin ? ahead : begin;
 }
 
 /* resolve = max(from + fault_us, the link's backlog + this unit's transfer); a transfer into memory that is being
  * written back begins when that is over, unless both directions overlap (write_back_overlaps). */
-static ps carry_in(sim *s, history_cause cause, uint64_t bytes, ps from, ps not_before) {
-  ps lands = link_carry(s, cause, true, bytes, room_ready(s, bytes, from));
+static ps carry_in(far_faults *f, history_cause cause, uint64_t bytes, ps from, ps not_before) {
+  ps lands = link_carry(f->link, cause, true, bytes, room_ready(f, bytes, from));
   return lands < not_before ? not_before : lands;
 }
 
-static uint64_t flight_start(void *context, uint32_t sm_index, uint32_t warp_index, uint64_t address, uint32_t flight, const pager_unit *unit) {
-  sim *s = context;
-  kernel *k = s->d->warps.items[warp_index]->block->kernel;
-  tally t = tally_of(s, k, unit);
-  ps from = s->fault_from;
+static uint64_t flight_start(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit) {
+  far_faults *f = context;
+  kernel *k = f->warps->items[request->warp]->block->kernel;
+  tally t = tally_of(f->observer, k, unit);
+  ps from = request->from;
   if (!from) {
-    ps at = s->now + s->t.tlb_there; /* replayed: from the TLB to the GMMU once more */
-    from = gmmu_walk(s, &s->sms[sm_index], address, s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN, at, at, &t);
+    ps at = f->agenda->now + f->t->tlb_there; /* replayed: from the TLB to the GMMU once more */
+    from = gmmu_walk(f->gmmu, &f->sms[request->sm], address, f->gmmu->leaves_grow ? pager_leaf_of(f->pager, address) : PAGER_LEAF_MIN, at, at, &t);
   }
   uint64_t bytes = unit->flight_kind < PAGER_FLIGHT_MAPPED ? unit->bytes : 0; /* a mapping moves nothing */
-  ps lands = bytes ? carry_in(s, HISTORY_CAUSE_FAULT, bytes, from, from + s->t.fault) : from + s->t.fault;
-  if (s->history) record_fault(s, unit, address, from);
+  ps lands = bytes ? carry_in(f, HISTORY_CAUSE_FAULT, bytes, from, from + f->t->fault) : from + f->t->fault;
+  if (f->observer->history) record_fault(f->observer, unit, address, from);
   COUNT(&t, faults, 1);
   if (unit->evicted) COUNT(&t, refaults, 1);
-  if (s->manager->segments && !segments_declared(s, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
+  if (f->manager->segments && !segments_declared(f->segments, k, unit->allocation)) COUNT(&t, undeclared_faults, 1);
   COUNT(&t, fault_wait_ps, lands - from);
   k->counters->h2d_bytes += bytes;
   k->counters->pages_moved_in += (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
-  s->served_from = from;
-  s->served_kernel = k->counters;
-  sim_event(s, lands, EVENT_FLIGHT, flight);
+  request->served = from;
+  request->counters = k->counters;
+  agenda_add(f->agenda, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
 /* One piece of a batch, by the copy engine, one after the other. */
-static uint64_t batch_fetch(sim *s, uint64_t address, uint64_t bytes, uint32_t flight) {
-  ps from = s->batch_at;
-  s->batch_at = link_copy(s, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(s, bytes, from));
-  s->batch_bytes += bytes;
-  pager_walk w = pager_walk_begin(s->pager, address, bytes);
+static uint64_t batch_fetch(far_faults *f, uint64_t address, uint64_t bytes, uint32_t flight) {
+  ps from = f->batch_at;
+  f->batch_at = link_copy(f->link, HISTORY_CAUSE_FAULT, true, bytes, false, room_ready(f, bytes, from));
+  f->batch_bytes += bytes;
+  pager_walk w = pager_walk_begin(f->pager, address, bytes);
   for (const pager_unit *unit; (unit = pager_walk_next(&w));) {
     if (unit->flight != flight) continue;
-    tally t = {s->batch_faults.items[s->batch_faults.count - 1].tally.kernel, &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters};
+    tally t = {f->batch_faults.items[f->batch_faults.count - 1].tally.kernel, &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters};
     if (unit->prefetched) COUNT(&t, prefetched_bytes, unit->bytes);
-    if (unit->prefetched) history_add(s->history, HISTORY_prefetched_bytes, from, unit->bytes);
+    if (unit->prefetched) history_add(f->observer->history, HISTORY_prefetched_bytes, from, unit->bytes);
     t.kernel->h2d_bytes += unit->bytes;
     t.kernel->pages_moved_in += (unit->bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   }
-  return s->batch_at;
+  return f->batch_at;
 }
 
 /* Pages beside a far-fault come with its service; others as soon as the link has brought them. */
-static uint64_t fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
-  sim *s = context;
-  if (s->segment_kernel) return segments_fetch(s, bytes, flight, first);
-  if (s->batch == BATCH_SERVED) return batch_fetch(s, address, bytes, flight);
-  bool beside = s->served_from != 0;
-  ps from = beside ? s->served_from : s->now;
-  ps lands = carry_in(s, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? s->t.fault : s->t.link_latency));
-  tally t = {beside ? s->served_kernel : &s->counters, &s->allocations.items[s->pager->allocations.items[first->allocation].owner]->counters};
+static uint64_t fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+  far_faults *f = context;
+  if (request && request->declared) return segments_fetch(f->segments, request->counters, bytes, flight, first);
+  if (f->batch == BATCH_SERVED) return batch_fetch(f, address, bytes, flight);
+  bool beside = request && request->served;
+  ps from = beside ? request->served : f->agenda->now;
+  ps lands = carry_in(f, HISTORY_CAUSE_PREFETCH, bytes, from, from + (beside ? f->t->fault : f->t->link_latency));
+  tally t = {beside ? request->counters : &f->observer->counters, &f->observer->allocations.items[f->pager->allocations.items[first->allocation].owner]->counters};
   COUNT(&t, prefetched_bytes, bytes);
-  history_add(s->history, HISTORY_prefetched_bytes, from, bytes);
+  history_add(f->observer->history, HISTORY_prefetched_bytes, from, bytes);
   if (beside) {
     t.kernel->h2d_bytes += bytes;
     t.kernel->pages_moved_in += bytes / FF_PAGE_BYTES;
   }
-  sim_event(s, lands, EVENT_FLIGHT, flight);
+  agenda_add(f->agenda, lands, EVENT_FLIGHT, flight);
   return lands;
 }
 
 /* A flight that nothing waits for begins to move at the latest moment at which it still lands in time: until then it waits for its
  * service, or for others on the link, and is mapped where it was. */
-static bool departs(void *context, uint64_t bytes, uint32_t flight, uint64_t lands) {
-  sim *s = context;
-  ps moves = link_transfer(s, bytes);
-  if (!s->manager->reaches || s->segment_kernel || !moves || lands <= s->now + moves) return false;
-  sim_event(s, lands - moves, EVENT_DEPART, flight);
+static bool departs(void *context, const fault_request *request, uint64_t bytes, uint32_t flight, uint64_t lands) {
+  far_faults *f = context;
+  ps moves = link_transfer(f->link, bytes);
+  if (!f->manager->reaches || (request && request->declared) || !moves || lands <= f->agenda->now + moves) return false;
+  agenda_add(f->agenda, lands - moves, EVENT_DEPART, flight);
   return true;
 }
 
 /* What is reached of a page that is to come goes over the link twice. While memory has room all that is absent is to come, so only a link with
  * nothing to do is used for that; later it pays if it takes less than half as long as to wait for the page. */
-bool fault_reaches(const sim *s, const pager_unit *unit, ps at) {
-  const link_direction *link = &s->d->link.h2d;
-  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = s->pager->flights.items[unit->flight].lands;
-  if (s->pager->free >= FF_GROUP_BYTES && queue) return false;
-  return at + 2 * (queue + s->t.link_latency) < lands;
+bool fault_reaches(const far_faults *f, const pager_unit *unit, ps at) {
+  const link_direction *link = &f->link->wire->h2d;
+  ps queue = link->bus.free > at ? link->bus.free - at : 0, lands = f->pager->flights.items[unit->flight].lands;
+  if (f->pager->free >= FF_GROUP_BYTES && queue) return false;
+  return at + 2 * (queue + f->t->link_latency) < lands;
 }
 
-static void evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
-  sim *s = context;
-  sim_counters *a = &s->allocations.items[s->pager->allocations.items[unit->allocation].owner]->counters;
-  tally t = {&s->counters, a};
+static void evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
+  far_faults *f = context;
+  sim_counters *a = &f->observer->allocations.items[f->pager->allocations.items[unit->allocation].owner]->counters;
+  tally t = {&f->observer->counters, a};
   COUNT(&t, evicted_bytes, unit->bytes);
   if (unit->prefetched && !unit->last_use) COUNT(&t, prefetched_unused_bytes, unit->bytes);
-  ps from = s->batch == BATCH_SERVED ? s->batch_at : s->fault_from ? s->fault_from : s->now, end = pager_cleaning(s->pager, address, unit->bytes);
-  if (s->history) record_evicted(s, unit, address, write_back, s->now); /* as what is resident: its room is free from now on */
+  ps from = f->batch == BATCH_SERVED ? f->batch_at : request && request->from ? request->from : f->agenda->now, end = pager_cleaning(f->pager, address, unit->bytes);
+  if (f->observer->history) record_evicted(f->observer, unit, address, write_back, f->agenda->now); /* as what is resident: its room is free from now on */
   if (write_back) {
     COUNT(&t, written_back_bytes, unit->bytes);
-    end = link_carry(s, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
+    end = link_carry(f->link, HISTORY_CAUSE_WRITE_BACK, false, unit->bytes, from);
   }
-  if (s->write_back_overlaps || end <= from) return;
-  if (s->pager->ahead) {
-    FF_PUSH(&s->freed, ((freed_ahead){unit->bytes, end}));
-    s->freed_bytes += unit->bytes;
-  } else if (s->room_at < end) {
-    s->room_at = end;
+  if (f->write_back_overlaps || end <= from) return;
+  if (f->pager->ahead) {
+    FF_PUSH(&f->freed, ((freed_ahead){unit->bytes, end}));
+    f->freed_bytes += unit->bytes;
+  } else if (f->room_at < end) {
+    f->room_at = end;
   }
 }
 
 /* ---- batches ---- */
 
-static void buffered(void *context) {
-  sim *s = context;
-  if (s->batch != BATCH_NONE) return;
-  s->batch = BATCH_CALLED;
-  sim_event(s, (s->fault_from ? s->fault_from : s->now) + s->t.fault_batch, EVENT_BATCH, 0);
+static void buffered(void *context, const fault_request *request) {
+  far_faults *f = context;
+  if (f->batch != BATCH_NONE) return;
+  f->batch = BATCH_CALLED;
+  agenda_add(f->agenda, (request->from ? request->from : f->agenda->now) + f->t->fault_batch, EVENT_BATCH, 0);
 }
 
 static void serve(void *context, const pager_buffered *fault, bool block) {
-  sim *s = context;
-  tally t = tally_of(s, s->d->warps.items[fault->warp]->block->kernel, fault->unit);
+  far_faults *f = context;
+  tally t = tally_of(f->observer, f->warps->items[fault->warp]->block->kernel, fault->unit);
   COUNT(&t, faults, 1);
   if (fault->unit->evicted) COUNT(&t, refaults, 1);
-  if (s->history) record_fault(s, fault->unit, fault->address, fault->time);
-  FF_PUSH(&s->batch_faults, ((batch_fault){t, fault->time}));
-  if (block) s->batch_at += s->t.fault_block;
+  if (f->observer->history) record_fault(f->observer, fault->unit, fault->address, fault->time);
+  FF_PUSH(&f->batch_faults, ((batch_fault){t, fault->time}));
+  if (block) f->batch_at += f->t->fault_block;
 }
 
-void fault_batch(sim *s) {
-  if (s->batch == BATCH_CALLED) {
-    s->batch = BATCH_SERVED;
-    s->batch_at = s->batch_began = s->now;
-    s->batch_bytes = 0;
-    pager_batch_begin(s->pager, s->spec->fault_batch ? (uint32_t)s->spec->fault_batch : 256);
-    if (s->batch_at == s->now) s->batch_at += s->t.fault_block ? s->t.fault_block : MIN_BATCH; /* all was left alone */
-    pager_batch_lands(s->pager, s->batch_at);
-    sim_event(s, s->batch_at, EVENT_BATCH, 0);
+void fault_batch(far_faults *f) {
+  if (f->batch == BATCH_CALLED) {
+    f->batch = BATCH_SERVED;
+    f->batch_at = f->batch_began = f->agenda->now;
+    f->batch_bytes = 0;
+    pager_batch_begin(f->pager, f->spec->fault_batch ? (uint32_t)f->spec->fault_batch : 256);
+    if (f->batch_at == f->agenda->now) f->batch_at += f->t->fault_block ? f->t->fault_block : MIN_BATCH; /* all was left alone */
+    pager_batch_lands(f->pager, f->batch_at);
+    agenda_add(f->agenda, f->batch_at, EVENT_BATCH, 0);
     return;
   }
-  s->batch = BATCH_NONE;
-  history_note_batch(s->history, (history_batch){s->batch_began, s->now, s->batch_faults.count, s->batch_bytes});
-  for (size_t i = 0; i < s->batch_faults.count; i++) COUNT(&s->batch_faults.items[i].tally, fault_wait_ps, s->now - s->batch_faults.items[i].time);
-  s->batch_faults.count = 0;
-  pager_batch_end(s->pager);
+  f->batch = BATCH_NONE;
+  history_note_batch(f->observer->history, (history_batch){f->batch_began, f->agenda->now, f->batch_faults.count, f->batch_bytes});
+  for (size_t i = 0; i < f->batch_faults.count; i++) COUNT(&f->batch_faults.items[i].tally, fault_wait_ps, f->agenda->now - f->batch_faults.items[i].time);
+  f->batch_faults.count = 0;
+  pager_batch_end(f->pager);
 }
 
 static void wake(void *context, uint32_t sm_index, uint32_t warp_index) {
-  sim *s = context;
-  warp *w = s->d->warps.items[warp_index];
+  far_faults *f = context;
+  warp *w = f->warps->items[warp_index];
   FF_ASSERT(w->waiting_units);
-  if (--w->waiting_units == 0 && w->asleep) event_push(&s->d->heap, s->now, EVENT_WARP, warp_index);
+  if (--w->waiting_units == 0 && w->asleep) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, warp_index);
 }
 
 static bool writes(void *context, uint32_t warp_index) {
-  const sim *s = context;
-  const uint64_t *record = s->d->warps.items[warp_index]->record;
+  const far_faults *f = context;
+  const uint64_t *record = f->warps->items[warp_index]->record;
   trace_access_op op = record ? trace_access_operation(*record) : TRACE_LOAD;
   return op == TRACE_STORE || op == TRACE_ATOMIC;
 }
 
 static void unblock(void *context, uint32_t sm_index) {
-  sim *s = context;
-  sm *m = &s->sms[sm_index];
+  far_faults *f = context;
+  sm *m = &f->sms[sm_index];
   m->tlb_blocked = false;
-  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(&s->d->heap, s->now, EVENT_WARP, m->blocked_warps->items[i]);
+  for (size_t i = 0; i < m->blocked_warps->count; i++) event_push(f->agenda->heap, f->agenda->now, EVENT_WARP, m->blocked_warps->items[i]);
   m->blocked_warps->count = 0;
 }
 
 static void left(void *context, uint64_t address, const pager_unit *unit) {
-  sim *s = context;
-  uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
-  uint64_t begin = s->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
-  tlb_forget(s, address, unit);
-  for (uint32_t i = 0; i < s->d->sm_total; i++) s->sms[i].seen_count = 0; /* an access that was held up asks again */
-  l2_discard(s, begin > window ? begin : window, unit->bytes);
-  address_map_give(s, begin > window ? begin : window, unit->bytes);
+  far_faults *f = context;
+  uint64_t window = address & ~(f->pager->config.unit_bytes - 1);
+  uint64_t begin = f->pager->allocations.items[unit->allocation].address & ~(FF_PAGE_BYTES - 1);
+  tlb_forget(f->gmmu, address, unit);
+  for (uint32_t i = 0; i < f->gmmu->sm_total; i++) load_store_forget(&f->sms[i].lsu); /* an access that was held up asks again */
+  l2_discard(f->memory, begin > window ? begin : window, unit->bytes);
+  address_map_give(f->map, begin > window ? begin : window, unit->bytes);
 }
 
-static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(context, address, bytes, whole); }
+static void remapped(void *context, uint64_t address, uint64_t bytes, bool whole) { tlb_remap(((far_faults *)context)->gmmu, address, bytes, whole); }
 
 static void moved(void *context, uint32_t owner, bool in, uint64_t bytes) {
-  sim *s = context;
-  sim_counters *a = &s->allocations.items[owner]->counters;
+  far_faults *f = context;
+  sim_counters *a = &f->observer->allocations.items[owner]->counters;
   uint64_t pages = (bytes + FF_PAGE_BYTES - 1) / FF_PAGE_BYTES;
   *(in ? &a->h2d_bytes : &a->d2h_bytes) += bytes;
   *(in ? &a->pages_moved_in : &a->pages_moved_out) += pages;
-  *(in ? &s->counters.h2d_bytes : &s->counters.d2h_bytes) += bytes;
-  *(in ? &s->counters.pages_moved_in : &s->counters.pages_moved_out) += pages;
+  *(in ? &f->observer->counters.h2d_bytes : &f->observer->counters.d2h_bytes) += bytes;
+  *(in ? &f->observer->counters.pages_moved_in : &f->observer->counters.pages_moved_out) += pages;
 }
 
-static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(context, address, unit); }
+static void cleaned(void *context, uint64_t address, const pager_unit *unit) { tlb_clean(((far_faults *)context)->gmmu, address, unit); }
 
 /* Whenever the link to the host has carried all there is, the evictor may propose dirty pages to copy ahead; if it has none, it is
  * asked again after the time that a group takes over the link: pages become fit for it without an event. */
-void fault_clean(sim *s) {
-  if (s->clean_pending || !s->running_count || !pager_wants_clean(s->pager)) return;
-  s->clean_pending = true;
-  if (s->d->link.d2h.bus.free > s->now) {
-    sim_event(s, s->d->link.d2h.bus.free, EVENT_CLEAN, 0);
+void fault_clean(far_faults *f) {
+  if (f->clean_pending || !f->kernels->running || !pager_wants_clean(f->pager)) return;
+  f->clean_pending = true;
+  if (f->link->wire->d2h.bus.free > f->agenda->now) {
+    agenda_add(f->agenda, f->link->wire->d2h.bus.free, EVENT_CLEAN, 0);
     return;
   }
-  uint64_t address = 0, bytes = pager_clean(s->pager, &address);
-  ps next = bytes ? link_carry(s, HISTORY_CAUSE_CLEAN, false, bytes, s->now) : s->now + (s->pager->view.group_time ? s->pager->view.group_time : MIN_BATCH);
-  if (bytes) pager_clean_until(s->pager, next);
-  sim_event(s, next, EVENT_CLEAN, 0);
+  uint64_t address = 0, bytes = pager_clean(f->pager, &address);
+  ps next = bytes ? link_carry(f->link, HISTORY_CAUSE_CLEAN, false, bytes, f->agenda->now) : f->agenda->now + (f->pager->view.group_time ? f->pager->view.group_time : MIN_BATCH);
+  if (bytes) pager_clean_until(f->pager, next);
+  agenda_add(f->agenda, next, EVENT_CLEAN, 0);
 }
 
-void fault_reached(sim *s, kernel *k, uint64_t address) {
-  const link_direction *link = &s->d->link.h2d;
-  s->served_from = s->now;
-  s->served_kernel = k->counters;
-  s->pager->view.queued = link->bus.free > s->now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - s->now) / link->per_byte) : 0;
-  pager_reached_tell(s->pager, address);
-  s->pager->view.queued = 0;
-  s->served_from = 0;
+void fault_reached(far_faults *f, sim_counters *kernel, uint64_t address) {
+  const link_direction *link = &f->link->wire->h2d;
+  uint64_t queued = link->bus.free > f->agenda->now && link->per_byte > 0 ? (uint64_t)((double)(link->bus.free - f->agenda->now) / link->per_byte) : 0;
+  pager_reached_tell(f->pager, &(fault_request){.served = f->agenda->now, .counters = kernel}, address, queued);
 }
 
 /* Whenever the link to the GPU has carried all there is, the prefetcher may propose the next piece. */
-static void idle_link(sim *s) {
-  if (s->idle_pending || s->batch == BATCH_SERVED || !s->running_count || !pager_wants_idle(s->pager)) return;
-  if (s->d->link.h2d.bus.free <= s->now) pager_idle(s->pager);
-  if (s->d->link.h2d.bus.free <= s->now) return; /* nothing was proposed; the next landing asks again */
-  s->idle_pending = true;
-  sim_event(s, s->d->link.h2d.bus.free, EVENT_LINK_IDLE, 0);
+static void idle_link(far_faults *f) {
+  if (f->idle_pending || f->batch == BATCH_SERVED || !f->kernels->running || !pager_wants_idle(f->pager)) return;
+  if (f->link->wire->h2d.bus.free <= f->agenda->now) pager_idle(f->pager);
+  if (f->link->wire->h2d.bus.free <= f->agenda->now) return; /* nothing was proposed; the next landing asks again */
+  f->idle_pending = true;
+  agenda_add(f->agenda, f->link->wire->h2d.bus.free, EVENT_LINK_IDLE, 0);
 }
 
-void fault_idle(sim *s) {
-  segments_idle(s);
-  fault_clean(s);
-  idle_link(s);
-  fault_clean(s); /* what came without a transfer is the first that there is */
+void fault_idle(far_faults *f) {
+  segments_idle(f->segments);
+  fault_clean(f);
+  idle_link(f);
+  fault_clean(f); /* what came without a transfer is the first that there is */
 }
 
 /* What policies know of the link. */
-void fault_view(const sim *s, ff_view *view) {
-  double per_byte = s->t.h2d_per_byte;
-  view->group_time = (uint64_t)llround(per_byte * (double)FF_GROUP_BYTES) + s->t.link_latency;
-  view->service_bytes = per_byte > 0 ? (uint64_t)((double)s->t.fault / per_byte) : 0;
+void fault_view(const far_faults *f, ff_view *view) {
+  double per_byte = f->t->h2d_per_byte;
+  view->group_time = (uint64_t)llround(per_byte * (double)FF_GROUP_BYTES) + f->t->link_latency;
+  view->service_bytes = per_byte > 0 ? (uint64_t)((double)f->t->fault / per_byte) : 0;
 }
 
-void fault_hooks(sim *s, pager_hooks *hooks) {
-  *hooks = (pager_hooks){.context = s, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .departs = departs, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
+void fault_hooks(far_faults *f, pager_hooks *hooks) {
+  *hooks = (pager_hooks){.context = f, .wake = wake, .writes = writes, .start = flight_start, .fetch = fetch, .departs = departs, .evicted = evicted, .buffered = buffered, .serve = serve, .unblock = unblock, .left = left, .moved = moved, .remapped = remapped, .cleaned = cleaned};
 }
 

@@ -4,7 +4,13 @@
  * Policies (our choices where a machine's documents say nothing): the L1 is write-through without allocation and empty
  * at a kernel's begin; the L2 is write-back and takes written sectors without reading them first; a miss fetches the
  * sectors asked for; a second miss on a pending sector waits for the first (that is what an MSHR merges). */
-#include "machine/model.h"
+#include "machine/memory/hierarchy.h"
+
+#include "machine/host/link.h"
+#include "machine/memory/address_map.h"
+#include "machine/stacks/stacks.h"
+#include "machine/stacks/versions.h"
+#include "machine/tenants/idle_sharing.h"
 
 /* ---- DRAM ---- */
 
@@ -17,31 +23,31 @@ typedef struct place {          /* of a physical address */
 } place;
 
 /* 256-byte pieces go round the slices; each slice sees its pieces as one dense range, and so does each channel, whose rows go round its banks. */
-static inline place place_interleaved(const sim *s, uint64_t address) {
-  uint64_t piece = address >> 8, inside = divide(piece, &s->by_slices);
-  l2_slice *slice = &s->slices[piece - inside * s->by_slices.by];
+static inline place place_interleaved(const memory *y, uint64_t address) {
+  uint64_t piece = address >> 8, inside = divide(piece, &y->by_slices);
+  l2_slice *slice = &y->slices[piece - inside * y->by_slices.by];
   uint64_t line = inside << 1 | (address >> 7 & 1);
-  uint64_t local = (inside * s->slices_per_channel + slice->part) << 8 | (address & 255);
-  uint64_t row_number = divide(local, &s->by_row), row = divide(row_number, &s->by_banks);
-  return (place){slice, &slice->channel->banks[row_number - row * s->by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
+  uint64_t local = (inside * y->slices_per_channel + slice->part) << 8 | (address & 255);
+  uint64_t row_number = divide(local, &y->by_row), row = divide(row_number, &y->by_banks);
+  return (place){slice, &slice->channel->banks[row_number - row * y->by_banks.by], (int64_t)row, (address >> 7) + 1, (uint32_t)modulo(line, &slice->cache.sets)};
 }
 
 /* Where the machine file says which address is where (partition/hash.h). */
-static inline place l2_place(const sim *s, uint64_t address) {
-  if (__builtin_expect(!s->d->hash, 1)) return place_interleaved(s, address);
-  hash_place h = hash_of(s->d->hash, address);
-  l2_slice *slice = &s->slices[h.module];
+static inline place l2_place(const memory *y, uint64_t address) {
+  if (__builtin_expect(!y->hash, 1)) return place_interleaved(y, address);
+  hash_place h = hash_of(y->hash, address);
+  l2_slice *slice = &y->slices[h.module];
   return (place){slice, &slice->channel->banks[h.bank], (int64_t)h.row, (address >> 7) + 1, h.set};
 }
 
-static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
-  const timing *t = &s->t;
-  if (__builtin_expect(s->stacks != NULL, 0)) return stacks_access(s, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
+static ps dram_access(memory *y, const place *p, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+  const timing *t = y->t;
+  if (__builtin_expect(y->stacks != NULL, 0)) return stacks_access(y->stacks, 0, (p->tag - 1) << 7, sectors, write, ask, at, tally);
   int64_t row = p->row;
   dram_bank *bank = p->bank;
   dram_channel *channel = p->slice->channel;
   ps burst = t->dram_burst[sectors];
-  if (__builtin_expect(s->d->borrow, 0)) idle_sharing_count(s, (uint32_t)(p->slice - s->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
+  if (__builtin_expect(y->lent != NULL, 0)) idle_sharing_count(y->lent, (uint32_t)(p->slice - y->slices), (uint64_t)sectors * TRACE_SECTOR_BYTES);
   ask += t->dram_there;
   at += t->dram_there;
   ps column = bank_column(t, bank, row, at, tally);
@@ -62,114 +68,114 @@ static ps dram_access(sim *s, const place *p, uint32_t sectors, bool write, ps a
 
 /* The line for `tag`, emptied; its dirty sectors go to DRAM and hold an MSHR until they are there. Returns when that
  * MSHR was to be had. */
-static ps l2_replace(sim *s, const place *p, const request *r, ps ask, ps at, cache_line **line) {
+static ps l2_replace(memory *y, const place *p, const request *r, ps ask, ps at, cache_line **line) {
   l2_slice *slice = p->slice;
   uint64_t old_tag;
   cache_line *victim = cache_victim(&slice->cache, p->set, &old_tag);
   if (old_tag && victim->dirty) {
-    place old = l2_place(s, (old_tag - 1) << 7);
+    place old = l2_place(y, (old_tag - 1) << 7);
     at = slots_wait(&slice->mshrs, at);
-    slots_hold(&slice->mshrs, dram_access(s, &old, sector_count(victim->dirty), true, ask, at, r->tally));
+    slots_hold(&slice->mshrs, dram_access(y, &old, sector_count(victim->dirty), true, ask, at, r->tally));
   }
   cache_retag(&slice->cache, victim, p->tag);
-  if (s->stacks) victim->filled = versions_now(s->stacks);
+  if (y->stacks) victim->filled = versions_now(y->stacks);
   *line = victim;
   return at;
 }
 
 /* From DRAM, with an MSHR that is held until the data is there; misses of one piece (l2_mshr_bytes) share it. */
-static ps l2_fetch(sim *s, const place *p, uint32_t sectors, ps ask, ps begin, const tally *tally) {
+static ps l2_fetch(memory *y, const place *p, uint32_t sectors, ps ask, ps begin, const tally *tally) {
   l2_slice *slice = p->slice;
-  uint64_t piece = slice->held ? (p->tag - 1) / (s->spec->l2_mshr_bytes / TRACE_LINE_BYTES) : 0;
+  uint64_t piece = slice->held ? (p->tag - 1) / (y->spec->l2_mshr_bytes / TRACE_LINE_BYTES) : 0;
   held_piece *held = slice->held ? &slice->held[piece % HELD_PIECES] : NULL;
   bool shared = held && held->piece == piece && held->until > begin;
   ps start = shared ? begin : slots_wait(&slice->mshrs, begin);
-  ps filled = dram_access(s, p, sectors, false, ask, start, tally);
+  ps filled = dram_access(y, p, sectors, false, ask, start, tally);
   if (!shared) slots_hold(&slice->mshrs, filled);
   if (held && !shared) *held = (held_piece){piece, filled};
   return filled;
 }
 
 /* Write-through: to memory at once, with an MSHR until it is there. Returns when that MSHR was to be had. */
-static ps l2_write(sim *s, const place *p, const request *r, ps ask, ps at) {
+static ps l2_write(memory *y, const place *p, const request *r, ps ask, ps at) {
   l2_slice *slice = p->slice;
-  ps begin = slots_wait(&slice->mshrs, at), over = dram_access(s, p, sector_count(r->sectors), true, ask, begin, r->tally);
+  ps begin = slots_wait(&slice->mshrs, at), over = dram_access(y, p, sector_count(r->sectors), true, ask, begin, r->tally);
   slots_hold(&slice->mshrs, over);
   if (r->block && r->block->written < over) r->block->written = over;
-  if (s->stacks && r->block) versions_wrote(s->stacks, r->block, r->address, over);
+  if (y->stacks && r->block) versions_wrote(y->stacks, r->block, r->address, over);
   return begin;
 }
 
 /* Sides of the L2: SMs with even numbers are on side 0. */
-static ps side_latency(const sim *s, const request *r) {
-  uint64_t mask = s->spec->side_masks.masks[0];
-  return !mask || (__builtin_popcountll(r->address & mask) & 1) == (int)(r->sm & 1) ? 0 : s->t.side;
+static ps side_latency(const memory *y, const request *r) {
+  uint64_t mask = y->spec->side_masks.masks[0];
+  return !mask || (__builtin_popcountll(r->address & mask) & 1) == (int)(r->sm & 1) ? 0 : y->t->side;
 }
 
-ps l2_access(sim *s, const request *r) {
-  place p = l2_place(s, r->address);
+ps l2_access(memory *y, const request *r) {
+  place p = l2_place(y, r->address);
   l2_slice *slice = p.slice;
-  ps side = side_latency(s, r), ask = r->ask + s->t.l2_there + side / 2, at = r->at + s->t.l2_there + side / 2, back = s->t.l2_back + side - side / 2, service = s->t.l2_service[sector_count(r->sectors)];
-  if (r->op == TRACE_ATOMIC && r->lanes * s->t.cycle > service) service = r->lanes * s->t.cycle; /* one lane per cycle */
+  ps side = side_latency(y, r), ask = r->ask + y->t->l2_there + side / 2, at = r->at + y->t->l2_there + side / 2, back = y->t->l2_back + side - side / 2, service = y->t->l2_service[sector_count(r->sectors)];
+  if (r->op == TRACE_ATOMIC && r->lanes * y->t->cycle > service) service = r->lanes * y->t->cycle; /* one lane per cycle */
   ps data = server_take(&slice->port, ask, at, service);
   cache_line *line = cache_find(&slice->cache, p.set, p.tag);
-  if (!line) data = l2_replace(s, &p, r, ask, data, &line);
+  if (!line) data = l2_replace(y, &p, r, ask, data, &line);
   if (line->ready <= data) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
-  if (s->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(s->stacks, r->address, line->filled);
+  if (y->stacks && have && r->op == TRACE_LOAD) versions_l2_hit(y->stacks, r->address, line->filled);
   COUNT(r->tally, l2_hits, sector_count(have));
   COUNT(r->tally, l2_misses, sector_count(missing));
   if (r->op == TRACE_STORE) {
     line->valid |= missing;
-    if (s->spec->l2_write_through) return l2_write(s, &p, r, ask, data) + back;
+    if (y->spec->l2_write_through) return l2_write(y, &p, r, ask, data) + back;
     line->dirty |= r->sectors;
     return data + back;
   }
   ps begin = data;
   if (have & line->pending) data = line->ready;
   if (missing) {
-    ps filled = l2_fetch(s, &p, sector_count(missing), ask, begin, r->tally);
+    ps filled = l2_fetch(y, &p, sector_count(missing), ask, begin, r->tally);
     if (!line->pending || line->ready < filled) line->ready = filled;
     line->valid |= missing;
     line->pending |= missing;
     if (data < filled) data = filled;
   }
-  if (r->op == TRACE_ATOMIC && s->spec->l2_write_through) l2_write(s, &p, r, ask, data);
+  if (r->op == TRACE_ATOMIC && y->spec->l2_write_through) l2_write(y, &p, r, ask, data);
   else if (r->op == TRACE_ATOMIC) line->dirty |= r->sectors;
   return data + back;
 }
 
-bool l2_drop(sim *s, uint64_t physical) {
-  place p = l2_place(s, physical);
+bool l2_drop(memory *y, uint64_t physical) {
+  place p = l2_place(y, physical);
   cache_line *line = cache_find(&p.slice->cache, p.set, p.tag);
   if (line) cache_retag(&p.slice->cache, line, 0);
   return line != NULL;
 }
 
-void l2_discard(sim *s, uint64_t address, uint64_t bytes) {
-  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(s, physical_address(s, a));
+void l2_discard(memory *y, uint64_t address, uint64_t bytes) {
+  for (uint64_t a = address; a < address + bytes; a += TRACE_LINE_BYTES) l2_drop(y, physical_address(y->map, a));
 }
 
-ps channel_take(sim *s, uint64_t physical, ps at) {
-  place p = l2_place(s, physical);
-  return server_take(&p.slice->channel->bus, at, at, s->t.dram_burst[4]) + s->t.dram_burst[4];
+ps channel_take(memory *y, uint64_t physical, ps at) {
+  place p = l2_place(y, physical);
+  return server_take(&p.slice->channel->bus, at, at, y->t->dram_burst[4]) + y->t->dram_burst[4];
 }
 
 /* A range that is larger than the L2 is looked for by its lines. */
-static void discard_large(sim *s, uint64_t physical, uint64_t bytes) {
-  for (uint64_t i = 0; i < s->spec->l2_slices; i++) {
-    cache *c = &s->slices[i].cache;
+static void discard_large(memory *y, uint64_t physical, uint64_t bytes) {
+  for (uint64_t i = 0; i < y->spec->l2_slices; i++) {
+    cache *c = &y->slices[i].cache;
     for (uint64_t l = 0; l < c->sets.by * c->ways; l++)
       if (c->tags[l] && ((c->tags[l] - 1) << 7) - physical < bytes) cache_retag(c, &c->lines[l], 0);
   }
 }
 
-void l2_discard_frames(sim *s, uint64_t physical, uint64_t bytes) {
-  if (bytes > s->spec->l2_bytes) {
-    discard_large(s, physical, bytes);
+void l2_discard_frames(memory *y, uint64_t physical, uint64_t bytes) {
+  if (bytes > y->spec->l2_bytes) {
+    discard_large(y, physical, bytes);
     return;
   }
-  for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) l2_drop(s, a);
+  for (uint64_t a = physical; a < physical + bytes; a += TRACE_LINE_BYTES) l2_drop(y, a);
 }
 
 /* ---- L1 ---- */
@@ -178,22 +184,22 @@ static uint32_t l1_set(const sm *m, uint64_t address) { return (uint32_t)modulo(
 static uint64_t l1_tag(const sm *m, uint64_t address) { return ((address >> 7) + 1) | m->l1_epoch << 48; }
 
 /* Where an address lies, if that is known: looking ahead places nothing. */
-static bool peek(const sim *s, uint64_t *address) {
-  if (__builtin_expect(s->d->hash != NULL, 0)) return address_map_peek(s, *address, address);
-  *address |= s->space;
+static bool peek(const memory *y, uint64_t *address) {
+  if (__builtin_expect(y->hash != NULL, 0)) return address_map_peek(y->map, *address, address);
+  *address |= y->map->space;
   return true;
 }
 
-void memory_prefetch_far(const sim *s, const sm *m, uint64_t address) {
-  if (!peek(s, &address)) return;
-  place p = l2_place(s, address);
+void memory_prefetch_far(const memory *y, const sm *m, uint64_t address) {
+  if (!peek(y, &address)) return;
+  place p = l2_place(y, address);
   cache_prefetch_far(&p.slice->cache, p.set, p.tag);
   cache_prefetch_far(&m->l1, l1_set(m, address), l1_tag(m, address));
 }
 
-void memory_prefetch_near(const sim *s, const sm *m, uint64_t address) {
-  if (!peek(s, &address)) return;
-  place p = l2_place(s, address);
+void memory_prefetch_near(const memory *y, const sm *m, uint64_t address) {
+  if (!peek(y, &address)) return;
+  place p = l2_place(y, address);
   __builtin_prefetch(&p.slice->mshrs.until[p.slice->mshrs.first]);
   __builtin_prefetch(p.bank);
   cache_prefetch_near(&m->l1, l1_tag(m, address));
@@ -206,9 +212,9 @@ bool l1_drop(sm *m, uint64_t address) {
 }
 
 /* What an L1 asks: the L2, or for an SM in a memory stack the stacks. */
-static ps below_l1(sim *s, const sm *m, const request *r) { return __builtin_expect(m->stack, 0) ? stacks_below(s, m, r) : l2_access(s, r); }
+static ps below_l1(memory *y, const sm *m, const request *r) { return __builtin_expect(m->stack, 0) ? stacks_below(y->stacks, m, r) : l2_access(y, r); }
 
-static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
+static ps l1_load(memory *y, sm *m, const request *r, ps *accepted) {
   uint32_t set = l1_set(m, r->address);
   uint64_t tag = l1_tag(m, r->address);
   cache_line *line = cache_find(&m->l1, set, tag);
@@ -216,13 +222,13 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
     uint64_t old_tag;
     line = cache_victim(&m->l1, set, &old_tag);
     cache_retag(&m->l1, line, tag);
-    if (s->stacks) line->filled = versions_now(s->stacks);
+    if (y->stacks) line->filled = versions_now(y->stacks);
   }
   if (line->ready <= r->at) line->pending = 0;
   uint32_t have = line->valid & r->sectors, missing = r->sectors & ~have;
-  ps data = r->at + s->t.l1;
+  ps data = r->at + y->t->l1;
   if ((have & line->pending) && data < line->ready) data = line->ready;
-  if (s->stacks && have) versions_l1_hit(s->stacks, m, r->address, line->filled);
+  if (y->stacks && have) versions_l1_hit(y->stacks, m, r->address, line->filled);
   COUNT(r->tally, l1_hits, sector_count(have));
   COUNT(r->tally, l1_misses, sector_count(missing));
   if (!missing) return data;
@@ -230,7 +236,7 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
   below.sectors = missing;
   below.at = slots_wait(&m->l1_mshrs, r->at);
   *accepted += below.at - r->at;
-  ps filled = below_l1(s, m, &below);
+  ps filled = below_l1(y, m, &below);
   slots_hold(&m->l1_mshrs, filled);
   if (!line->pending || line->ready < filled) line->ready = filled;
   line->valid |= missing;
@@ -239,29 +245,29 @@ static ps l1_load(sim *s, sm *m, const request *r, ps *accepted) {
 }
 
 /* Everything that does not look into the L1: a place among `held` until the L2 has answered. */
-static ps l1_pass(sim *s, const sm *m, slots *held, const request *r, ps *accepted) {
+static ps l1_pass(memory *y, const sm *m, slots *held, const request *r, ps *accepted) {
   request below = *r;
   below.at = slots_wait(held, r->at);
   *accepted += below.at - r->at;
-  ps done = below_l1(s, m, &below);
+  ps done = below_l1(y, m, &below);
   slots_hold(held, done);
   return done;
 }
 
-ps memory_access(sim *s, sm *m, const request *r, ps *accepted) {
+ps memory_access(memory *y, sm *m, const request *r, ps *accepted) {
   *accepted = r->ask;
-  if (r->op == TRACE_STORE) return l1_pass(s, m, &m->stores, r, accepted);
-  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(s, m, &m->l1_mshrs, r, accepted);
-  return l1_load(s, m, r, accepted);
+  if (r->op == TRACE_STORE) return l1_pass(y, m, &m->stores, r, accepted);
+  if (r->op == TRACE_ATOMIC || r->bypass_l1) return l1_pass(y, m, &m->l1_mshrs, r, accepted);
+  return l1_load(y, m, r, accepted);
 }
 
 /* Pinned host memory: over the link, sector by sector, in no cache of the GPU. It holds an MSHR as any other miss. */
-ps remote_access(sim *s, sm *m, const request *r, ps *accepted) {
+ps remote_access(memory *y, sm *m, const request *r, ps *accepted) {
   uint64_t bytes = (uint64_t)sector_count(r->sectors) * TRACE_SECTOR_BYTES;
   ps at = slots_wait(&m->l1_mshrs, r->at);
   *accepted = r->ask + (at - r->at);
   COUNT(r->tally, remote_bytes, bytes);
-  ps done = link_remote(s, r->op == TRACE_STORE, bytes, r->ask, at);
+  ps done = link_remote(y->link, r->op == TRACE_STORE, bytes, r->ask, at);
   slots_hold(&m->l1_mshrs, done);
   return done;
 }

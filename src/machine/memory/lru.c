@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fully associative table with LRU replacement: a hash of the keys, and a ring in order of use. Entry 0 is the ring's
  * head: its `older` is the youngest entry, its `newer` the oldest. */
-#include "machine/model.h"
+#include "machine/memory/lru.h"
 
 void lru_init(lru *t, arena *a, uint64_t capacity) {
   uint32_t buckets = 4;

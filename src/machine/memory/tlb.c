@@ -7,7 +7,13 @@
  * larger than the unit that moves has one entry, whatever part of it is there (Zhang et al., 2019). An entry never
  * outlives its page: tlb_forget removes it from all TLBs when the page or a part of it leaves, tlb_remap when the
  * page table maps the place by a larger page or by smaller ones. */
-#include "machine/model.h"
+#include "machine/memory/tlb.h"
+
+#include "machine/memory/address_map.h"
+#include "machine/memory/far_fault.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/observe/observer.h"
+#include "machine/stacks/stacks.h"
 
 #define TABLES (UINT64_C(1) << 50) /* the page tables lie above all data */
 enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };
@@ -16,31 +22,31 @@ enum { BLOCK_SHIFT = PAGER_CHUNK_SHIFT, GROUP_SHIFT = 16, LEVEL_BITS = 9 };
 
 /* Pages grow under demand paging, unless a size was chosen or pages are partial: these are 2 MiB. A page that may not
  * grow is no larger than what moves as one, unless it was chosen. */
-void tlb_init(sim *s, uint64_t unit_bytes) {
-  const machine_spec *spec = s->spec;
+void tlb_init(gmmu *g, uint64_t unit_bytes) {
+  const machine_spec *spec = g->spec;
   uint64_t page = spec->page_bytes, least = page;
-  bool partial = s->manager->ranges, free_to_grow = is_paged(s) && !partial && !s->page_fixed;
-  if (partial && !s->page_fixed) least = FF_BLOCK_BYTES;
+  bool partial = g->manager->ranges, free_to_grow = g->manager->placement == MANAGER_PAGED && !partial && !g->page_fixed;
+  if (partial && !g->page_fixed) least = FF_BLOCK_BYTES;
   if (free_to_grow && least > unit_bytes) least = unit_bytes;
-  s->leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
-  s->leaf_shift[PAGER_LEAF_MIN] = (uint32_t)__builtin_ctzll(least);
-  s->leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
-  s->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
-  s->alias_mask = is_paged(s) && least <= unit_bytes ? UINT8_MAX : 0;
-  s->seen_shift = (uint32_t)__builtin_ctzll(is_paged(s) && least > unit_bytes ? unit_bytes : least);
+  g->leaves_grow = free_to_grow && page >= FF_GROUP_BYTES && least < FF_BLOCK_BYTES && least < page;
+  g->leaf_shift[PAGER_LEAF_MIN] = (uint32_t)__builtin_ctzll(least);
+  g->leaf_shift[PAGER_LEAF_GROUP] = GROUP_SHIFT;
+  g->leaf_shift[PAGER_LEAF_BLOCK] = BLOCK_SHIFT;
+  g->alias_mask = g->manager->placement == MANAGER_PAGED && least <= unit_bytes ? UINT8_MAX : 0;
+  g->seen_shift = (uint32_t)__builtin_ctzll(g->manager->placement == MANAGER_PAGED && least > unit_bytes ? unit_bytes : least);
 }
 
-static inline pager_leaf leaf_of(sim *s, uint64_t address) {
-  return s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
+static inline pager_leaf leaf_of(gmmu *g, uint64_t address) {
+  return g->leaves_grow ? pager_leaf_of(g->pager, address) : PAGER_LEAF_MIN;
 }
 
 /* Units of different allocations in one window have entries of their own, where no page is larger than the window. */
-static inline uint64_t tlb_key(const sim *s, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
-  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & s->alias_mask : 0;
-  return (address | s->space) >> s->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
+static inline uint64_t tlb_key(const gmmu *g, uint64_t address, pager_leaf leaf, const pager_unit *unit) {
+  uint64_t alias = leaf == PAGER_LEAF_MIN ? unit->alias_tag & g->alias_mask : 0;
+  return (address | g->space) >> g->leaf_shift[leaf] | alias << 52 | (uint64_t)leaf << 60;
 }
 
-static lru *shared_set(const sim *s, uint64_t key) { return &s->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &s->shared_sets)]; }
+static lru *shared_set(const gmmu *g, uint64_t key) { return &g->shared_tlb[modulo(key & ((UINT64_C(1) << 52) - 1), &g->shared_sets)]; }
 
 static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
   if (table->count == table->capacity) COUNT(tally, tlb_evictions, 1);
@@ -58,43 +64,43 @@ static void insert(lru *table, uint64_t key, ps ready, const tally *tally) {
  * A machine whose pages are larger than 2 MiB has them in level 1. */
 typedef struct walk_level { uint64_t table, index; } walk_level;
 
-static walk_level level_of(const sim *s, uint32_t level, uint32_t leaf_shift, uint64_t address) {
-  bool large = s->walk_shift >= BLOCK_SHIFT; /* the machine's own pages are in level 1: its tables are numbered from there */
-  uint32_t upper = s->walk_shift > BLOCK_SHIFT ? s->walk_shift : BLOCK_SHIFT;
+static walk_level level_of(const gmmu *g, uint32_t level, uint32_t leaf_shift, uint64_t address) {
+  bool large = g->walk_shift >= BLOCK_SHIFT; /* the machine's own pages are in level 1: its tables are numbered from there */
+  uint32_t upper = g->walk_shift > BLOCK_SHIFT ? g->walk_shift : BLOCK_SHIFT;
   if (level) return (walk_level){level - large, address >> (upper + LEVEL_BITS * (level - 1))};
-  if (!large && leaf_shift == s->walk_shift) return (walk_level){0, address >> leaf_shift};
+  if (!large && leaf_shift == g->walk_shift) return (walk_level){0, address >> leaf_shift};
   return (walk_level){leaf_shift == GROUP_SHIFT ? 15 : 14, address >> leaf_shift}; /* pages of 64 KiB have tables of their own */
 }
 
 /* Tables are in memory as data is: in frames of its colours, where memory is divided. */
-static uint64_t table_address(sim *s, const walk_level *l) {
+static uint64_t table_address(gmmu *g, const walk_level *l) {
   uint64_t virtual = (TABLES + l->table * (TABLES >> 4) + l->index * 8) & ~UINT64_C(127);
-  return s->d->hash ? address_map_find(s, virtual) : virtual;
+  return g->map->hash ? address_map_find(g->map, virtual) : virtual;
 }
 
 /* SMs in a memory stack have walkers and a walk cache there; the tables may be in other stacks. */
-ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
-  const timing *t = &s->t;
-  memory_stack *near = m && m->stack ? &s->stacks->items[m->stack - 1] : NULL;
-  slots *walkers = near ? &near->walkers : &s->d->walkers;
-  lru *walk_cache = near ? &near->walk_cache : &s->d->walk_cache;
-  uint32_t shift = s->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)s->spec->walk_levels + (s->walk_shift >= BLOCK_SHIFT);
+ps gmmu_walk(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps at, const tally *tally) {
+  const timing *t = g->t;
+  memory_stack *near = m && m->stack ? &g->stacks->items[m->stack - 1] : NULL;
+  slots *walkers = near ? &near->walkers : g->walkers;
+  lru *walk_cache = near ? &near->walk_cache : g->walk_cache;
+  uint32_t shift = g->leaf_shift[leaf], lowest = shift >= BLOCK_SHIFT, top = (uint32_t)g->spec->walk_levels + (g->walk_shift >= BLOCK_SHIFT);
   ps begin = slots_wait(walkers, at), time = begin;
   COUNT(tally, walks, 1);
-  address |= s->space;
+  address |= g->space;
   for (uint32_t level = top > lowest ? top : lowest + 1; level-- > lowest;) {
-    walk_level l = level_of(s, level, shift, address);
+    walk_level l = level_of(g, level, shift, address);
     uint64_t entry = l.table << 52 | l.index;
-    const lru_entry *cached = s->spec->walk_cache_bytes ? lru_find(walk_cache, entry) : NULL;
+    const lru_entry *cached = g->spec->walk_cache_bytes ? lru_find(walk_cache, entry) : NULL;
     if (cached) { /* perhaps still on its way, for another walk */
       COUNT(tally, walk_cache_hits, 1);
       time = (cached->ready > time ? cached->ready : time) + t->walk_cache;
       continue;
     }
-    request r = {.address = table_address(s, &l),
+    request r = {.address = table_address(g, &l),
                  .sectors = 1u << (entry >> 2 & 3), .lanes = 1, .op = TRACE_LOAD, .ask = ask, .at = time, .tally = tally};
-    time = near ? stacks_below(s, m, &r) : l2_access(s, &r);
-    if (s->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
+    time = near ? stacks_below(g->stacks, m, &r) : l2_access(g->memory, &r);
+    if (g->spec->walk_cache_bytes) lru_insert(walk_cache, entry, time);
   }
   slots_hold(walkers, time);
   return time;
@@ -103,66 +109,65 @@ ps gmmu_walk(sim *s, const sm *m, uint64_t address, pager_leaf leaf, ps ask, ps 
 /* ---- translation ---- */
 
 /* At the GMMU: the shared TLB, if there is one, then a walk. Returns when the answer leaves for the SM. */
-static ps gmmu_translate(sim *s, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
-  lru *set = s->shared_tlb && !m->stack ? shared_set(s, key) : NULL;
+static ps gmmu_translate(gmmu *g, const sm *m, uint64_t address, pager_leaf leaf, uint64_t key, bool absent, ps ask, ps at, const tally *tally) {
+  lru *set = g->shared_tlb && !m->stack ? shared_set(g, key) : NULL;
   if (set) {
-    ask += s->t.shared_tlb;
-    at += s->t.shared_tlb;
+    ask += g->t->shared_tlb;
+    at += g->t->shared_tlb;
     const lru_entry *entry = lru_find(set, key);
     if (entry && entry->ready > at) COUNT(tally, tlb_merged, 1);
     else if (entry) COUNT(tally, tlb_l2_hits, 1);
     if (entry) return entry->ready > at ? entry->ready : at;
   }
   COUNT(tally, tlb_misses, 1);
-  ps walked = gmmu_walk(s, m, address, leaf, ask, at, tally);
+  ps walked = gmmu_walk(g, m, address, leaf, ask, at, tally);
   if (set && !absent) insert(set, key, walked, tally);
   return walked;
 }
 
-static void count_merged(sim *s, const tally *tally, ps time) {
+static void count_merged(gmmu *g, const tally *tally, ps time) {
   COUNT(tally, faults_merged, 1);
-  history_add(s->history, HISTORY_faults_merged, time, 1);
+  history_add(g->observer->history, HISTORY_faults_merged, time, 1);
 }
 
-translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
+translation tlb_translate(gmmu *g, sm *m, warp *w, uint64_t address, pager_unit *unit, ps ask, ps at, ps *ready, const tally *tally) {
   if (m->tlb_blocked) return TRANSLATION_BLOCKED;
-  if (s->pager->pins_due <= s->now) pager_unpin(s->pager, s->now);
-  pager_leaf leaf = leaf_of(s, address);
-  uint64_t key = tlb_key(s, address, leaf, unit);
-  *ready = server_take(&m->tlb_port, ask, at, s->t.tlb_port);
+  if (g->pager->pins_due <= g->agenda->now) pager_unpin(g->pager, g->agenda->now);
+  pager_leaf leaf = leaf_of(g, address);
+  uint64_t key = tlb_key(g, address, leaf, unit);
+  *ready = server_take(&m->tlb_port, ask, at, g->t->tlb_port);
   COUNT(tally, tlb_lookups, 1);
   lru_entry *entry = lru_find(&m->tlb, key);
-  bool absent = unit->state == PAGER_ABSENT || (unit->state == PAGER_IN_FLIGHT && !(unit->departs && fault_reaches(s, unit, ask))), blocks;
-  absent = absent || (unit->duplicate && s->pager->config.hooks.writes(s, w->index)); /* may only be read */
+  bool absent = unit->state == PAGER_ABSENT || (unit->state == PAGER_IN_FLIGHT && !(unit->departs && fault_reaches(g->faults, unit, ask))), blocks;
+  absent = absent || (unit->duplicate && g->pager->config.hooks.writes(g->pager->config.hooks.context, w->index)); /* may only be read */
   if (entry && !absent) {
     if (entry->ready <= *ready) return TRANSLATION_DONE;
     COUNT(tally, tlb_merged, 1);
     *ready = entry->ready;
     return TRANSLATION_DONE;
   }
-  if (absent && pager_waits(s->pager, m->index, unit)) {
+  if (absent && pager_waits(g->pager, m->index, unit)) {
     COUNT(tally, tlb_merged, 1);
-    if (pager_fault(s->pager, m->index, address, unit, w->index, &blocks) == PAGER_MERGED) count_merged(s, tally, *ready);
+    if (pager_fault(g->pager, &(fault_request){.sm = m->index, .warp = w->index}, address, unit, &blocks) == PAGER_MERGED) count_merged(g, tally, *ready);
     return TRANSLATION_ABSENT;
   }
   ps walked;
   if (entry) { /* of a page that is larger than the unit: it says that the unit is not there */
-    walked = (entry->ready > *ready ? entry->ready : *ready) + s->t.tlb_there;
+    walked = (entry->ready > *ready ? entry->ready : *ready) + g->t->tlb_there;
   } else {
-    walked = gmmu_translate(s, m, address, leaf, key, absent, ask + s->t.tlb_there, *ready + s->t.tlb_there, tally);
+    walked = gmmu_translate(g, m, address, leaf, key, absent, ask + g->t->tlb_there, *ready + g->t->tlb_there, tally);
   }
   if (!absent) {
-    *ready = walked + s->t.tlb_back;
+    *ready = walked + g->t->tlb_back;
     if (m->tlb.capacity) insert(&m->tlb, key, *ready, tally);
     return TRANSLATION_DONE;
   }
-  s->fault_from = walked;
-  pager_outcome outcome = pager_fault(s->pager, m->index, address, unit, w->index, &blocks);
-  s->fault_from = s->served_from = 0;
-  if (outcome == PAGER_MERGED) count_merged(s, tally, walked);
+  fault_request request = {.sm = m->index, .warp = w->index, .from = walked};
+  pager_outcome outcome = pager_fault(g->pager, &request, address, unit, &blocks);
+  if (outcome == PAGER_MERGED) count_merged(g, tally, walked);
   if (outcome == PAGER_THROTTLED) {
     COUNT(tally, faults_throttled, 1);
-    history_add(s->history, HISTORY_faults_throttled, walked, 1);
+    history_add(g->observer->history, HISTORY_faults_throttled, walked, 1);
   }
   m->tlb_blocked |= blocks;
   return TRANSLATION_ABSENT;
@@ -170,53 +175,53 @@ translation tlb_translate(sim *s, sm *m, warp *w, uint64_t address, pager_unit *
 
 /* ---- shootdowns ---- */
 
-static void shoot(sim *s, lru *table, uint64_t key) {
-  if (table->count && lru_remove(table, key)) s->counters.tlb_shootdowns++;
+static void shoot(gmmu *g, lru *table, uint64_t key) {
+  if (table->count && lru_remove(table, key)) g->observer->counters.tlb_shootdowns++;
 }
 
 /* From all TLBs. */
-static void shoot_down(sim *s, uint64_t key) {
-  for (uint32_t i = 0; i < s->d->sm_total; i++) shoot(s, &s->sms[i].tlb, key);
-  if (s->shared_tlb) shoot(s, shared_set(s, key), key);
+static void shoot_down(gmmu *g, uint64_t key) {
+  for (uint32_t i = 0; i < g->sm_total; i++) shoot(g, &g->sms[i].tlb, key);
+  if (g->shared_tlb) shoot(g, shared_set(g, key), key);
 }
 
-void tlb_forget(sim *s, uint64_t address, const pager_unit *unit) {
-  uint64_t window = address & ~(s->pager->config.unit_bytes - 1);
-  for (uint64_t a = window; a < window + s->pager->config.unit_bytes; a += UINT64_C(1) << s->leaf_shift[PAGER_LEAF_MIN])
-    shoot_down(s, tlb_key(s, a, PAGER_LEAF_MIN, unit));
+void tlb_forget(gmmu *g, uint64_t address, const pager_unit *unit) {
+  uint64_t window = address & ~(g->pager->config.unit_bytes - 1);
+  for (uint64_t a = window; a < window + g->pager->config.unit_bytes; a += UINT64_C(1) << g->leaf_shift[PAGER_LEAF_MIN])
+    shoot_down(g, tlb_key(g, a, PAGER_LEAF_MIN, unit));
 }
 
-void tlb_forget_range(sim *s, uint64_t address, uint64_t bytes) {
-  address |= s->space;
-  uint32_t shift = s->leaf_shift[PAGER_LEAF_MIN];
+void tlb_forget_range(gmmu *g, uint64_t address, uint64_t bytes) {
+  address |= g->space;
+  uint32_t shift = g->leaf_shift[PAGER_LEAF_MIN];
   uint64_t first = address >> shift, last = (address + bytes - 1) >> shift;
-  for (uint32_t i = 0; i < s->d->sm_total; i++) {
-    s->counters.tlb_shootdowns += lru_remove_range(&s->sms[i].tlb, first, last);
-    s->sms[i].seen_count = 0; /* an access that was held up asks again */
+  for (uint32_t i = 0; i < g->sm_total; i++) {
+    g->observer->counters.tlb_shootdowns += lru_remove_range(&g->sms[i].tlb, first, last);
+    load_store_forget(&g->sms[i].lsu); /* an access that was held up asks again */
   }
-  for (uint64_t i = 0; s->shared_tlb && i < s->shared_sets.by; i++) s->counters.tlb_shootdowns += lru_remove_range(&s->shared_tlb[i], first, last);
-  walk_level from = level_of(s, shift >= BLOCK_SHIFT, shift, address), to = level_of(s, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
-  lru_remove_range(&s->d->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
-  for (uint32_t i = 0; s->stacks && i < s->stacks->count; i++) lru_remove_range(&s->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+  for (uint64_t i = 0; g->shared_tlb && i < g->shared_sets.by; i++) g->observer->counters.tlb_shootdowns += lru_remove_range(&g->shared_tlb[i], first, last);
+  walk_level from = level_of(g, shift >= BLOCK_SHIFT, shift, address), to = level_of(g, shift >= BLOCK_SHIFT, shift, address + bytes - 1);
+  lru_remove_range(g->walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
+  for (uint32_t i = 0; g->stacks && i < g->stacks->count; i++) lru_remove_range(&g->stacks->items[i].walk_cache, from.table << 52 | from.index, to.table << 52 | to.index);
 }
 
 /* The page that maps the unit has been written to, and entries remember that: the next write must be seen again. */
-void tlb_clean(sim *s, uint64_t address, const pager_unit *unit) {
+void tlb_clean(gmmu *g, uint64_t address, const pager_unit *unit) {
   static const pager_unit alone = {.alias_tag = 0};
-  pager_leaf leaf = s->leaves_grow ? pager_leaf_of(s->pager, address) : PAGER_LEAF_MIN;
-  if (leaf == PAGER_LEAF_MIN) tlb_forget(s, address, unit);
-  else shoot_down(s, tlb_key(s, address & ~((UINT64_C(1) << s->leaf_shift[leaf]) - 1), leaf, &alone));
+  pager_leaf leaf = g->leaves_grow ? pager_leaf_of(g->pager, address) : PAGER_LEAF_MIN;
+  if (leaf == PAGER_LEAF_MIN) tlb_forget(g, address, unit);
+  else shoot_down(g, tlb_key(g, address & ~((UINT64_C(1) << g->leaf_shift[leaf]) - 1), leaf, &alone));
 }
 
 /* When a block becomes one page all its groups were: no smaller entries are left to remove. */
-void tlb_remap(sim *s, uint64_t address, uint64_t bytes, bool whole) {
+void tlb_remap(gmmu *g, uint64_t address, uint64_t bytes, bool whole) {
   static const pager_unit alone = {.alias_tag = 0};
   bool block = bytes == FF_BLOCK_BYTES;
   if (!whole) {
-    shoot_down(s, tlb_key(s, address, block ? PAGER_LEAF_BLOCK : PAGER_LEAF_GROUP, &alone));
+    shoot_down(g, tlb_key(g, address, block ? PAGER_LEAF_BLOCK : PAGER_LEAF_GROUP, &alone));
     return;
   }
-  uint32_t least = s->leaf_shift[PAGER_LEAF_MIN];
+  uint32_t least = g->leaf_shift[PAGER_LEAF_MIN];
   pager_leaf smaller = block && least < GROUP_SHIFT ? PAGER_LEAF_GROUP : PAGER_LEAF_MIN;
-  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << s->leaf_shift[smaller]) shoot_down(s, tlb_key(s, a, smaller, &alone));
+  for (uint64_t a = address; a < address + bytes; a += UINT64_C(1) << g->leaf_shift[smaller]) shoot_down(g, tlb_key(g, a, smaller, &alone));
 }

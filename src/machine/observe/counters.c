@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
-sim_counters *counters_of_kernel(sim *s, const trace_launch *launch) {
-  for (size_t i = s->kernels.count; i-- > 0;)
-    if (!strcmp(s->kernels.items[i]->name, launch->kernel)) return &s->kernels.items[i]->counters;
+sim_counters *counters_of_kernel(observer *o, const trace_launch *launch) {
+  for (size_t i = o->kernels.count; i-- > 0;)
+    if (!strcmp(o->kernels.items[i]->name, launch->kernel)) return &o->kernels.items[i]->counters;
   sim_kernel_result *k = ff_alloc(sizeof *k);
   snprintf(k->name, sizeof k->name, "%s", launch->kernel);
-  FF_PUSH(&s->kernels, k);
+  FF_PUSH(&o->kernels, k);
   return &k->counters;
 }
 
-uint32_t counters_of_allocation(sim *s, const trace_op *op) {
-  bool full = s->allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
-  if (s->allocations.count && full) {
-    sim_allocation_result *rest = s->allocations.items[ALLOCATIONS_SHOWN];
+uint32_t counters_of_allocation(observer *o, const trace_op *op) {
+  bool full = o->allocations.count > ALLOCATIONS_SHOWN; /* the last one stands for all further ones */
+  if (o->allocations.count && full) {
+    sim_allocation_result *rest = o->allocations.items[ALLOCATIONS_SHOWN];
     snprintf(rest->name, sizeof rest->name, "(all further allocations)");
     rest->bytes += op->alloc.bytes;
     return ALLOCATIONS_SHOWN;
@@ -31,8 +31,8 @@ uint32_t counters_of_allocation(sim *s, const trace_op *op) {
   a->bytes = a->counters.footprint_bytes = op->alloc.bytes;
   a->managed = op->alloc.memory == TRACE_MEMORY_MANAGED;
   a->pinned = op->alloc.memory == TRACE_MEMORY_PINNED;
-  FF_PUSH(&s->allocations, a);
-  return (uint32_t)s->allocations.count - 1;
+  FF_PUSH(&o->allocations, a);
+  return (uint32_t)o->allocations.count - 1;
 }
 
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */
@@ -48,20 +48,20 @@ static void add_kernel(sim_counters *total, const sim_counters *k) {
 }
 
 void counters_total(sim *s, sim_counters *total) {
-  ps end = s->host > s->device_end ? s->host : s->device_end;
-  ps now = s->over || end > s->now ? end : s->now;
-  const host_link before = s->d->link; /* looking changes nothing: what comes may still ask for the link at an earlier time */
-  if (!s->over) link_account(s, now < s->now ? now : s->now);
-  *total = s->counters;
-  for (size_t i = 0; i < s->kernels.count; i++) add_kernel(total, &s->kernels.items[i]->counters);
+  ps end = s->host.clock > s->streams.end ? s->host.clock : s->streams.end;
+  ps now = s->answers.over || end > s->agenda.now ? end : s->agenda.now;
+  const host_link before = *s->link.wire; /* looking changes nothing: what comes may still ask for the link at an earlier time */
+  if (!s->answers.over) link_account(&s->link, now < s->agenda.now ? now : s->agenda.now);
+  *total = s->observer.counters;
+  for (size_t i = 0; i < s->observer.kernels.count; i++) add_kernel(total, &s->observer.kernels.items[i]->counters);
   total->time_ps = now - s->began;
-  if (s->running_count && s->now > s->running_since) total->kernel_ps += s->now - s->running_since;
-  total->transfer_ps = s->d->link.union_busy;
+  if (s->dispatch.kernels.running && s->agenda.now > s->dispatch.kernels.since) total->kernel_ps += s->agenda.now - s->dispatch.kernels.since;
+  total->transfer_ps = s->link.wire->union_busy;
   /* The link knows ahead of time of a copy that waits for its engine, but not yet how long kernels run. */
-  total->overlap_ps = s->d->link.beside_kernels < total->kernel_ps ? s->d->link.beside_kernels : total->kernel_ps;
-  s->d->link = before;
-  total->h2d_busy_ps = s->d->link.h2d.busy;
-  total->d2h_busy_ps = s->d->link.d2h.busy;
+  total->overlap_ps = s->link.wire->beside_kernels < total->kernel_ps ? s->link.wire->beside_kernels : total->kernel_ps;
+  *s->link.wire = before;
+  total->h2d_busy_ps = s->link.wire->h2d.busy;
+  total->d2h_busy_ps = s->link.wire->d2h.busy;
   total->throttles = s->pager->throttled;
   total->pins = s->pager->pinned;
   total->resident_peak_bytes = is_paged(s) ? s->pager->resident_peak : total->footprint_bytes;

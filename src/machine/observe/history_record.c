@@ -4,43 +4,43 @@
  * What is resident is looked at when time passes the end of a bin: in series from the pager's sum, in maps from its sets of valid
  * pages, four bins apart. Between two events nothing changes, so what is there when the first event behind the end comes was there
  * at the end; what the host frees and allocates between events asks for itself. */
-#include "machine/model.h"
+#include "machine/observe/observer.h"
 
-static const pager_allocation *allocation_of(const sim *s, const pager_unit *unit) { return &s->pager->allocations.items[unit->allocation]; }
+static const pager_allocation *allocation_of(const observer *o, const pager_unit *unit) { return &o->pager->allocations.items[unit->allocation]; }
 
 /* NULL: it has no map. */
-static history_map *map_of(sim *s, const pager_unit *unit) {
-  uint32_t owner = allocation_of(s, unit)->owner;
-  sim_history *h = s->history;
+static history_map *map_of(observer *o, const pager_unit *unit) {
+  uint32_t owner = allocation_of(o, unit)->owner;
+  sim_history *h = o->history;
   if (owner < h->maps.count && h->maps.items[owner]) return h->maps.items[owner];
   if (!owner || owner == ALLOCATIONS_SHOWN) return NULL; /* no allocation, or several */
-  const sim_allocation_result *a = s->allocations.items[owner];
+  const sim_allocation_result *a = o->allocations.items[owner];
   return history_map_of(h, owner, a->id, a->address, a->bytes);
 }
 
-void record_access(sim *s, const pager_unit *unit, uint64_t address, ps time) {
-  uint32_t bin = history_bin(s->history, time);
-  history_map *map = map_of(s, unit);
-  s->history->series[HISTORY_accesses][bin]++;
+void record_access(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+  uint32_t bin = history_bin(o->history, time);
+  history_map *map = map_of(o, unit);
+  o->history->series[HISTORY_accesses][bin]++;
   if (map) history_cell_in(map, bin, address)->accesses++;
 }
 
-void record_fault(sim *s, const pager_unit *unit, uint64_t address, ps time) {
-  history_add(s->history, HISTORY_faults, time, 1);
-  history_add(s->history, HISTORY_refaults, time, unit->evicted);
-  history_map *map = map_of(s, unit);
-  if (map) history_cell_at(s->history, map, time, address)->faults++;
+void record_fault(observer *o, const pager_unit *unit, uint64_t address, ps time) {
+  history_add(o->history, HISTORY_faults, time, 1);
+  history_add(o->history, HISTORY_refaults, time, unit->evicted);
+  history_map *map = map_of(o, unit);
+  if (map) history_cell_at(o->history, map, time, address)->faults++;
 }
 
 /* A unit may cover several rows: each gets its bytes. */
-void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write_back, ps time) {
-  sim_history *h = s->history;
+void record_evicted(observer *o, const pager_unit *unit, uint64_t address, bool write_back, ps time) {
+  sim_history *h = o->history;
   history_add(h, HISTORY_evicted_bytes, time, unit->bytes);
   if (write_back) history_add(h, HISTORY_written_back_bytes, time, unit->bytes);
   if (unit->prefetched && !unit->last_use) history_add(h, HISTORY_prefetched_unused_bytes, time, unit->bytes);
-  history_map *map = map_of(s, unit);
+  history_map *map = map_of(o, unit);
   if (!map) return;
-  uint64_t at = address & ~(s->pager->config.unit_bytes - 1);
+  uint64_t at = address & ~(o->pager->config.unit_bytes - 1);
   if (at < map->address) at = map->address;
   for (uint64_t left = unit->bytes, row_bytes = UINT64_C(1) << map->row_shift; left;) {
     uint64_t to_edge = row_bytes - (at - map->address) % row_bytes, bytes = left < to_edge ? left : to_edge;
@@ -51,8 +51,7 @@ void record_evicted(sim *s, const pager_unit *unit, uint64_t address, bool write
 }
 
 /* A remote access (HISTORY_CAUSE_COUNT) is not listed: there are as many as accesses. */
-void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
-  sim_history *h = s->history;
+void record_link(sim_history *h, history_cause cause, bool in, uint64_t bytes, ps begin, ps end) {
   history_spread(h, in ? HISTORY_h2d_busy_ps : HISTORY_d2h_busy_ps, begin, end, end - begin);
   if (cause == HISTORY_CAUSE_COUNT) {
     history_spread(h, HISTORY_remote_bytes, begin, end, bytes);
@@ -64,47 +63,46 @@ void record_link(sim *s, history_cause cause, bool in, uint64_t bytes, ps begin,
 
 /* ---- operations ---- */
 
-static uint32_t id_at(sim *s, uint64_t address) {
-  return s->allocations.items[allocation_of(s, pager_find(s->pager, address))->owner]->id;
+static uint32_t id_at(observer *o, uint64_t address) {
+  return o->allocations.items[allocation_of(o, pager_find(o->pager, address))->owner]->id;
 }
 
-void record_operation(sim *s, const node *n, ps begin, ps end) {
-  const trace_op *op = &n->op;
-  if (!s->history) return;
+void record_operation(observer *o, const trace_op *op, ps begin, ps end) {
+  if (!o->history) return;
   history_copy copy = {.begin = begin, .end = end, .stream = op->stream};
   if (op->kind == TRACE_OP_COPY) {
     static const history_copy_kind kinds[] = {HISTORY_COPY_H2D, HISTORY_COPY_D2H, HISTORY_COPY_D2D, HISTORY_COPY_H2H};
     copy.kind = kinds[op->copy.direction];
     copy.bytes = op->copy.width * op->copy.height;
-    if (op->copy.direction != TRACE_H2H) copy.allocation = id_at(s, op->copy.direction == TRACE_D2H ? op->copy.from : op->copy.to);
+    if (op->copy.direction != TRACE_H2H) copy.allocation = id_at(o, op->copy.direction == TRACE_D2H ? op->copy.from : op->copy.to);
   } else if (op->kind == TRACE_OP_SET) {
     copy.kind = HISTORY_COPY_SET;
     copy.bytes = op->set.width * op->set.height;
-    copy.allocation = id_at(s, op->set.to);
+    copy.allocation = id_at(o, op->set.to);
   } else if (op->kind == TRACE_OP_PREFETCH) {
     copy.kind = op->hint.device >= 0 ? HISTORY_COPY_PREFETCH_IN : HISTORY_COPY_PREFETCH_OUT;
     copy.bytes = op->hint.bytes;
-    copy.allocation = id_at(s, op->hint.address);
+    copy.allocation = id_at(o, op->hint.address);
   } else {
     return;
   }
-  history_note_copy(s->history, copy);
+  history_note_copy(o->history, copy);
 }
 
-static uint32_t number_of(const sim *s, const sim_counters *counters) {
+static uint32_t number_of(const observer *o, const sim_counters *counters) {
   uint32_t i = 0;
-  while (&s->kernels.items[i]->counters != counters) i++;
+  while (&o->kernels.items[i]->counters != counters) i++;
   return i;
 }
 
-void record_kernel(sim *s, const kernel *k) {
-  history_note_kernel(s->history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
-                                                   .kernel = number_of(s, k->counters), .stream = s->nodes.items[k->node]->op.stream});
+void record_kernel(observer *o, const kernel *k, uint32_t stream) {
+  history_note_kernel(o->history, (history_kernel){.launch = k->number, .begin = k->began, .end = k->ended, .blocks = k->blocks,
+                                                   .kernel = number_of(o, k->counters), .stream = stream});
 }
 
 /* ---- what is resident ---- */
 
-static uint64_t resident_bytes(const sim *s) { return is_paged(s) ? s->pager->resident + s->pager->in_flight : s->mapped_raw; }
+static uint64_t resident_bytes(const observer *o) { return o->paged ? o->pager->resident + o->pager->in_flight : *o->mapped; }
 
 /* Adds the valid pages of 64 in a row, from `address` on, to the rows of the map: at once where one row has them all. */
 static void add_pages(const history_map *m, uint64_t address, uint64_t valid, uint64_t *rows) {
@@ -124,51 +122,51 @@ static void add_block(const history_map *m, uint64_t block, const ff_pages *vali
     if (valid->word[w]) add_pages(m, block + (uint64_t)w * 64 * FF_PAGE_BYTES, valid->word[w], rows);
 }
 
-static void resident_rows(sim *s, const history_map *m, uint64_t *rows) {
+static void resident_rows(observer *o, const history_map *m, uint64_t *rows) {
   for (uint32_t row = 0; row < m->rows; row++) rows[row] = 0;
   if (m->released) return;
   for (uint64_t block = m->address >> PAGER_CHUNK_SHIFT; block <= (m->address + m->bytes - 1) >> PAGER_CHUNK_SHIFT; block++)
-    if (pager_chunk_made(s->pager, block)) add_block(m, block << PAGER_CHUNK_SHIFT, &pager_chunk_find(s->pager, block)->valid, rows);
+    if (pager_chunk_made(o->pager, block)) add_block(m, block << PAGER_CHUNK_SHIFT, &pager_chunk_find(o->pager, block)->valid, rows);
 }
 
 /* Fills the maps of `h` up to the map's bin `until`. */
-static void sample_maps(sim *s, sim_history *h, uint32_t until) {
+static void sample_maps(observer *o, sim_history *h, uint32_t until) {
   uint64_t rows[HISTORY_ROWS];
   for (size_t i = 0; i < h->maps.count && h->map_sampled < until; i++) {
     history_map *m = h->maps.items[i];
     if (!m || !m->resident) continue;
-    resident_rows(s, m, rows);
+    resident_rows(o, m, rows);
     for (uint32_t bin = h->map_sampled; bin < until; bin++)
       for (uint32_t row = 0; row < m->rows; row++) m->resident[bin * m->rows + row] = rows[row];
   }
   if (h->map_sampled < until) h->map_sampled = until;
 }
 
-void record_sample(sim *s, ps time) {
-  sim_history *h = s->history;
-  if (!h || time < s->next_sample) return;
-  history_level(h, HISTORY_resident_bytes, time, resident_bytes(s));
-  sample_maps(s, h, h->sampled >> HISTORY_MAP_SHIFT);
-  s->next_sample = history_next_sample(h);
+void record_sample(observer *o, ps time) {
+  sim_history *h = o->history;
+  if (!h || time < o->next_sample) return;
+  history_level(h, HISTORY_resident_bytes, time, resident_bytes(o));
+  sample_maps(o, h, h->sampled >> HISTORY_MAP_SHIFT);
+  o->next_sample = history_next_sample(h);
 }
 
-void record_released(sim *s, uint32_t owner, ps time) {
-  record_sample(s, time);
-  if (s->history && owner < s->history->maps.count && s->history->maps.items[owner]) s->history->maps.items[owner]->released = true;
+void record_released(observer *o, uint32_t owner, ps time) {
+  record_sample(o, time);
+  if (o->history && owner < o->history->maps.count && o->history->maps.items[owner]) o->history->maps.items[owner]->released = true;
 }
 
-static uint64_t used_allocations(const sim *s) {
+static uint64_t used_allocations(const observer *o) {
   uint64_t count = 0;
-  for (size_t i = 1; i < s->allocations.count; i++) {
-    const sim_counters *c = &s->allocations.items[i]->counters;
+  for (size_t i = 1; i < o->allocations.count; i++) {
+    const sim_counters *c = &o->allocations.items[i]->counters;
     count += c->accesses || c->faults || c->evicted_bytes;
   }
   return count;
 }
 
-sim_history *record_copy(sim *s, ps end) {
-  sim_history *copy = history_copy_of(s->history, end, resident_bytes(s));
-  copy->maps_left_out = used_allocations(s) - copy->maps.count;
-  sample_maps(s, copy, (copy->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT);
+sim_history *record_copy(observer *o, ps end) {
+  sim_history *copy = history_copy_of(o->history, end, resident_bytes(o));
+  copy->maps_left_out = used_allocations(o) - copy->maps.count;
+  sample_maps(o, copy, (copy->bins + (1u << HISTORY_MAP_SHIFT) - 1) >> HISTORY_MAP_SHIFT);
   return copy;
 }

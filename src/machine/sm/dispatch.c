@@ -18,18 +18,19 @@
  *     sm         each on its own SMs; with `borrow` also on those of a tenant that has nothing to run, until it has */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 
 /* May a block of the tenant start there now, as far as the others are concerned? */
 static bool tenant_may(const sim *s, const sm *m, const kernel *k) {
   device *d = s->d;
   switch (d->isolation) {
   case SIM_ISOLATION_NONE: return d->slice_owner == s->tenant && !d->slice_over;
-  case SIM_ISOLATION_MPS: return !s->thread_limit || !s->threads || s->threads + k->block_threads <= s->thread_limit;
+  case SIM_ISOLATION_MPS: return !s->dispatch.thread_limit || !s->dispatch.threads || s->dispatch.threads + k->block_threads <= s->dispatch.thread_limit;
   default: break;
   }
   if (sm_set_has(&d->tenants[s->tenant].sms, m->index)) return true;
-  return d->borrow && idle_sharing_may(s, m, k);
+  return d->borrow && idle_sharing_may(&s->lent, m, k);
 }
 
 /* Does the block only end? Then it does not matter where. */
@@ -92,8 +93,8 @@ static void sm_occupy(sm *m, const kernel *k, int sign) {
   m->threads += (uint32_t)sign * k->block_threads;
   m->registers += (uint64_t)(int64_t)sign * k->block_registers;
   m->shared_bytes += (uint64_t)(int64_t)sign * k->block_shared;
-  k->sim->running_blocks += (uint32_t)sign;
-  k->sim->threads += (uint64_t)(int64_t)sign * k->block_threads;
+  k->sim->dispatch.running_blocks += (uint32_t)sign;
+  k->sim->dispatch.threads += (uint64_t)(int64_t)sign * k->block_threads;
 }
 
 static warp *warp_take(sim *s) {
@@ -110,29 +111,29 @@ static void position_begin(sim *s, block *b, uint64_t number) {
   if (s->record) trace_future_block(s->record, s->reader, b->chunk, b->kernel->launch, number);
   if (!s->future) return;
   b->position = trace_future_position(s->future, b->kernel->launch, number);
-  FF_PUSH(&s->positions, b->position);
-  if (s->positions.count == 1) s->pager->position = b->position;
+  FF_PUSH(&s->dispatch.positions, b->position);
+  if (s->dispatch.positions.count == 1) s->pager->position = b->position;
   if (s->pager->position_last < b->position) s->pager->position_last = b->position;
 }
 
 static void position_end(sim *s, const block *b) {
   if (!s->future) return;
   size_t at = 0;
-  while (s->positions.items[at] != b->position) at++;
-  s->positions.items[at] = s->positions.items[--s->positions.count];
+  while (s->dispatch.positions.items[at] != b->position) at++;
+  s->dispatch.positions.items[at] = s->dispatch.positions.items[--s->dispatch.positions.count];
   if (b->position != s->pager->position) return;
-  uint64_t first = s->positions.count ? UINT64_MAX : b->position + 1;
-  for (size_t i = 0; i < s->positions.count; i++)
-    if (s->positions.items[i] < first) first = s->positions.items[i];
+  uint64_t first = s->dispatch.positions.count ? UINT64_MAX : b->position + 1;
+  for (size_t i = 0; i < s->dispatch.positions.count; i++)
+    if (s->dispatch.positions.items[i] < first) first = s->dispatch.positions.items[i];
   s->pager->position = first;
 }
 
 /* ---- blocks ---- */
 
 static void block_start(sim *s, sm *m, kernel *k, ps time) {
-  block *b = s->free_blocks;
-  if (b) s->free_blocks = b->next_free;
-  else FF_PUSH(&s->blocks, b = ff_alloc(sizeof *b));
+  block *b = s->dispatch.free_blocks;
+  if (b) s->dispatch.free_blocks = b->next_free;
+  else FF_PUSH(&s->dispatch.blocks, b = ff_alloc(sizeof *b));
   uint64_t number = k->next_block++;
   trace_chunk *chunk = k->ahead;
   k->ahead = NULL;
@@ -141,10 +142,10 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
     chunk = trace_reader_chunk(s->reader, k->launch, number);
     sim_lock(s);
   }
-  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++s->blocks_begun};
+  *b = (block){.kernel = k, .chunk = chunk, .sm = m, .live = k->warps_per_block, .serial = ++s->dispatch.blocks_begun};
   position_begin(s, b, number);
   sm_occupy(m, k, 1);
-  if (s->d->borrow) idle_sharing_block_start(s, m, time);
+  if (s->d->borrow) idle_sharing_block_start(&s->lent, m, time);
   ps start = m->next_block > time ? m->next_block : time;
   b->began = start;
   m->next_block = start + s->t.block_launch;
@@ -155,13 +156,13 @@ static void block_start(sim *s, sm *m, kernel *k, ps time) {
     *w = (warp){.block = b, .index = index, .sm = m, .counters = k->counters,
                 .scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers]};
     trace_cursor_open(s->reader, chunk, i, &w->cursor);
-    event_push(&s->d->heap, start, EVENT_WARP, index);
+    event_push(s->agenda.heap, start, EVENT_WARP, index);
   }
 }
 
 /* Whose turn the SM is; NULL: no kernel that waits may run there. */
 static kernel *first_for(const sim *s, const sm *m) {
-  kernel *k = s->queue_first;
+  kernel *k = s->dispatch.queue_first;
   while (k && k->sms && !sm_set_has(k->sms, m->index)) k = k->next;
   return k;
 }
@@ -169,10 +170,10 @@ static kernel *first_for(const sim *s, const sm *m) {
 /* Starts blocks of one kernel until nothing fits. */
 static void start_blocks(sim *s, kernel *k, ps time) {
   uint32_t full = 0;
-  bool first = k == s->queue_first;
+  bool first = k == s->dispatch.queue_first;
   while (k->next_block < k->blocks && full < s->spec->sm_count) {
-    sm *m = &s->sms[s->next_sm];
-    s->next_sm = s->next_sm + 1 < s->spec->sm_count ? s->next_sm + 1 : 0;
+    sm *m = &s->sms[s->dispatch.next_sm];
+    s->dispatch.next_sm = s->dispatch.next_sm + 1 < s->spec->sm_count ? s->dispatch.next_sm + 1 : 0;
     full++;
     if (!block_fits(s, m, k) || (!first && first_for(s, m) != k)) continue;
     block_start(s, m, k, time);
@@ -183,15 +184,15 @@ static void start_blocks(sim *s, kernel *k, ps time) {
 /* Starts blocks of the first kernels until nothing fits; of later ones on SMs that those in front may not have. */
 static void dispatch(sim *s, ps time) {
   kernel *before = NULL;
-  for (kernel *k = s->queue_first, *next; k; k = next) {
+  for (kernel *k = s->dispatch.queue_first, *next; k; k = next) {
     next = k->next;
     start_blocks(s, k, time);
     if (k->next_block == k->blocks) {
       if (before) before->next = next;
-      else s->queue_first = next;
-      if (!next) s->queue_last = before;
-      k->next = s->running;
-      s->running = k;
+      else s->dispatch.queue_first = next;
+      if (!next) s->dispatch.queue_last = before;
+      k->next = s->dispatch.running;
+      s->dispatch.running = k;
     } else {
       if (!k->sms) return;
       before = k;
@@ -228,7 +229,7 @@ static void dispatch_all_to(device *d, sm *m, ps time) {
 /* The tenant may have nothing to run any more: all of its SMs, the last block's was one of them only, are there for others. */
 static void lend_all(sim *s, ps time) {
   const tenant *own = &s->d->tenants[s->tenant];
-  for (uint32_t i = 0; i < s->spec->sm_count && !s->running_count; i++)
+  for (uint32_t i = 0; i < s->spec->sm_count && !s->dispatch.kernels.running; i++)
     if (sm_set_has(&own->sms, i)) dispatch_all_to(s->d, &s->sms[i], time);
 }
 
@@ -252,7 +253,7 @@ static void slice_end(device *d, ps time) {
   uint32_t from = d->slice_owner;
   for (uint32_t i = 1; i <= d->tenant_count; i++) {
     uint32_t next = (from + i) % d->tenant_count;
-    if (!d->tenants[next].sim || !d->tenants[next].sim->queue_first) continue;
+    if (!d->tenants[next].sim || !d->tenants[next].sim->dispatch.queue_first) continue;
     slice_begin(d, next, time);
     return;
   }
@@ -262,7 +263,7 @@ static void slice_end(device *d, ps time) {
 
 static bool others_wait(const device *d) {
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != d->slice_owner && d->tenants[i].sim && d->tenants[i].sim->queue_first) return true;
+    if (i != d->slice_owner && d->tenants[i].sim && d->tenants[i].sim->dispatch.queue_first) return true;
   return false;
 }
 
@@ -270,26 +271,26 @@ static bool others_wait(const device *d) {
 void dispatch_slice(device *d, ps time) {
   if (d->slice_owner == TENANTS || time < d->slice_until) return;
   const sim *s = d->tenants[d->slice_owner].sim; /* NULL: between two rounds */
-  if (s && s->running_count && !others_wait(d)) {
+  if (s && s->dispatch.kernels.running && !others_wait(d)) {
     slice_renew(d, time);
     return;
   }
   d->slice_over = true;
-  if (!s || !s->running_blocks) slice_end(d, time);
+  if (!s || !s->dispatch.running_blocks) slice_end(d, time);
 }
 
 /* A kernel need not wait for the end of a slice whose owner has nothing to run. */
 static void slice_kernel(sim *s, ps time) {
   device *d = s->d;
   const sim *owner = d->slice_owner < TENANTS ? d->tenants[d->slice_owner].sim : NULL;
-  if (owner != s && (!owner || (!owner->queue_first && !owner->running_blocks))) slice_begin(d, s->tenant, time);
+  if (owner != s && (!owner || (!owner->dispatch.queue_first && !owner->dispatch.running_blocks))) slice_begin(d, s->tenant, time);
 }
 
 /* The owner's last block is over, for now: who waits need not wait for the end of the slice. */
 static void slice_block_over(sim *s, ps time) {
   device *d = s->d;
-  if (d->slice_owner != s->tenant || s->running_blocks) return;
-  if (d->slice_over || (!s->queue_first && others_wait(d))) slice_end(d, time);
+  if (d->slice_owner != s->tenant || s->dispatch.running_blocks) return;
+  if (d->slice_over || (!s->dispatch.queue_first && others_wait(d))) slice_end(d, time);
 }
 
 /* ---- kernels ---- */
@@ -308,38 +309,38 @@ static void clear_caches(sim *s, const kernel *k) {
 
 void kernel_begin(sim *s, kernel *k, ps time) {
   k->began = k->ended = time;
-  if (!s->running_count) {
-    link_account(s, time);
-    s->running_since = time;
+  if (!s->dispatch.kernels.running) {
+    link_account(&s->link, time);
+    s->dispatch.kernels.since = time;
   }
-  s->running_count++;
-  if (s->d->borrow) idle_sharing_kernel_begin(s, time);
+  s->dispatch.kernels.running++;
+  if (s->d->borrow) idle_sharing_kernel_begin(&s->lent, time);
   clear_caches(s, k);
   if (s->stacks && s->stacks->learner) learner_kernel(s, k->launch, time);
   k->next = NULL;
-  if (s->queue_last) s->queue_last->next = k;
-  else s->queue_first = k;
-  s->queue_last = k;
+  if (s->dispatch.queue_last) s->dispatch.queue_last->next = k;
+  else s->dispatch.queue_first = k;
+  s->dispatch.queue_last = k;
   if (s->d->shared && s->d->isolation == SIM_ISOLATION_NONE) slice_kernel(s, time);
-  if (s->queue_first && (s->queue_first == k || s->queue_first->sms)) dispatch(s, time); /* a slice may have begun, and all of its blocks */
-  fault_idle(s);
+  if (s->dispatch.queue_first && (s->dispatch.queue_first == k || s->dispatch.queue_first->sms)) dispatch(s, time); /* a slice may have begun, and all of its blocks */
+  fault_idle(&s->faults);
 }
 
 static void kernel_end(sim *s, kernel *k) {
-  kernel **link = &s->running;
+  kernel **link = &s->dispatch.running;
   while (*link != k) link = &(*link)->next;
   *link = k->next;
-  if (!--s->running_count && k->ended > s->running_since) {
-    s->counters.kernel_ps += k->ended - s->running_since;
-    history_spread(s->history, HISTORY_kernel_ps, s->running_since, k->ended, k->ended - s->running_since);
+  if (!--s->dispatch.kernels.running && k->ended > s->dispatch.kernels.since) {
+    s->observer.counters.kernel_ps += k->ended - s->dispatch.kernels.since;
+    history_spread(s->observer.history, HISTORY_kernel_ps, s->dispatch.kernels.since, k->ended, k->ended - s->dispatch.kernels.since);
   }
-  if (s->d->borrow) idle_sharing_kernel_end(s, k->ended);
-  if (s->history) record_kernel(s, k);
-  if (k->ended > s->running_until) s->running_until = k->ended; /* may be later than now */
+  if (s->d->borrow) idle_sharing_kernel_end(&s->lent, k->ended);
+  if (s->observer.history) record_kernel(&s->observer, k, s->streams.nodes.items[k->node]->op.stream);
+  if (k->ended > s->dispatch.kernels.until) s->dispatch.kernels.until = k->ended; /* may be later than now */
   k->counters->time_ps += k->ended - k->began;
   k->counters->kernel_ps += k->ended - k->began;
   k->counters->launches++;
-  sim_event(s, k->ended, EVENT_NODE_DONE, k->node);
+  agenda_add(&s->agenda, k->ended, EVENT_NODE_DONE, k->node);
 }
 
 void block_end(sim *s, block *b) {
@@ -347,16 +348,16 @@ void block_end(sim *s, block *b) {
   sm *m = b->sm;
   ps time = b->ended, over = b->drained > time ? b->drained : time;
   sm_occupy(m, k, -1);
-  if (s->d->borrow) idle_sharing_block_end(s, m, time);
-  if (over > b->began) history_spread(s->history, HISTORY_block_ps, b->began, over, over - b->began);
+  if (s->d->borrow) idle_sharing_block_end(&s->lent, m, time);
+  if (over > b->began) history_spread(s->observer.history, HISTORY_block_ps, b->began, over, over - b->began);
   bool last = ++k->done_blocks == k->blocks;
   if (k->longest_block < over - b->began) k->longest_block = over - b->began;
-  if (s->d->borrow) idle_sharing_look(s, time);
+  if (s->d->borrow) idle_sharing_look(&s->lent, time);
   if (k->ended < over) k->ended = over;
   trace_reader_release(s->reader, b->chunk);
   position_end(s, b);
-  b->next_free = s->free_blocks;
-  s->free_blocks = b;
+  b->next_free = s->dispatch.free_blocks;
+  s->dispatch.free_blocks = b;
   if (last) kernel_end(s, k);
   if (!s->d->shared) {
     dispatch_to(s, m, time);
@@ -366,5 +367,5 @@ void block_end(sim *s, block *b) {
   dispatch_all_to(s->d, m, time);
   if (last && s->d->borrow) lend_all(s, time);
   else if (s->d->borrow && k->done_blocks == 1) dispatch(s, time); /* that its blocks are short is known now: on what is lent, too */
-  if (s->thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
+  if (s->dispatch.thread_limit) dispatch(s, time); /* elsewhere, too: its threads have become fewer */
 }

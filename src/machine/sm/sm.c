@@ -7,17 +7,18 @@
  *       warp:      t' = max(t + n * issue_interval + m * shared_latency, free, the SM's shared memory's free)
  *
  * Long bursts are issued in pieces of BURST instructions, so that warps share a scheduler. */
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/controller.h"
 
-void warp_sleep(sim *s, warp *w, ps time) {
+void warp_sleep(warp *w, ps time) {
   w->asleep = true;
   w->slept = time;
 }
 
 /* What is next in the heap comes before `time`: the warp comes back then. */
 static bool gives_way(sim *s, warp *w, ps time) {
-  if (s->d->heap.next_time >= time) return false;
-  event_push(&s->d->heap, time, EVENT_WARP, w->index);
+  if (s->agenda.heap->next_time >= time) return false;
+  event_push(s->agenda.heap, time, EVENT_WARP, w->index);
   return true;
 }
 
@@ -65,7 +66,7 @@ static void barrier_release(sim *s, block *b, uint32_t id) {
     i = w->next;
     w->next = 0;
     b->waiting--;
-    event_push(&s->d->heap, time, EVENT_WARP, w->index);
+    event_push(s->agenda.heap, time, EVENT_WARP, w->index);
   }
   b->first_waiting[id] = b->last_waiting[id] = b->arrived[id] = 0;
   b->barrier_time[id] = 0;
@@ -106,8 +107,8 @@ static bool barrier_arrive(sim *s, warp *w, uint64_t word, ps *time) {
 static bool leaves(sim *s, warp *w, ps time) {
   ps back;
   if (!s->stacks || !controller_leave(s, w, time, &back)) return false;
-  warp_sleep(s, w, time);
-  event_push(&s->d->heap, back, EVENT_WARP, w->index);
+  warp_sleep(w, time);
+  event_push(s->agenda.heap, back, EVENT_WARP, w->index);
   return true;
 }
 
@@ -132,8 +133,8 @@ static void issue_begin(warp *w, uint64_t word) {
 }
 
 void warp_wake(sim *s, warp *w, ps time) {
-  if (__builtin_expect(time < s->stopped, 0)) {
-    event_push(&s->d->heap, s->stopped, EVENT_WARP, w->index);
+  if (__builtin_expect(time < s->dispatch.stopped, 0)) {
+    event_push(s->agenda.heap, s->dispatch.stopped, EVENT_WARP, w->index);
     return;
   }
   if (w->asleep) {

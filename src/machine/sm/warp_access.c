@@ -6,7 +6,9 @@
  * A line that waits for an MSHR holds the unit up. What is below may be asked only nearly in order of time, so a line
  * goes no further than `ahead` beyond the next event: an access that is held up longer keeps the unit and comes back,
  * and the other warps of the SM wait in the unit's queue. */
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/controller.h"
+#include "machine/stacks/learn.h"
 
 typedef struct progress { /* of one call of access_continue */
   sim *s;
@@ -23,8 +25,8 @@ typedef struct progress { /* of one call of access_continue */
 static void count_access(sim *s, warp *w, const uint64_t *record, ps time) {
   trace_access_op op = trace_access_operation(*record);
   const pager_unit *unit = pager_find(s->pager, trace_line_address(record[2]));
-  tally t = tally_of(s, w->block->kernel, unit);
-  if (s->history) record_access(s, unit, trace_line_address(record[2]), time);
+  tally t = tally_of(&s->observer, w->block->kernel, unit);
+  if (s->observer.history) record_access(&s->observer, unit, trace_line_address(record[2]), time);
   COUNT(&t, accesses, 1);
   if (op == TRACE_LOAD) COUNT(&t, load_accesses, 1);
   if (op == TRACE_STORE) COUNT(&t, store_accesses, 1);
@@ -61,18 +63,18 @@ void access_begin(sim *s, warp *w, const uint64_t *record, ps *time) {
 /* Translates the line's page, unless that was done for this access. false: the line must wait. *ready: when it may go. */
 static bool translate(progress *p, uint64_t address, ps *ready) {
   sm *m = p->m;
-  uint64_t page = address >> p->s->seen_shift;
-  for (uint32_t i = m->seen_count; i-- > 0;)
-    if (m->seen[i].page == page && m->seen[i].alias_tag == p->unit->alias_tag) {
-      *ready = m->seen[i].ready;
-      return m->seen[i].here;
+  uint64_t page = address >> p->s->gmmu.seen_shift;
+  for (uint32_t i = m->lsu.seen_count; i-- > 0;)
+    if (m->lsu.seen[i].page == page && m->lsu.seen[i].alias_tag == p->unit->alias_tag) {
+      *ready = m->lsu.seen[i].ready;
+      return m->lsu.seen[i].here;
     }
-  translation result = tlb_translate(p->s, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
+  translation result = tlb_translate(&p->s->gmmu, m, p->w, address, p->unit, p->at, p->at, ready, &p->tally);
   if (result == TRANSLATION_ABSENT) p->w->waiting_units++;
   p->blocked = m->tlb_blocked;
   if (result == TRANSLATION_BLOCKED) return false;
-  if (m->seen_count == SEEN_PAGES) m->seen_count = 0; /* the TLB is only asked again */
-  m->seen[m->seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
+  if (m->lsu.seen_count == SEEN_PAGES) m->lsu.seen_count = 0; /* the TLB is only asked again */
+  m->lsu.seen[m->lsu.seen_count++] = (seen_page){page, *ready, p->unit->alias_tag, result == TRANSLATION_DONE};
   return result == TRANSLATION_DONE;
 }
 
@@ -84,7 +86,7 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
                .at = ready > p->at ? ready : p->at, .tally = &p->tally};
   if (r.op == TRACE_STORE || r.op == TRACE_ATOMIC) pager_gpu_write(s->pager, p->unit, r.address);
   else pager_gpu_read(s->pager, p->unit, r.address);
-  r.address = physical_address(s, r.address);
+  r.address = physical_address(&s->placing, r.address);
   r.sm = p->m->index;
   bool remote = pager_over_link(p->unit);
   r.block = p->w->block;
@@ -94,10 +96,10 @@ static void send_line(progress *p, uint64_t word, uint64_t line, ps ready) {
     learner_look(s, p->at);
     if (learner_delays(s) && (r.op == TRACE_STORE || r.op == TRACE_ATOMIC)) learner_wrote(s, r.address);
   }
-  ps accepted, data = remote ? remote_access(s, p->m, &r, &accepted) : memory_access(s, p->m, &r, &accepted);
+  ps accepted, data = remote ? remote_access(&s->memory, p->m, &r, &accepted) : memory_access(&s->memory, p->m, &r, &accepted);
   if (__builtin_expect(s->record != NULL, 0)) trace_future_touch(s->record, trace_line_address(line));
   if (p->unit->state == PAGER_REMOTE && pager_reached(s->pager, p->unit, trace_line_address(line), sector_count(r.sectors) * (uint64_t)TRACE_SECTOR_BYTES))
-    fault_reached(s, p->k, trace_line_address(line));
+    fault_reached(&s->faults, p->k->counters, trace_line_address(line));
   p->at = accepted + s->t.cycle;
   if (data > p->w->arrival) p->w->arrival = data;
 }
@@ -107,7 +109,7 @@ static void one_line(progress *p, uint64_t word, uint64_t line, uint64_t bit) {
   if (window != p->window || p->unit->sibling || p->unit->alias_tag) {
     p->window = window;
     p->unit = pager_find(p->s->pager, address);
-    p->tally = tally_of(p->s, p->k, p->unit);
+    p->tally = tally_of(&p->s->observer, p->k, p->unit);
   }
   ps ready;
   if (!translate(p, address, &ready)) return;
@@ -129,26 +131,26 @@ static void access_over(sim *s, warp *w) {
 
 /* false: the unit works for another warp: this one waits for its turn. */
 static bool lsu_enter(sim *s, sm *m, warp *w) {
-  if (!m->lsu_owner) {
-    m->lsu_owner = w->index;
-    m->seen_count = 0;
+  if (!m->lsu.owner) {
+    m->lsu.owner = w->index;
+    m->lsu.seen_count = 0;
   }
-  if (m->lsu_owner == w->index) return true;
+  if (m->lsu.owner == w->index) return true;
   w->next = 0;
-  if (m->lsu_last) s->d->warps.items[m->lsu_last]->next = w->index;
-  else m->lsu_first = w->index;
-  m->lsu_last = w->index;
+  if (m->lsu.last) s->d->warps.items[m->lsu.last]->next = w->index;
+  else m->lsu.first = w->index;
+  m->lsu.last = w->index;
   return false;
 }
 
 static void lsu_leave(sim *s, sm *m) {
-  uint32_t next = m->lsu_first;
-  m->lsu_owner = next;
-  m->seen_count = 0;
+  uint32_t next = m->lsu.first;
+  m->lsu.owner = next;
+  m->lsu.seen_count = 0;
   if (!next) return;
-  m->lsu_first = s->d->warps.items[next]->next;
-  if (!m->lsu_first) m->lsu_last = 0;
-  event_push(&s->d->heap, m->lsu.free, EVENT_WARP, next);
+  m->lsu.first = s->d->warps.items[next]->next;
+  if (!m->lsu.first) m->lsu.last = 0;
+  event_push(s->agenda.heap, m->lsu.port.free, EVENT_WARP, next);
 }
 
 /* An access of many lines reads the caches' tables all over: they are asked for ahead, in two steps. */
@@ -156,14 +158,14 @@ enum { FAR = 8, NEAR = 4, MANY_LINES = 6 };
 
 static void prefetch_first(const progress *p, const uint64_t *lines, uint32_t count) {
   if (count < MANY_LINES) return;
-  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i]));
-  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < FAR && i < count; i++) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i]));
+  for (uint32_t i = 1; i < NEAR && i < count; i++) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i]));
 }
 
 static void prefetch_ahead(const progress *p, const uint64_t *lines, uint32_t count, uint32_t i) {
   if (count < MANY_LINES) return;
-  if (i + NEAR < count) memory_prefetch_near(p->s, p->m, trace_line_address(lines[i + NEAR]));
-  if (i + FAR < count) memory_prefetch_far(p->s, p->m, trace_line_address(lines[i + FAR]));
+  if (i + NEAR < count) memory_prefetch_near(&p->s->memory, p->m, trace_line_address(lines[i + NEAR]));
+  if (i + FAR < count) memory_prefetch_far(&p->s->memory, p->m, trace_line_address(lines[i + FAR]));
 }
 
 /* Sends what can be sent of `todo`. false: held up too long, the warp comes back later. */
@@ -185,17 +187,17 @@ bool access_continue(sim *s, warp *w, ps *time) {
   sm *m = w->sm;
   if (!lsu_enter(s, m, w)) return false;
   progress p = {.s = s, .m = m, .w = w, .k = w->block->kernel, .window = 1};
-  p.at = server_take(&m->lsu, *time, *time, 0);
-  ps next = s->d->heap.next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
+  p.at = server_take(&m->lsu.port, *time, *time, 0);
+  ps next = s->agenda.heap->next_time, limit = next < UINT64_MAX - s->t.ahead ? next + s->t.ahead : UINT64_MAX;
   bool sent = send_lines(&p, limit);
   while (sent && !w->todo && w->first_line + 64 < trace_access_lines(*w->record)) {
     w->first_line += 64;
     w->todo = lines_from(w->record, w->first_line);
     sent = send_lines(&p, limit);
   }
-  m->lsu.free = p.at;
+  m->lsu.port.free = p.at;
   if (!sent) {
-    event_push(&s->d->heap, p.at, EVENT_WARP, w->index);
+    event_push(s->agenda.heap, p.at, EVENT_WARP, w->index);
     return false;
   }
   lsu_leave(s, m);
@@ -205,10 +207,10 @@ bool access_continue(sim *s, warp *w, ps *time) {
     return true;
   }
   if (!w->waiting_units && !p.blocked) { /* what it waited for came while it was held up */
-    event_push(&s->d->heap, *time, EVENT_WARP, w->index);
+    event_push(s->agenda.heap, *time, EVENT_WARP, w->index);
     return false;
   }
-  warp_sleep(s, w, *time);
+  warp_sleep(w, *time);
   if (!w->waiting_units) FF_PUSH(m->blocked_warps, w->index); /* not its own fault: the TLB is stopped */
   return false;
 }

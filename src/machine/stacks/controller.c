@@ -23,7 +23,10 @@
  * What always holds: pending = running + waiting + those on the way; the warp's own SM keeps its place for it. */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/controller.h"
+#include "machine/stacks/learn.h"
+#include "machine/stacks/versions.h"
 
 enum {
   LEARN_ACCESSES = 16, /* of an instance that a map is learned from */
@@ -80,12 +83,12 @@ void controller_access(sim *s, warp *w, const uint64_t *record, ps time) {
   bool learns = k->learner && i->learns;
   if (!i->first_seen) {
     i->first_seen = true;
-    i->home = stacks_find(s, trace_line_address(record[2]));
+    i->home = stacks_find(s->stacks, trace_line_address(record[2]));
     k->result.instances++;
   }
   for (uint32_t n = 0; n < trace_access_lines(*record) && (learns || !i->apart); n++) {
     uint64_t line = trace_line_address(record[2 + n]);
-    i->apart = i->apart || stacks_find(s, line) != i->home;
+    i->apart = i->apart || stacks_find(s->stacks, line) != i->home;
     if (learns) FF_PUSH(&i->lines, line);
   }
   if (i->away) note_written(i, record);
@@ -187,7 +190,7 @@ static void start_there(sim *s, warp *w, uint32_t stack, ps time) {
   }
   w->sm = m;
   w->scheduler = &m->schedulers[m->next_scheduler++ % s->spec->schedulers];
-  event_push(&s->d->heap, time, EVENT_WARP, w->index);
+  event_push(s->agenda.heap, time, EVENT_WARP, w->index);
 }
 
 /* Counts an instance that stays once, for its first reason; one that goes later is not one that stayed. */
@@ -211,7 +214,7 @@ bool controller_decide(sim *s, warp *w, ps time) {
   stack_instance *i = instance_of(s, w);
   if (i->accesses != i->ask) return false;
   if (k->offload == SIM_OFFLOAD_NONE || !k->near_each) return false;
-  i->to = stacks_find(s, trace_line_address(w->record[2]));
+  i->to = stacks_find(s->stacks, trace_line_address(w->record[2]));
   if (!goes(s, w, i, time)) return false;
   memory_stack *to = &k->items[i->to];
   sim_sending sent = sending_of(i);
@@ -266,7 +269,7 @@ static void drop_written(sim *s, stack_instance *i) {
   k->result.dirty_lines += count;
   for (size_t n = 0; n < count; n++) {
     versions_answered(k, i->own->index, i->lines.items[n]);
-    if (!(k->left_out & COHERENCE_DROP_L2)) k->result.invalidated_lines += l2_drop(s, i->lines.items[n]);
+    if (!(k->left_out & COHERENCE_DROP_L2)) k->result.invalidated_lines += l2_drop(&s->memory, i->lines.items[n]);
     if (!(k->left_out & COHERENCE_DROP_L1)) k->result.invalidated_lines += l1_drop(i->own, i->lines.items[n]);
   }
 }

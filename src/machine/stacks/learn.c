@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/learn.h"
 #include "partition/colocate.h"
 
 typedef struct delayed_range { uint64_t address, bytes; bool pageable; } delayed_range;
@@ -92,7 +93,7 @@ void learner_wrote(sim *s, uint64_t line) { put_down(s->stacks->learner, line, T
 /* Over the link to the host accesses are slow, and those that wait for it hold up the copies: no more warps run than there are instances to be seen. */
 bool learner_holds(const sim *s, const kernel *k) {
   const struct learner *l = s->stacks->learner;
-  return l && l->delays && s->running_blocks && (uint64_t)s->running_blocks * k->warps_per_block >= l->wanted - l->seen;
+  return l && l->delays && s->dispatch.running_blocks && (uint64_t)s->dispatch.running_blocks * k->warps_per_block >= l->wanted - l->seen;
 }
 
 /* With the default map: the data is the GPU's from then on. */
@@ -112,7 +113,7 @@ static ps end_delay(sim *s, struct learner *l, ps time) {
 /* The SMs stand still. The delayed copies are those of the program, so that their time is told apart; what moves within the GPU is not. */
 static void stop_until(sim *s, ps time, ps end, bool delayed) {
   if (end <= time) return;
-  s->stopped = end;
+  s->dispatch.stopped = end;
   if (delayed) s->stacks->result.stopped_ps += end - time;
 }
 
@@ -180,13 +181,13 @@ static ps carry_out(sim *s, struct learner *l, ps time) {
   if (l->delays) return end_delay(s, l, time);
   for (size_t i = 0; i < s->stacks->ranges.count; i++) moved += is_paged(s) ? resident_in(s, &s->stacks->ranges.items[i]) : s->stacks->ranges.items[i].bytes;
   s->stacks->result.moved_bytes += moved;
-  return moved ? link_device_copy(s, 2 * moved, time) : time;
+  return moved ? link_device_copy(&s->link, 2 * moved, time) : time;
 }
 
 static void finish(sim *s, const struct learner *l, ps end) {
   stacks *k = s->stacks;
   k->result.learning_ps = end - l->from;
-  k->result.learning_kernel_ps = s->counters.kernel_ps + (s->running_count && end > s->running_since ? end - s->running_since : 0);
+  k->result.learning_kernel_ps = s->observer.counters.kernel_ps + (s->dispatch.kernels.running && end > s->dispatch.kernels.since ? end - s->dispatch.kernels.since : 0);
   stacks_describe(k);
   if (!k->result.found[0]) stack_map_text(&k->baseline, k->result.found, sizeof k->result.found);
   learner_free(k);

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/learn.h"
+#include "machine/stacks/versions.h"
 
 /* ---- links ---- */
 
@@ -71,15 +73,14 @@ static const stack_map *map_of(stacks *k, uint64_t address) {
   return &k->ranges.items[low].map;
 }
 
-uint32_t stacks_find(sim *s, uint64_t address) { return stack_of(map_of(s->stacks, address), address); }
+uint32_t stacks_find(stacks *k, uint64_t address) { return stack_of(map_of(k, address), address); }
 
 /* ---- in a stack ---- */
 
 typedef struct vault_place { stack_vault *vault; dram_bank *bank; int64_t row; } vault_place;
 
 /* Neighbouring lines of a stack are in neighbouring vaults; each vault's lines fill a row, then one of the next bank. */
-static vault_place place_in(const sim *s, memory_stack *stack, uint64_t local) {
-  const stacks *k = s->stacks;
+static vault_place place_in(const stacks *k, memory_stack *stack, uint64_t local) {
   uint64_t line = local / TRACE_LINE_BYTES, inside = divide(line, &k->by_vaults), row_number = divide(inside, &k->by_lines), row = divide(row_number, &k->by_banks);
   stack_vault *vault = &stack->vaults[modulo(line ^ inside ^ divide(inside, &k->by_vaults), &k->by_vaults)];
   return (vault_place){vault, &vault->banks[modulo(row_number ^ row, &k->by_banks)], (int64_t)row};
@@ -87,11 +88,11 @@ static vault_place place_in(const sim *s, memory_stack *stack, uint64_t local) {
 
 /* A bank and its vault's bus: returns when the last byte is on it. Both are taken in the order of asking, as all servers are: the GPU's requests wait for MSHRs
  * and links before they come, and what an SM of the stack asks for meanwhile need not stand behind them. A row is opened once its request has come. */
-static ps vault_access(sim *s, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
-  const timing *t = &s->t;
-  vault_place p = place_in(s, stack, local);
+static ps vault_access(const stacks *k, memory_stack *stack, uint64_t local, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
+  const timing *t = k->t;
+  vault_place p = place_in(k, stack, local);
   dram_bank *bank = p.bank;
-  ps burst = s->stacks->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready, turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
+  ps burst = k->burst[sectors], begin_turn = ask > bank->ready ? ask : bank->ready, turn = bank_column(t, bank, p.row, ask, tally), column = at + (turn - begin_turn);
   if (column < turn) column = turn;
   bank->ready = turn + burst;
   ps end = column + t->t_cl + burst, begin = server_take(&p.vault->bus, ask, ask, burst);
@@ -106,30 +107,29 @@ static ps vault_access(sim *s, memory_stack *stack, uint64_t local, uint32_t sec
 
 /* ---- there and back ---- */
 
-ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
-  stacks *k = s->stacks;
+ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally) {
   const stack_map *map = map_of(k, address);
   uint32_t there = stack_of(map, address), from = near - 1;
-  uint64_t data = (uint64_t)sectors * TRACE_SECTOR_BYTES, out = s->spec->packet_address_bytes + (write ? data : 0), back = write ? s->spec->packet_ack_bytes : data;
+  uint64_t data = (uint64_t)sectors * TRACE_SECTOR_BYTES, out = k->spec->packet_address_bytes + (write ? data : 0), back = write ? k->spec->packet_ack_bytes : data;
   bool ideal = near && k->offload == SIM_OFFLOAD_IDEAL, local = near && (ideal || from == there);
   memory_stack *stack = &k->items[ideal ? from : there];
-  ps fixed = s->t.dram_there + s->t.t_cl + s->t.dram_back;
+  ps fixed = k->t->dram_there + k->t->t_cl + k->t->dram_back;
   if (near) *(local ? &k->result.local_bytes : &k->result.remote_stack_bytes) += data;
   if (!local) {
     at = send(near ? &k->items[from].cross[there] : &stack->tx, out, ask, at) + k->link_latency;
     ask += k->link_latency;
   }
-  ps done = vault_access(s, stack, stack_local(map, address), sectors, write, ask + s->t.dram_there, at + s->t.dram_there, tally) + s->t.dram_back;
+  ps done = vault_access(k, stack, stack_local(map, address), sectors, write, ask + k->t->dram_there, at + k->t->dram_there, tally) + k->t->dram_back;
   if (local) return done;
   return send(near ? &stack->cross[from] : &stack->rx, back, ask + fixed, done) + k->link_latency;
 }
 
 /* Atomics read and write where the data is; such a block is none that is offloaded, but a stream may say so. */
-ps stacks_below(sim *s, const sm *m, const request *r) {
+ps stacks_below(stacks *k, const sm *m, const request *r) {
   uint32_t sectors = sector_count(r->sectors);
-  if (r->instance && r->op != TRACE_STORE) versions_near_read(s->stacks, r->instance, r->block, r->address, r->at);
-  ps done = r->op == TRACE_STORE ? r->at : stacks_access(s, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
-  return r->op == TRACE_LOAD ? done : stacks_access(s, m->stack, r->address, sectors, true, r->ask, done, r->tally);
+  if (r->instance && r->op != TRACE_STORE) versions_near_read(k, r->instance, r->block, r->address, r->at);
+  ps done = r->op == TRACE_STORE ? r->at : stacks_access(k, m->stack, r->address, sectors, false, r->ask, r->at, r->tally);
+  return r->op == TRACE_LOAD ? done : stacks_access(k, m->stack, r->address, sectors, true, r->ask, done, r->tally);
 }
 
 /* ---- making, and what came of it ---- */
@@ -187,6 +187,8 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   const machine_spec *spec = s->spec;
   if (!spec->stack_count) return FF_OK;
   stacks *k = s->stacks = ff_alloc(sizeof *k);
+  k->spec = spec;
+  k->t = &s->t;
   k->count = (uint32_t)spec->stack_count;
   k->bits = (uint32_t)__builtin_ctz(k->count);
   k->offload = options->offload;
@@ -211,8 +213,7 @@ ff_status stacks_create(sim *s, const sim_options *options, ff_error *error) {
   return FF_OK;
 }
 
-void stacks_free(sim *s) {
-  stacks *k = s->stacks;
+void stacks_free(stacks *k) {
   if (!k) return;
   learner_free(k);
   versions_free(k);
@@ -224,33 +225,31 @@ void stacks_free(sim *s) {
 }
 
 /* Energy of one channel: of its bits, and of those that it could have carried while kernels ran. */
-static void add_channel(const sim *s, const stack_channel *c, double gbs, ps kernels, sim_stacks *out) {
-  double idle = kernels > c->carried ? (double)(kernels - c->carried) * 1e-12 : 0, bits_per_cycle = gbs * 8e9 / (s->spec->clock_mhz * 1e6);
-  out->link_joule += (double)c->bytes * 8 * s->spec->link_pj_per_bit * 1e-12;
-  out->idle_joule += idle * s->spec->clock_mhz * 1e6 * bits_per_cycle * s->spec->link_idle_pj * 1e-12;
+static void add_channel(const machine_spec *spec, const stack_channel *c, double gbs, ps kernels, sim_stacks *out) {
+  double idle = kernels > c->carried ? (double)(kernels - c->carried) * 1e-12 : 0, bits_per_cycle = gbs * 8e9 / (spec->clock_mhz * 1e6);
+  out->link_joule += (double)c->bytes * 8 * spec->link_pj_per_bit * 1e-12;
+  out->idle_joule += idle * spec->clock_mhz * 1e6 * bits_per_cycle * spec->link_idle_pj * 1e-12;
 }
 
-void stacks_result(sim *s, sim_stacks *out) {
-  const stacks *k = s->stacks;
+void stacks_result(const stacks *k, const sim_counters *total, sim_stacks *out) {
   *out = (sim_stacks){0};
   if (!k) return;
   *out = k->result;
   out->count = k->count;
   out->offload = k->offload;
-  sim_counters total;
-  counters_total(s, &total);
+  const machine_spec *spec = k->spec;
   for (uint32_t i = 0; i < k->count; i++) {
     const memory_stack *stack = &k->items[i];
     out->tx[i] = stack->tx.bytes;
     out->rx[i] = stack->rx.bytes;
     out->internal[i] = stack->internal;
-    add_channel(s, &stack->tx, s->spec->stack_tx_gbs, total.kernel_ps, out);
-    add_channel(s, &stack->rx, s->spec->stack_rx_gbs, total.kernel_ps, out);
+    add_channel(spec, &stack->tx, spec->stack_tx_gbs, total->kernel_ps, out);
+    add_channel(spec, &stack->rx, spec->stack_rx_gbs, total->kernel_ps, out);
     for (uint32_t n = 0; n < k->count; n++) {
       out->cross[i][n] = stack->cross[n].bytes;
-      if (n != i && k->offload) add_channel(s, &stack->cross[n], s->spec->stack_cross_gbs, total.kernel_ps, out);
+      if (n != i && k->offload) add_channel(spec, &stack->cross[n], spec->stack_cross_gbs, total->kernel_ps, out);
     }
   }
-  out->activation_joule = (double)total.dram_row_misses * s->spec->activate_nj * 1e-9;
-  out->read_joule = (double)(total.dram_read_bytes + total.dram_write_bytes) * 8 * s->spec->read_pj_per_bit * 1e-12;
+  out->activation_joule = (double)total->dram_row_misses * spec->activate_nj * 1e-9;
+  out->read_joule = (double)(total->dram_read_bytes + total->dram_write_bytes) * 8 * spec->read_pj_per_bit * 1e-12;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory stacks and near-data processing (Hsieh et al., ISCA 2016): the state that a simulation of a machine with a group `stacks` has beside the
- * device's. Private to machine/: included by model.h, behind the device.
+ * device's. Private to machine/.
  *
  *   main SM -- L1 -- L2 --(miss, write)-- tx[stack] -- vault -- rx[stack] --> back        stacks.c
  *   stack's SM -- its L1 --(miss, write)-- own vaults, or cross[own][other] -- vault -- cross[other][own] --> back
@@ -13,6 +13,11 @@
  * What always holds: a warp that is away comes back at LEAVE, with all its accesses over; an instance's home is the stack of its first line. */
 #ifndef FF_MACHINE_STACKS_H
 #define FF_MACHINE_STACKS_H
+
+#include "base/memory.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/lru.h"
+#include "machine/sim.h"
 
 typedef struct stack_channel {  /* one direction of a link */
   server bus;
@@ -69,6 +74,8 @@ typedef struct stack_instance { /* of a warp, from ENTER to LEAVE */
 } stack_instance;
 
 typedef struct stacks {
+  const machine_spec *spec;
+  const timing *t;
   uint32_t count, bits, warps;  /* warps: that one stack's SMs hold */
   sim_offload offload;
   sim_map_choice choice;
@@ -90,44 +97,16 @@ typedef struct stacks {
 } stacks;
 
 ff_status stacks_create(sim *s, const sim_options *options, ff_error *error);
-void stacks_free(sim *s);
+void stacks_free(stacks *k);
 /* A line's way to its stack and back, from a slice of the L2 (near == 0) or from an SM in a stack (its sm.stack). Returns when the answer is there. */
-ps stacks_access(sim *s, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
+ps stacks_access(stacks *k, uint32_t near, uint64_t address, uint32_t sectors, bool write, ps ask, ps at, const tally *tally);
 /* What stands below the L1 of an SM in a stack. */
-ps stacks_below(sim *s, const sm *m, const request *r);
+ps stacks_below(stacks *k, const sm *m, const request *r);
 void stacks_describe(stacks *k);  /* result.found */
-void stacks_result(sim *s, sim_stacks *out);
+void stacks_result(const stacks *k, const sim_counters *total, sim_stacks *out); /* total: of the run */
 /* A packet of the controller: it goes before all others (a virtual channel of its own), and holds them up. */
 ps stacks_send_first(stack_channel *c, uint64_t bytes, ps at);
 double stacks_load(const stack_channel *c, ps now); /* of its time that it carries, lately: 0 to 1 */
-uint32_t stacks_find(sim *s, uint64_t address); /* which stack has it */
-
-/* controller.c */
-void controller_enter(sim *s, warp *w, uint64_t word);
-void controller_access(sim *s, warp *w, const uint64_t *record, ps time); /* the instance makes an access */
-bool controller_decide(sim *s, warp *w, ps time);                /* true: the warp goes, and is woken there */
-void controller_accessed(sim *s, const warp *w);                 /* all lines of its access are on their way: w->arrival */
-bool controller_leave(sim *s, warp *w, ps time, ps *back_at);    /* true: the warp was away and is on its own SM again, from *back_at on */
-
-/* learn.c */
-void learner_create(sim *s);       /* if the map is to be learned */
-void learner_free(stacks *k);
-bool learner_delays(const sim *s); /* copies to the GPU wait, and kernels find their data in CPU memory */
-void learner_delay(sim *s, const trace_op *op);
-void learner_wrote(sim *s, uint64_t line); /* a kernel has, in CPU memory */
-void learner_kernel(sim *s, const trace_launch *launch, ps time); /* one begins */
-void learner_look(sim *s, ps time);        /* copies wait still: for too long? */
-bool learner_holds(const sim *s, const kernel *k); /* no further block of it need run now */
-void learner_instance(sim *s, const stack_instance *i, ps time); /* one more has ended */
-
-/* versions.c: all do nothing below the deepest check level. */
-void versions_create(stacks *k);
-void versions_free(stacks *k);
-uint32_t versions_now(const stacks *k);                                              /* of the last write that is known */
-void versions_wrote(stacks *k, const block *by, uint64_t address, ps over);          /* on an SM of the GPU; over: it is in memory */
-void versions_answered(stacks *k, uint32_t sm, uint64_t address);                    /* an instance that this SM had sent away, and its answer is there */
-void versions_l2_hit(const stacks *k, uint64_t address, uint32_t filled);
-void versions_l1_hit(const stacks *k, const sm *m, uint64_t address, uint32_t filled);
-void versions_near_read(const stacks *k, const stack_instance *i, const block *by, uint64_t address, ps at); /* an instance of that block reads memory */
+uint32_t stacks_find(stacks *k, uint64_t address); /* which stack has it */
 
 #endif

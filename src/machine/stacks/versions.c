@@ -14,7 +14,8 @@
  * What always holds: nothing here changes a time or a counter. */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
+#include "machine/stacks/versions.h"
 
 typedef struct known_write { /* of a line, the last one of each kind */
   uint64_t line;              /* number + 1; 0: an empty place */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 /* ---- making ---- */
 
@@ -162,12 +162,6 @@ void sim_device_tenant(const sim_device *d, uint32_t number, sim_tenant_result *
 
 /* ---- events ---- */
 
-void sim_event(sim *s, ps time, event_kind kind, uint32_t index) {
-  FF_ASSERT(index < 1u << EVENT_TENANT_SHIFT);
-  s->own_events++;
-  event_push(&s->d->heap, time, kind, index | s->tenant << EVENT_TENANT_SHIFT);
-}
-
 sim *device_owner(const device *d, event e) {
   if (event_kind_of(e) == EVENT_WARP) return d->warps.items[event_index(e)]->block->kernel->sim;
   return d->tenants[event_tenant(e)].sim;
@@ -180,7 +174,7 @@ static ps resumes(const tenant *t) {
   switch (t->waits) {
   case WAIT_TIME: return t->until;
   case WAIT_NODE: return t->node->done ? 0 : UINT64_MAX;
-  case WAIT_ALL: return t->sim->unfinished || t->sim->own_events ? UINT64_MAX : 0;
+  case WAIT_ALL: return t->sim->streams.unfinished || t->sim->agenda.pending ? UINT64_MAX : 0;
   default: return UINT64_MAX;
   }
 }
@@ -240,7 +234,7 @@ void device_enter(sim *s) {
   uint32_t wanted = 0;
   for (uint32_t i = 0; i < d->tenant_count; i++) wanted += !d->tenants[i].given.idle;
   d->tenants[s->tenant].waits = WAIT_TIME;
-  d->tenants[s->tenant].until = s->host;
+  d->tenants[s->tenant].until = s->host.clock;
   bool last = ++d->registered == wanted;
   pthread_mutex_unlock(&d->mutex);
   if (last) pass_on(d);

@@ -11,7 +11,7 @@
  * others is in its colours. */
 #include <stdlib.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 #define TAKE_BACK UINT64_C(100000000)    /* 100 us: the longest that an owner should wait */
 #define LONGEST_BLOCK (TAKE_BACK / 2)
@@ -25,34 +25,34 @@ tenant *idle_sharing_owner(device *d, uint32_t sm) {
   return NULL;
 }
 
-static bool has_work(const tenant *t) { return t->sim && t->sim->running_count; }
+static bool has_work(const tenant *t) { return t->sim && t->sim->dispatch.kernels.running; }
 
-bool idle_sharing_may(const sim *s, const sm *m, const kernel *k) {
-  const tenant *owner = idle_sharing_owner(s->d, m->index);
+bool idle_sharing_may(const lent *l, const sm *m, const kernel *k) {
+  const tenant *owner = idle_sharing_owner(l->d, m->index);
   return !owner || (!has_work(owner) && k->done_blocks && k->longest_block <= LONGEST_BLOCK);
 }
 
-void idle_sharing_block_start(sim *s, const sm *m, ps time) {
-  tenant *owner = idle_sharing_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
+void idle_sharing_block_start(lent *l, const sm *m, ps time) {
+  tenant *owner = idle_sharing_owner(l->d, m->index), *own = &l->d->tenants[l->tenant];
   if (!owner || owner == own) return;
   owner->foreign_blocks++;
-  if (!own->lent_blocks++ && !s->moved.count) own->borrowed_from = time;
+  if (!own->lent_blocks++ && !l->moved.count) own->borrowed_from = time;
 }
 
-static void borrowed_until(sim *s, ps time) {
-  tenant *own = &s->d->tenants[s->tenant];
-  if (!own->lent_blocks && !s->moved.count) own->borrowed += time - own->borrowed_from;
+static void borrowed_until(lent *l, ps time) {
+  tenant *own = &l->d->tenants[l->tenant];
+  if (!own->lent_blocks && !l->moved.count) own->borrowed += time - own->borrowed_from;
 }
 
 static void taken_back(tenant *owner, ps began, ps time) {
   if (time > began && owner->take_back < time - began) owner->take_back = time - began;
 }
 
-void idle_sharing_block_end(sim *s, const sm *m, ps time) {
-  tenant *owner = idle_sharing_owner(s->d, m->index), *own = &s->d->tenants[s->tenant];
+void idle_sharing_block_end(lent *l, const sm *m, ps time) {
+  tenant *owner = idle_sharing_owner(l->d, m->index), *own = &l->d->tenants[l->tenant];
   if (!owner || owner == own) return;
   own->lent_blocks--;
-  borrowed_until(s, time);
+  borrowed_until(l, time);
   if (--owner->foreign_blocks || !owner->wants_back) return;
   taken_back(owner, owner->wants_back, time);
   owner->wants_back = 0;
@@ -61,110 +61,110 @@ void idle_sharing_block_end(sim *s, const sm *m, ps time) {
 /* ---- memory ---- */
 
 /* Reads one frame and writes the other, as far as their channels' buses go. Returns when it is over. */
-static ps copy_frame(sim *s, uint64_t from, uint64_t to, ps time) {
+static ps copy_frame(lent *l, uint64_t from, uint64_t to, ps time) {
   ps end = time;
   for (uint64_t at = 0; at < FRAME_BYTES; at += TRACE_LINE_BYTES) {
-    ps read = channel_take(s, from + at, time), written = channel_take(s, to + at, read);
+    ps read = channel_take(l->memory, from + at, time), written = channel_take(l->memory, to + at, read);
     if (end < written) end = written;
   }
   return end;
 }
 
 /* Its pages that lie in these colours go to their own frames. Returns when they are there. */
-static ps bring_home(sim *s, uint64_t colours, ps time) {
+static ps bring_home(lent *l, uint64_t colours, ps time) {
   size_t kept = 0;
   ps end = time;
-  for (size_t i = 0; i < s->moved.count; i++) {
-    moved_page page = s->moved.items[i];
-    uint64_t away = address_map_find(s, page.address);
-    if (!(colours >> colours_of(frames_colours(s->d->frames), away) & 1)) {
-      s->moved.items[kept++] = page;
+  for (size_t i = 0; i < l->moved.count; i++) {
+    moved_page page = l->moved.items[i];
+    uint64_t away = address_map_find(l->map, page.address);
+    if (!(colours >> colours_of(frames_colours(l->d->frames), away) & 1)) {
+      l->moved.items[kept++] = page;
       continue;
     }
-    ps there = copy_frame(s, away, page.home, time);
+    ps there = copy_frame(l, away, page.home, time);
     if (end < there) end = there;
-    address_map_move(s, page.address, page.home);
-    frames_give(s->d->frames, away, FRAME_BYTES);
+    address_map_move(l->map, page.address, page.home);
+    frames_give(l->d->frames, away, FRAME_BYTES);
   }
-  bool all = s->moved.count && !kept;
-  s->moved.count = kept;
-  if (all) borrowed_until(s, time);
+  bool all = l->moved.count && !kept;
+  l->moved.count = kept;
+  if (all) borrowed_until(l, time);
   return end;
 }
 
-void idle_sharing_forget(sim *s) { bring_home(s, UINT64_MAX, s->now); }
+void idle_sharing_forget(lent *l) { bring_home(l, UINT64_MAX, l->agenda->now); }
 
-void idle_sharing_count(sim *s, uint32_t module, uint64_t bytes) {
-  tenant *own = &s->d->tenants[s->tenant];
-  if (s->moved.count && !(own->given.colours >> colours_of_module(frames_colours(s->d->frames), module) & 1)) own->lent_bytes += bytes;
+void idle_sharing_count(lent *l, uint32_t module, uint64_t bytes) {
+  tenant *own = &l->d->tenants[l->tenant];
+  if (l->moved.count && !(own->given.colours >> colours_of_module(frames_colours(l->d->frames), module) & 1)) own->lent_bytes += bytes;
 }
 
-static double channel_gbs(const sim *s, uint64_t colours) {
-  return s->spec->dram_gbs * colours_modules_in(frames_colours(s->d->frames), colours) / (double)s->spec->channels;
+static double channel_gbs(const lent *l, uint64_t colours) {
+  return l->spec->dram_gbs * colours_modules_in(frames_colours(l->d->frames), colours) / (double)l->spec->channels;
 }
 
 /* The colours of tenants that have been idle for long enough. */
-static uint64_t idle_colours(const sim *s, ps time) {
+static uint64_t idle_colours(const lent *l, ps time) {
   uint64_t colours = 0;
-  for (uint32_t i = 0; i < s->d->tenant_count; i++) {
-    const tenant *t = &s->d->tenants[i];
-    if (i != s->tenant && !has_work(t) && t->idle_since + MIN_IDLE <= time) colours |= t->given.colours;
+  for (uint32_t i = 0; i < l->d->tenant_count; i++) {
+    const tenant *t = &l->d->tenants[i];
+    if (i != l->tenant && !has_work(t) && t->idle_since + MIN_IDLE <= time) colours |= t->given.colours;
   }
   return colours;
 }
 
-typedef struct page_list { FF_VEC(uint64_t) at_home; sim *sim; } page_list;
+typedef struct page_list { FF_VEC(uint64_t) at_home; lent *own; } page_list;
 
 static void note_page(void *context, uint64_t address) {
   page_list *list = context;
-  uint64_t own = list->sim->d->tenants[list->sim->tenant].given.colours;
-  if (own >> colours_of(frames_colours(list->sim->d->frames), address_map_find(list->sim, address)) & 1) FF_PUSH(&list->at_home, address);
+  uint64_t own = list->own->d->tenants[list->own->tenant].given.colours;
+  if (own >> colours_of(frames_colours(list->own->d->frames), address_map_find(list->own->map, address)) & 1) FF_PUSH(&list->at_home, address);
 }
 
-static bool move_away(sim *s, uint64_t address, uint64_t colours, ps time) {
-  uint64_t home = address_map_find(s, address), away;
+static bool move_away(lent *l, uint64_t address, uint64_t colours, ps time) {
+  uint64_t home = address_map_find(l->map, address), away;
   ff_error none;
-  if (frames_take(s->d->frames, colours, &away, &none)) return false;
-  copy_frame(s, home, away, time);
-  FF_PUSH(&s->moved, ((moved_page){address, home}));
-  address_map_move(s, address, away);
+  if (frames_take(l->d->frames, colours, &away, &none)) return false;
+  copy_frame(l, home, away, time);
+  FF_PUSH(&l->moved, ((moved_page){address, home}));
+  address_map_move(l->map, address, away);
   return true;
 }
 
 /* Spreads the tenant's pages evenly over its own and the lent modules, as far as they could be back in time. */
-static void spread(sim *s, uint64_t colours, ps time) {
-  tenant *t = &s->d->tenants[s->tenant];
-  double own = channel_gbs(s, t->given.colours), lent = channel_gbs(s, colours), slower = own < lent ? own : lent;
-  page_list pages = {.sim = s};
-  address_map_pages(s, note_page, &pages);
+static void spread(lent *l, uint64_t colours, ps time) {
+  tenant *t = &l->d->tenants[l->tenant];
+  double own = channel_gbs(l, t->given.colours), lent = channel_gbs(l, colours), slower = own < lent ? own : lent;
+  page_list pages = {.own = l};
+  address_map_pages(l->map, note_page, &pages);
   uint64_t count = pages.at_home.count, limit = (uint64_t)(slower * (double)(TAKE_BACK / 2) / 1000 / FRAME_BYTES);
-  uint64_t wanted = (uint64_t)((double)(count + s->moved.count) * lent / (own + lent));
+  uint64_t wanted = (uint64_t)((double)(count + l->moved.count) * lent / (own + lent));
   wanted = wanted > limit ? limit : wanted;
-  wanted = wanted > s->moved.count ? wanted - s->moved.count : 0;
-  if (wanted && !s->moved.count && !t->lent_blocks) t->borrowed_from = time;
+  wanted = wanted > l->moved.count ? wanted - l->moved.count : 0;
+  if (wanted && !l->moved.count && !t->lent_blocks) t->borrowed_from = time;
   for (uint64_t i = 0; i < count; i++)
-    if (i * wanted / count != (i + 1) * wanted / count && !move_away(s, pages.at_home.items[i], colours, time)) break;
+    if (i * wanted / count != (i + 1) * wanted / count && !move_away(l, pages.at_home.items[i], colours, time)) break;
   free(pages.at_home.items);
 }
 
 /* ---- kernels ---- */
 
-void idle_sharing_kernel_begin(sim *s, ps time) {
-  device *d = s->d;
-  tenant *own = &d->tenants[s->tenant];
+void idle_sharing_kernel_begin(lent *l, ps time) {
+  device *d = l->d;
+  tenant *own = &d->tenants[l->tenant];
   if (own->foreign_blocks && !own->wants_back) own->wants_back = time;
   for (uint32_t i = 0; i < d->tenant_count; i++)
-    if (i != s->tenant && d->tenants[i].sim && d->tenants[i].sim->moved.count) taken_back(own, time, bring_home(d->tenants[i].sim, own->given.colours, time));
+    if (i != l->tenant && d->tenants[i].sim && d->tenants[i].sim->lent.moved.count) taken_back(own, time, bring_home(&d->tenants[i].sim->lent, own->given.colours, time));
 }
 
-void idle_sharing_kernel_end(sim *s, ps time) {
-  if (!s->running_count) s->d->tenants[s->tenant].idle_since = time;
+void idle_sharing_kernel_end(lent *l, ps time) {
+  if (!l->kernels->running) l->d->tenants[l->tenant].idle_since = time;
 }
 
 /* While its kernels run, and memory is touched for the first time, again and again. */
-void idle_sharing_look(sim *s, ps time) {
-  if (s->d->isolation != SIM_ISOLATION_SM_MEMORY || time < s->look_again) return;
-  s->look_again = time + MIN_IDLE;
-  uint64_t colours = idle_colours(s, time);
-  if (colours) spread(s, colours, time);
+void idle_sharing_look(lent *l, ps time) {
+  if (l->d->isolation != SIM_ISOLATION_SM_MEMORY || time < l->look_again) return;
+  l->look_again = time + MIN_IDLE;
+  uint64_t colours = idle_colours(l, time);
+  if (colours) spread(l, colours, time);
 }

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "machine/model.h"
+#include "machine/simulation.h"
 
 #define RIG_BASE UINT64_C(0x200000000000)
 #define NS UINT64_C(1000)

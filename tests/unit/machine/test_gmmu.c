@@ -28,13 +28,13 @@ static void open_paged(rig *r, const char *manager, const char *page) {
 static void check_entries(rig *r) {
   sim *s = r->sim;
   for (uint32_t i = 0; i <= s->spec->sm_count; i++) {
-    if (i == s->spec->sm_count && !s->shared_tlb) break;
-    const lru *t = i < s->spec->sm_count ? &s->sms[i].tlb : &s->shared_tlb[0];
+    if (i == s->spec->sm_count && !s->gmmu.shared_tlb) break;
+    const lru *t = i < s->spec->sm_count ? &s->sms[i].tlb : &s->gmmu.shared_tlb[0];
     for (uint32_t e = 1; e <= t->count; e++) {
       pager_leaf leaf = (pager_leaf)(t->entries[e].key >> 60);
-      uint64_t address = (t->entries[e].key & ((UINT64_C(1) << 52) - 1)) << s->leaf_shift[leaf];
-      if (s->leaves_grow) assert_int_equal(pager_leaf_of(s->pager, address), leaf);
-      if (s->leaf_shift[leaf] <= s->pager->unit_shift) assert_int_equal(pager_find(s->pager, address)->state, PAGER_RESIDENT);
+      uint64_t address = (t->entries[e].key & ((UINT64_C(1) << 52) - 1)) << s->gmmu.leaf_shift[leaf];
+      if (s->gmmu.leaves_grow) assert_int_equal(pager_leaf_of(s->pager, address), leaf);
+      if (s->gmmu.leaf_shift[leaf] <= s->pager->unit_shift) assert_int_equal(pager_find(s->pager, address)->state, PAGER_RESIDENT);
     }
   }
 }

@@ -521,6 +521,28 @@ static void test_the_oracle_sees_a_lost_write(void **state) {
   assert_int_equal(signal_of(lose_a_write), SIGABRT);
 }
 
+/* ---- what holds at a program's end ---- */
+
+static enum { KEEP_NOTHING, KEEP_BYTES, KEEP_THREADS, KEEP_A_PLACE, KEEP_A_DECLARATION } kept;
+
+static void keep(void) {
+  rig r;
+  ff_check_level = 2;
+  begin(&r, "replay");
+  rig_alloc(&r, PAGE(0), 4096, TRACE_MEMORY_DEVICE);
+  launch_touch(&r, (touch){PAGE(0), 1, false});
+  if (kept == KEEP_BYTES) r.sim->link.moved[1] = 1;
+  if (kept == KEEP_THREADS) r.sim->sms[1].threads = 32;
+  if (kept == KEEP_A_PLACE) slots_hold(&r.sim->sms[1].stores, UINT64_MAX);
+  if (kept == KEEP_A_DECLARATION) r.sim->pager->used_allocations++;
+  rig_finish(&r);
+  rig_close(&r);
+}
+
+static void test_what_is_not_released_is_seen(void **state) {
+  for (kept = KEEP_NOTHING; kept <= KEEP_A_DECLARATION; kept++) assert_int_equal(signal_of(keep), kept == KEEP_NOTHING ? 0 : SIGABRT);
+}
+
 /* ---- many small things ---- */
 
 static void test_allocations_without_end(void **state) {
@@ -557,7 +579,7 @@ int main(void) {
       cmocka_unit_test(test_prefetch_operations), cmocka_unit_test(test_memory_too_small),
       cmocka_unit_test(test_just_enough_memory), cmocka_unit_test(test_unknown_manager_and_bad_machines),
       cmocka_unit_test(test_the_same_twice_and_from_the_file), cmocka_unit_test(test_totals_are_the_sum_of_their_parts),
-      cmocka_unit_test(test_all_counters_count), cmocka_unit_test(test_pages_of_all_sizes), cmocka_unit_test(test_the_oracle_sees_a_lost_write),
+      cmocka_unit_test(test_all_counters_count), cmocka_unit_test(test_pages_of_all_sizes), cmocka_unit_test(test_the_oracle_sees_a_lost_write), cmocka_unit_test(test_what_is_not_released_is_seen),
       cmocka_unit_test(test_allocations_without_end), cmocka_unit_test(test_accesses_outside_of_all_allocations),
   };
   return cmocka_run_group_tests_name("managers", tests, NULL, NULL);

@@ -201,7 +201,7 @@ static void test_l1_epochs_wrap(void **state) {
   sim_unlock(r.sim);
   assert_int_equal(r.sim->sms[0].l1_epoch, 1);
   r.sim->sms[0].l1_epoch = 0xffff;
-  r.sim->next_sm = 0; /* the second kernel runs on SM 0 as well */
+  r.sim->dispatch.next_sm = 0; /* the second kernel runs on SM 0 as well */
   assert_int_equal(rig_finish(&r)->counters.l1_hits, 0);
   assert_int_equal(r.sim->sms[0].l1_epoch, 1);
   rig_close(&r);

@@ -37,12 +37,12 @@ static uint32_t pages_of(const testbed *t, uint32_t page, uint32_t *first) { /* 
   return (end < high ? end : high) - *first;
 }
 
-static uint64_t on_start(void *context, uint32_t sm, uint32_t warp, uint64_t address, uint32_t flight, const pager_unit *unit) {
+static uint64_t on_start(void *context, fault_request *request, uint64_t address, uint32_t flight, const pager_unit *unit) {
   testbed *t = context;
   uint32_t page = (uint32_t)((address - base) / 4096), first;
   uint32_t n = pages_of(t, page, &first);
   assert_int_equal(unit->bytes, n * 4096);
-  assert_true(sm < SMS && warp < WARPS);
+  assert_true(request->sm < SMS && request->warp < WARPS);
   for (uint32_t i = first; i < first + n; i++) {
     assert_false(t->pages[i].gpu || t->pages[i].flying);
     assert_true(t->pages[i].cpu);
@@ -52,7 +52,7 @@ static uint64_t on_start(void *context, uint32_t sm, uint32_t warp, uint64_t add
   t->started++;
   return 1;
 }
-static uint64_t on_fetch(void *context, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
+static uint64_t on_fetch(void *context, const fault_request *request, uint64_t address, uint64_t bytes, uint32_t flight, const pager_unit *first) {
   testbed *t = context;
   assert_true(bytes && bytes % 4096 == 0 && address % 4096 == 0);
   assert_int_equal(address >> 21, (address + bytes - 1) >> 21);
@@ -88,7 +88,7 @@ static void check_sweep(testbed *t, uint64_t address, const pager_unit *victim) 
   t->hand = (address & ~(t->p->config.unit_bytes - 1)) + t->p->config.unit_bytes;
 }
 
-static void on_evicted(void *context, uint64_t address, const pager_unit *unit, bool write_back) {
+static void on_evicted(void *context, const fault_request *request, uint64_t address, const pager_unit *unit, bool write_back) {
   testbed *t = context;
   check_sweep(t, address, unit);
   uint32_t first, n = pages_of(t, (uint32_t)((address - base) / 4096), &first);
@@ -145,7 +145,7 @@ static void do_fault(testbed *t) {
   t->warps[sm][warp].page = page;
   pager_unit *unit = pager_find(t->p, address);
   bool waits = pager_waits(t->p, sm, unit);
-  pager_outcome outcome = pager_fault(t->p, sm, address, unit, warp, &blocks);
+  pager_outcome outcome = pager_fault(t->p, &(fault_request){.sm = sm, .warp = warp}, address, unit, &blocks);
   assert_false(blocks);
   if (outcome == PAGER_STARTED) assert_true(!flying && !waits);
   if (outcome == PAGER_MERGED) assert_true(flying || unit->starved);
@@ -404,7 +404,7 @@ static void test_watermarks(void **state) {
       t.warps[0][0].waits = true;
       assert_int_equal(t.evicted, 0);
       if (n == 12) assert_int_equal(t.p->free, 4 * 4096); /* as much as `low`: nothing has gone */
-      assert_int_equal(pager_fault(t.p, 0, base + n * 4096, unit, 0, &blocks), PAGER_STARTED);
+      assert_int_equal(pager_fault(t.p, &(fault_request){0}, base + n * 4096, unit, &blocks), PAGER_STARTED);
       if (n == 12 && pages == 17) { /* one below: five of those that were used go, while the page is on its way */
         assert_int_equal(t.evicted, 5);
         assert_int_equal(t.p->free, 8 * 4096);
@@ -545,7 +545,7 @@ static void test_unwilling_manager(void **state) {
     bool blocks;
     t.warps[0][w].waits = true;
     t.warps[0][w].page = w;
-    pager_fault(t.p, 0, base + w * 4096, pager_find(t.p, base + w * 4096), w, &blocks);
+    pager_fault(t.p, &(fault_request){.warp = w}, base + w * 4096, pager_find(t.p, base + w * 4096), &blocks);
   }
   assert_int_equal(t.started, 1);
   land_all(&t);

@@ -528,9 +528,9 @@ static void test_a_share_is_the_same_bytes_for_all(void **state) {
     for (int k = 0; k < 7 && freed; k++) rig_op(&r, (trace_op){.kind = TRACE_OP_FREE, .free = {.address = PAGE(order[k])}});
     const sim_result *result = rig_finish(&r);
     assert_string_equal(result->error, "");
-    assert_int_equal(r.sim->gpu_memory, (expected + 4095) / 4096 * 4096);
-    assert_int_equal(r.sim->mapped, freed ? 0 : rows[i / 2].mapped);
-    assert_int_equal(r.sim->mapped_pages, freed ? 0 : PAGES);
+    assert_int_equal(r.sim->budget.bytes, (expected + 4095) / 4096 * 4096);
+    assert_int_equal(r.sim->budget.mapped, freed ? 0 : rows[i / 2].mapped);
+    assert_int_equal(r.sim->budget.mapped_pages, freed ? 0 : PAGES);
     rig_close(&r);
   }
 }
@@ -547,7 +547,7 @@ static void test_all_of_it_fits_at_100_percent(void **state) {
     const sim_result *result = rig_finish(&r);
     assert_string_equal(result->error, "");
     assert_int_equal(result->counters.evicted_bytes, 0);
-    assert_int_equal(r.sim->gpu_memory, rows[i].memory);
+    assert_int_equal(r.sim->budget.bytes, rows[i].memory);
     rig_close(&r);
   }
 }

@@ -58,7 +58,7 @@ static void world_close(world *w) {
   sim_device_free(w->device);
 }
 
-static uint64_t physical_of(model *m, uint64_t page) { return address_map_find(m->s, RIG_BASE + page * FRAME_BYTES); }
+static uint64_t physical_of(model *m, uint64_t page) { return address_map_find(&m->s->placing, RIG_BASE + page * FRAME_BYTES); }
 
 /* Nobody else has it. */
 static void assert_own(const world *w, const model *own, uint64_t page, uint64_t physical) {
@@ -71,12 +71,12 @@ static void assert_own(const world *w, const model *own, uint64_t page, uint64_t
 /* Looking ahead, for the host's caches: places nothing, and knows what is placed. */
 static void look(world *w, model *m, uint64_t page) {
   uint64_t address = RIG_BASE + page * FRAME_BYTES + 1234, taken = frames_taken(w->device->frames, UINT64_MAX), physical;
-  memory_prefetch_far(m->s, &w->device->sms[0], address);
-  memory_prefetch_near(m->s, &w->device->sms[0], address);
-  bool known = address_map_peek(m->s, address, &physical);
+  memory_prefetch_far(&m->s->memory, &w->device->sms[0], address);
+  memory_prefetch_near(&m->s->memory, &w->device->sms[0], address);
+  bool known = address_map_peek(&m->s->placing, address, &physical);
   assert_int_equal(frames_taken(w->device->frames, UINT64_MAX), taken);
   if (m->frame[page] != NONE) assert_true(known);
-  if (known) assert_int_equal(address_map_find(m->s, address), physical);
+  if (known) assert_int_equal(address_map_find(&m->s->placing, address), physical);
 }
 
 static void touch(world *w, uint32_t number, uint64_t page) {
@@ -84,7 +84,7 @@ static void touch(world *w, uint32_t number, uint64_t page) {
   look(w, m, page);
   uint64_t physical = physical_of(m, page);
   assert_int_equal(physical % FRAME_BYTES, 0);
-  assert_int_equal(address_map_find(m->s, RIG_BASE + page * FRAME_BYTES + 1234), physical + 1234);
+  assert_int_equal(address_map_find(&m->s->placing, RIG_BASE + page * FRAME_BYTES + 1234), physical + 1234);
   if (m->frame[page] != NONE) {
     assert_int_equal(physical, m->frame[page]);
     return;
@@ -111,14 +111,14 @@ static void allocate(world *w, uint32_t number) {
   placed *p = &m->allocations[next(w, ALLOCATIONS)];
   if (p->bytes || at + bytes > PAGES * FRAME_BYTES || !free_place(m, at, bytes)) return;
   *p = (placed){at, bytes};
-  address_map_allocated(m->s, RIG_BASE + at, bytes);
+  address_map_allocated(&m->s->placing, RIG_BASE + at, bytes);
 }
 
 static void release(world *w, uint32_t number) {
   model *m = &w->tenants[number];
   placed *p = &m->allocations[next(w, ALLOCATIONS)];
   if (!p->bytes) return;
-  address_map_give(m->s, RIG_BASE + p->at, p->bytes);
+  address_map_give(&m->s->placing, RIG_BASE + p->at, p->bytes);
   for (uint64_t page = p->at / FRAME_BYTES; page * FRAME_BYTES < p->at + p->bytes; page++) {
     if (m->frame[page] == NONE) continue;
     bool whole = page * FRAME_BYTES >= p->at && (page + 1) * FRAME_BYTES <= p->at + p->bytes, taken = frames_is_taken(w->device->frames, m->frame[page]);
@@ -157,15 +157,15 @@ static void test_large_allocations_are_in_one_piece(void **state) {
   uint64_t bytes = 3 * FF_BLOCK_BYTES + 5000;
   for (uint32_t i = 0; i < 2; i++) {
     model *m = &w.tenants[i];
-    address_map_allocated(m->s, RIG_BASE, bytes);
-    uint64_t first = address_map_find(m->s, RIG_BASE);
+    address_map_allocated(&m->s->placing, RIG_BASE, bytes);
+    uint64_t first = address_map_find(&m->s->placing, RIG_BASE);
     assert_int_equal(first % FF_BLOCK_BYTES, 0);
-    for (uint64_t a = 0; a < bytes; a += 100) assert_int_equal(address_map_find(m->s, RIG_BASE + a), first + a);
+    for (uint64_t a = 0; a < bytes; a += 100) assert_int_equal(address_map_find(&m->s->placing, RIG_BASE + a), first + a);
   }
   assert_int_equal(frames_taken(w.device->frames, UINT64_MAX), 2 * (3 * 512 + 2));
-  address_map_give(w.tenants[0].s, RIG_BASE, bytes);
+  address_map_give(&w.tenants[0].s->placing, RIG_BASE, bytes);
   assert_int_equal(frames_taken(w.device->frames, UINT64_MAX), 3 * 512 + 2);
-  uint64_t again = address_map_find(w.tenants[0].s, RIG_BASE + 8 * FRAME_BYTES); /* a single frame now: the first that is free */
+  uint64_t again = address_map_find(&w.tenants[0].s->placing, RIG_BASE + 8 * FRAME_BYTES); /* a single frame now: the first that is free */
   assert_int_equal(again, 0);
   world_close(&w);
 }
@@ -175,9 +175,9 @@ static void test_a_page_that_has_a_frame_keeps_it(void **state) {
   world w;
   world_open(&w, SIM_ISOLATION_NONE, 1, UINT64_C(1) << 28, "copy", 1);
   model *m = &w.tenants[0];
-  uint64_t before = address_map_find(m->s, RIG_BASE + FF_BLOCK_BYTES);
-  address_map_allocated(m->s, RIG_BASE, 2 * FF_BLOCK_BYTES);
-  assert_int_equal(address_map_find(m->s, RIG_BASE + FF_BLOCK_BYTES), before);
+  uint64_t before = address_map_find(&m->s->placing, RIG_BASE + FF_BLOCK_BYTES);
+  address_map_allocated(&m->s->placing, RIG_BASE, 2 * FF_BLOCK_BYTES);
+  assert_int_equal(address_map_find(&m->s->placing, RIG_BASE + FF_BLOCK_BYTES), before);
   assert_int_equal(frames_taken(w.device->frames, UINT64_MAX), 1);
   world_close(&w);
 }
@@ -188,11 +188,11 @@ static void test_without_frames_addresses_stand_for_themselves(void **state) {
   for (uint64_t p = 0; p < FRAMES; p++) assert_true(physical_of(&w.tenants[p % 2], p) < FRAMES * (uint64_t)FRAME_BYTES);
   assert_int_equal(frames_left(w.device->frames, UINT64_MAX), 0);
   uint64_t a = RIG_BASE + FRAMES * (uint64_t)FRAME_BYTES;
-  assert_int_equal(address_map_find(w.tenants[0].s, a), a);
-  assert_int_equal(address_map_find(w.tenants[1].s, a), a | UINT64_C(1) << SPACE_SHIFT); /* and of two tenants not for each other */
-  address_map_give(w.tenants[0].s, RIG_BASE, 2 * FRAME_BYTES);
-  assert_true(address_map_find(w.tenants[0].s, a + FRAME_BYTES) < FRAMES * (uint64_t)FRAME_BYTES);
-  address_map_give(w.tenants[0].s, a, FRAME_BYTES); /* had none */
+  assert_int_equal(address_map_find(&w.tenants[0].s->placing, a), a);
+  assert_int_equal(address_map_find(&w.tenants[1].s->placing, a), a | UINT64_C(1) << SPACE_SHIFT); /* and of two tenants not for each other */
+  address_map_give(&w.tenants[0].s->placing, RIG_BASE, 2 * FRAME_BYTES);
+  assert_true(address_map_find(&w.tenants[0].s->placing, a + FRAME_BYTES) < FRAMES * (uint64_t)FRAME_BYTES);
+  address_map_give(&w.tenants[0].s->placing, a, FRAME_BYTES); /* had none */
   assert_int_equal(frames_left(w.device->frames, UINT64_MAX), 0);
   world_close(&w);
 }
@@ -210,15 +210,15 @@ static void test_frames_go_back_without_their_lines(void **state) {
   sim *s = w.tenants[0].s;
   sim_counters counters = {0};
   tally t = {&counters, &counters};
-  address_map_allocated(s, RIG_BASE, FF_BLOCK_BYTES);
+  address_map_allocated(&s->placing, RIG_BASE, FF_BLOCK_BYTES);
   for (uint64_t a = 0; a < 2 * FF_BLOCK_BYTES; a += 65536) { /* half of it in one piece, half in frames */
-    request r = {.address = physical_address(s, RIG_BASE + a), .sectors = 15, .lanes = 32, .op = TRACE_LOAD, .tally = &t};
-    l2_access(s, &r);
+    request r = {.address = physical_address(&s->placing, RIG_BASE + a), .sectors = 15, .lanes = 32, .op = TRACE_LOAD, .tally = &t};
+    l2_access(&s->memory, &r);
   }
   assert_int_equal(lines_held(w.device), 64);
-  address_map_give(s, RIG_BASE, FF_BLOCK_BYTES);
+  address_map_give(&s->placing, RIG_BASE, FF_BLOCK_BYTES);
   assert_int_equal(lines_held(w.device), 32);
-  address_map_give(s, RIG_BASE + FF_BLOCK_BYTES, FF_BLOCK_BYTES);
+  address_map_give(&s->placing, RIG_BASE + FF_BLOCK_BYTES, FF_BLOCK_BYTES);
   assert_int_equal(lines_held(w.device), 0);
   world_close(&w);
 }

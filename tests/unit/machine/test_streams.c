@@ -324,7 +324,7 @@ static void test_many_operations_need_no_memory(void **state) {
     rig_set(&r, RIG_BASE, 16);
   }
   rig_finish(&r);
-  assert_true(r.sim->nodes.count < 10);
+  assert_true(r.sim->streams.nodes.count < 10);
   assert_int_equal(r.result.counters.copies, 40000);
   rig_close(&r);
 }

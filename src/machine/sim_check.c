@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold when a simulation has come to its program's end, at the deepest check level:
+ *
+ *     every resource that was held is released: warps, blocks, what they take of SMs, load/store units, MSHRs, operations, events, flights,
+ *         far-faults, places in memory stacks
+ *     the bytes that the link carried are the bytes that were counted as moved, each way (and those of copies between other devices) */
+#include "machine/simulation.h"
+
+/* Places that are held until a known time: until the last operation's end, at most. */
+static void check_slots(const slots *s, ps end) {
+  for (uint32_t i = 0; i < s->capacity; i++) FF_ASSERT(s->until[s->first + i] <= end);
+}
+
+static void check_sm(const sm *m, ps end) {
+  FF_ASSERT(!m->blocks && !m->threads && !m->registers && !m->shared_bytes);
+  FF_ASSERT(!m->lsu.owner && !m->lsu.first && !m->lsu.last);
+  FF_ASSERT(!m->tlb_blocked && !m->blocked_warps->count);
+  check_slots(&m->l1_mshrs, end);
+  check_slots(&m->stores, end);
+}
+
+/* Of a device that others share, their warps may still run. */
+static void check_device(const sim *s) {
+  const device *d = s->d;
+  if (d->shared) return;
+  FF_ASSERT(d->free_warps.count + 1 == d->warps.count); /* [0] is none */
+  FF_ASSERT(!event_any(&d->heap));
+  for (uint32_t i = 0; i < d->sm_total; i++) check_sm(&d->sms[i], s->streams.end);
+}
+
+static void check_dispatcher(const dispatcher *d) {
+  size_t idle = 0;
+  FF_ASSERT(!d->queue_first && !d->running && !d->kernels.running && !d->running_blocks && !d->threads && !d->positions.count);
+  for (const block *b = d->free_blocks; b; b = b->next_free) idle++;
+  FF_ASSERT(idle == d->blocks.count);
+}
+
+static void check_streams(const streams *s) {
+  FF_ASSERT(!s->unfinished);
+  for (size_t i = 1; i < s->nodes.count; i++) FF_ASSERT(!s->nodes.items[i] || (s->nodes.items[i]->done && !s->nodes.items[i]->kernel));
+  for (size_t i = 0; i < s->records.count; i++) FF_ASSERT(s->records.items[i].known);
+}
+
+static void check_faults(const sim *s) {
+  const far_faults *f = &s->faults;
+  const pager *p = s->pager;
+  FF_ASSERT(f->batch == BATCH_NONE && !f->batch_faults.count && !f->idle_pending && !f->clean_pending);
+  FF_ASSERT(!p->flight_count && !p->in_flight && !p->starved_first && !p->buffer.count && !p->used_allocations);
+  for (uint32_t i = 0; i < s->d->sm_total; i++) FF_ASSERT(!p->sms[i].pending && !p->sms[i].queue_first);
+}
+
+static void check_stacks(const stacks *k) {
+  for (uint32_t i = 0; k && i < k->count; i++) FF_ASSERT(!k->items[i].pending && !k->items[i].running && !k->items[i].registers && !k->items[i].first_waiting);
+}
+
+static void check_link(const sim *s) {
+  const sim_counters *c = &s->observer.counters;
+  if (s->instant) return; /* copies are counted, and take no time */
+  FF_ASSERT(s->link.moved[0] == c->d2h_bytes + s->host.foreign[0]);
+  FF_ASSERT(s->link.moved[1] == c->h2d_bytes + s->host.foreign[1]);
+}
+
+void sim_check(sim *s) {
+  pager_check_all(s->pager);
+  check_dispatcher(&s->dispatch);
+  check_streams(&s->streams);
+  check_faults(s);
+  check_stacks(s->stacks);
+  check_device(s);
+  check_link(s);
+  FF_ASSERT(!s->agenda.pending && !s->segments.ahead.count);
+}

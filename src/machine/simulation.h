@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wiring: one simulation and the parts that it is made of. Private to machine/ and its tests.
+ *
+ * What always holds: events leave the heap in order of time, ties in order of insertion; nothing happens between two
+ * events; only this simulation's thread touches it, but for what sim.c guards by its mutex. */
+#ifndef FF_MACHINE_SIMULATION_H
+#define FF_MACHINE_SIMULATION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "machine/host/hints.h"
+#include "machine/host/host.h"
+#include "machine/host/host_transfer.h"
+#include "machine/host/link.h"
+#include "machine/host/streams.h"
+#include "machine/host/virtual_memory.h"
+#include "machine/memory/address_map.h"
+#include "machine/memory/declared_residency.h"
+#include "machine/memory/far_fault.h"
+#include "machine/memory/hierarchy.h"
+#include "machine/memory/tlb.h"
+#include "machine/observe/observer.h"
+#include "machine/sim.h"
+#include "machine/sm/dispatch.h"
+#include "machine/stacks/stacks.h"
+#include "machine/tenants/device.h"
+#include "machine/tenants/idle_sharing.h"
+#include "machine/timing.h"
+#include "policy/policies.h"
+
+typedef struct question { uint64_t sequence; struct question *next; } question; /* of another thread, about an event */
+
+typedef struct answers {        /* to other threads */
+  pthread_mutex_t *mutex;       /* the device's `work`: held by the thread that simulates, but while it waits */
+  pthread_cond_t progress;
+  _Atomic uint32_t askers;      /* threads that want the mutex */
+  question *questions;
+  bool over;
+} answers;
+
+struct sim {
+  /* what it is given once */
+  device *d;
+  uint32_t tenant;              /* its number on the device */
+  uint64_t space;               /* tenant << SPACE_SHIFT */
+  const machine_spec *spec;     /* &own_spec */
+  const manager *manager;       /* &own_manager */
+  sm *sms;                      /* the device's */
+  pager *pager;
+  stacks *stacks;               /* memory stacks; NULL: the machine has none */
+  trace_program *program;
+  trace_reader *reader;
+  trace_future *future;         /* that its policies ask; NULL: they do not */
+  trace_future *record;         /* that it writes; NULL: none */
+  ff_policy_instance prefetch, evict;
+  ps began;                     /* the device's time when it was made */
+  bool instant;                 /* what is not a kernel takes no time */
+  bool joins_issues;            /* the stream has marks, which mean nothing here */
+  timing t;
+  /* its parts; the first ones are asked for every line */
+  agenda agenda;
+  memory memory;
+  gmmu gmmu;
+  link_port link;
+  far_faults faults;
+  dispatcher dispatch;
+  placing placing;
+  lent lent;
+  host host;
+  memory_budget budget;
+  streams streams;
+  segments segments;
+  hints hints;
+  mappings mappings;
+  observer observer;
+  answers answers;
+  /* what was chosen, apart from what is read all over */
+  machine_spec own_spec;        /* with this simulation's values */
+  manager own_manager;          /* with its way of handling far-faults */
+  char label[SIM_LABEL_LENGTH];
+};
+
+void sim_check(sim *s);   /* at the program's end: sim_check.c */
+void sim_yield(sim *s);   /* lets waiting threads in, now and then */
+void sim_unlock(sim *s);  /* around everything that may wait */
+void sim_lock(sim *s);
+
+static inline bool is_paged(const sim *s) { return s->manager->placement == MANAGER_PAGED; }
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The SM's load/store unit: one warp's access at a time, a line per cycle (warp_access.c). */
+#ifndef FF_MACHINE_SM_LOAD_STORE_H
+#define FF_MACHINE_SM_LOAD_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/sim.h"
+#include "machine/time.h"
+
+enum { SEEN_PAGES = 64 };
+
+typedef struct seen_page { /* a page that the access in the load/store unit has asked the TLB for */
+  uint64_t page;                /* address >> seen_shift */
+  ps ready;
+  uint8_t alias_tag;
+  bool here;
+} seen_page;
+
+typedef struct load_store {
+  server port;                  /* when it can take the next line */
+  uint32_t owner, first, last;  /* the warp whose access it works on; those that wait, by warp.next */
+  uint32_t seen_count;
+  seen_page seen[SEEN_PAGES];   /* of the owner's access */
+} load_store;
+
+/* A page has left, or lies elsewhere: an access that was held up asks for its translations again. */
+static inline void load_store_forget(load_store *u) { u->seen_count = 0; }
+
+/* The warp's ACCESS in progress. false: the warp sleeps and will be woken; else *time has moved on. */
+struct warp;
+void access_begin(sim *s, struct warp *w, const uint64_t *record, ps *time);
+bool access_continue(sim *s, struct warp *w, ps *time);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The durations of a machine file in picoseconds: docs/timing.md has what they are for. */
+#include "machine/timing.h"
+
+#include <math.h>
+
+#include "trace/stream.h"
+
+enum { AHEAD_CYCLES = 64 }; /* how far an access may be ahead of the next event (sm/warp_access.c) */
+
+static ps microseconds(double us) { return (ps)llround(us * 1e6); }
+
+static ps mapping_time(const machine_spec *spec, double us) { return microseconds(us > 0 ? us : spec->malloc_us); }
+
+void timing_init(timing *t, const machine_spec *spec) {
+  double cycle = 1e6 / spec->clock_mhz, dram_cycle = 1e6 / spec->dram_clock_mhz;
+  ps l2 = (ps)llround(spec->l2_latency * cycle), tlb = (ps)llround(spec->tlb_miss_latency * cycle);
+  ps dram = (ps)llround(spec->dram_latency * cycle);
+  double fixed = cycle * (1 << 20);
+  *t = (timing){
+      .cycle_fixed = (uint64_t)llround(fixed), .interval_fixed = (uint64_t)llround(spec->issue_interval * fixed),
+      .sfu_fixed = (uint64_t)llround(spec->sfu_cycles * fixed), .fp64_fixed = (uint64_t)llround(spec->fp64_cycles * fixed),
+      .shared_fixed = (uint64_t)llround(spec->shared_latency * fixed),
+      .cycle = (ps)llround(cycle), .ahead = (ps)llround(cycle * AHEAD_CYCLES), .launch = microseconds(spec->launch_latency_us),
+      .block_launch = (ps)llround(spec->block_launch_cycles * cycle), .side = (ps)llround(spec->side_latency * cycle), .l1 = (ps)llround(spec->l1_latency * cycle),
+      .l2_there = l2 / 2, .l2_back = l2 - l2 / 2, .tlb_port = (ps)llround(cycle / (double)spec->tlb_ports),
+      .tlb_there = tlb / 2, .tlb_back = tlb - tlb / 2, .walk_cache = (ps)llround(spec->walk_cache_latency * cycle),
+      .shared_tlb = (ps)llround(spec->l2_tlb_latency * cycle),
+      .dram_there = dram / 2, .dram_back = dram - dram / 2,
+      .t_rcd = (ps)llround(spec->t_rcd * dram_cycle), .t_rp = (ps)llround(spec->t_rp * dram_cycle),
+      .t_rc = (ps)llround(spec->t_rc * dram_cycle), .t_cl = (ps)llround(spec->t_cl * dram_cycle),
+      .t_wr = (ps)llround(spec->t_wr * dram_cycle), .link_latency = microseconds(spec->link_latency_us),
+      .link_copy = microseconds(spec->link_copy_us), .fault = microseconds(spec->fault_us),
+      .fault_batch = microseconds(spec->fault_batch_us), .fault_block = microseconds(spec->fault_block_us),
+      .host_fault = microseconds(spec->host_fault_us), .managed_launch = microseconds(spec->managed_launch_us), .api = microseconds(spec->api_us),
+      .launch_call = microseconds(spec->launch_us), .sync = microseconds(spec->sync_us),
+      .malloc = microseconds(spec->malloc_us), .reserve = mapping_time(spec, spec->reserve_us), .create = mapping_time(spec, spec->create_us),
+      .release = mapping_time(spec, spec->release_us), .map = mapping_time(spec, spec->map_us), .unmap = mapping_time(spec, spec->unmap_us),
+      .set_access = mapping_time(spec, spec->set_access_us), .h2d_per_byte = 1000 / spec->link_h2d_gbs,
+      .d2h_per_byte = 1000 / spec->link_d2h_gbs, .host_per_byte = 1000 / spec->host_gbs, .dram_per_byte = 1000 / spec->dram_gbs};
+  for (uint32_t n = 0; n <= 4; n++) {
+    t->l2_service[n] = (ps)llround(n * TRACE_SECTOR_BYTES / spec->l2_bytes_per_cycle * cycle);
+    t->dram_burst[n] = (ps)llround(n * TRACE_SECTOR_BYTES * t->dram_per_byte * (double)spec->channels);
+  }
+}
