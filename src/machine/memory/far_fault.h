@@ -34,7 +34,8 @@ typedef struct far_faults {
   FF_VEC(batch_fault) batch_faults; /* what it serves, for the counters */
   bool idle_pending;            /* an EVENT_LINK_IDLE is in the heap */
   bool clean_pending;           /* an EVENT_CLEAN is in the heap */
-  ps room_at;                   /* when the memory that the next transfer takes is written back */
+  ps room_at;                   /* when the memory that the next transfer takes is written back: that may be another far-fault's, if the one that it was made
+                                 * for finds too little, or a copy's that moves nothing (a D2D copy fills it) */
   FF_VEC(freed_ahead) freed;    /* memory that was evicted ahead and may still be being written back, oldest first */
   size_t freed_first;
   uint64_t freed_bytes;         /* sum of what is in it */
