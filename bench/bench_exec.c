@@ -20,6 +20,7 @@
 /* C = A * B by tiles of 16 x 16 in shared memory; 256 threads per block. The inner product is unrolled as compilers do. */
 #define STEP(k, next)                                                                                                    \
   "ld.shared.f32 %b, [%pb+" #k "*64]; ld.shared.f32 %a, [%pa+" #k "*4]; fma.rn.f32 %sum, %a, %b, %sum;\n"
+/* clang-format off */
 static const char product_text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry product(.param .u64 pA, .param .u64 pB, .param .u64 pC, .param .u32 pn)\n{\n"
@@ -38,6 +39,7 @@ static const char product_text[] =
     STEP(8, ) STEP(9, ) STEP(10, ) STEP(11, ) STEP(12, ) STEP(13, ) STEP(14, ) STEP(15, )
     "bar.sync 0; add.s64 %ga, %ga, 64; add.s64 %gb, %gb, %step; add.u32 %t, %t, 1; setp.lt.u32 %p, %t, %tiles; @%p bra LOOP;\n"
     "mad.lo.u32 %r1, %row, %n, %col; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %C, %rd1; st.global.f32 [%rd2], %sum; ret;\n}\n";
+/* clang-format on */
 
 /* One level: every vertex of the level looks at all its neighbours. */
 static const char search_text[] =

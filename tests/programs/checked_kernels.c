@@ -17,6 +17,7 @@
   "mov.u32 %r6, words;\nmad.lo.u32 %r5, %r2, 4, %r6;\n" body "ret;\n}\n"
 #define LOC(line) ".loc 1 " #line " 0\n"
 
+/* clang-format off */
 static const char code[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n.file 1 \"/src/faults.cu\"\n.shared .align 4 .b8 words[512];\n"
     ".global .align 4 .u32 flag;\n.global .align 4 .u32 payload;\n.extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"
@@ -61,6 +62,7 @@ static const char code[] =
     ENTRY("wrong_mask", "mov.u32 %r7, 2;\nsetp.eq.u32 %p1, %r2, 0;\n" LOC(40) "@%p1 bar.warp.sync %r7;\n")
     ENTRY("named", "setp.gt.u32 %p1, %r2, 31;\n@%p1 bra SECOND;\nst.shared.u32 [%r5], %r1;\nbar.arrive 1, 64;\nbra DONE;\nSECOND:\nbar.sync 1, 64;\n"
                    "ld.shared.u32 %r7, [%r5+-128];\nst.global.u32 [%rd3], %r7;\nDONE:\n");
+/* clang-format on */
 
 /* Calls a function of the driver's and returns its result. */
 #define TRY(name, types, ...) (((int(*) types)dlsym(library, #name))(__VA_ARGS__))

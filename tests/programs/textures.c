@@ -15,6 +15,7 @@ enum { N = 128, TABLE = 64 };
 #define HEAD(name) ".visible .entry " name "(.param .u64 texture, .param .u64 second, .param .u64 out)\n{\n.reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .f32 %f<16>;\n" \
   "ld.param.u64 %rd1, [texture]; ld.param.u64 %rd2, [second]; ld.param.u64 %rd3, [out];\nmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" \
   "cvt.rn.f32.u32 %f1, %r1; cvt.rn.f32.u32 %f2, %r2; shl.b32 %r3, %r1, 2; mad.lo.s32 %r4, %r2, 128, %r1;\n"
+/* clang-format off */
 static const char code[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n"
     /* the mean of four texels, and its own place's neighbours: the texel at the corner (x, y) */
@@ -22,6 +23,7 @@ static const char code[] =
     HEAD("look") "add.f32 %f7, %f1, 0f3F000000; add.f32 %f8, %f2, 0f3F000000; tex.2d.v4.f32.f32 {%f3,%f4,%f5,%f6}, [%rd1, {%f7,%f8}];\n"
                  "and.b32 %r5, %r4, 63; tex.1d.v4.s32.s32 {%r6,%r7,%r8,%r9}, [%rd2, {%r5}]; cvt.rn.f32.s32 %f9, %r6; add.f32 %f10, %f3, %f9;\n"
                  "mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd3, %rd4; st.global.f32 [%rd5], %f10;\nret;\n}\n";
+/* clang-format on */
 
 typedef struct shape { size_t width, height, depth; int format; unsigned channels, flags; } shape; /* CUDA_ARRAY3D_DESCRIPTOR */
 typedef struct copy_side { size_t x, y; int type; const void *host; uint64_t device; void *array; size_t pitch; } copy_side;

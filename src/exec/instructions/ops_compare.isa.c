@@ -49,28 +49,43 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
   OPS_BOTH(fn)
 
 /* X_SET: the set rows of one comparison: cmp and what stands between it and the types, S the source type. */
+/* clang-format off */
 #define INT_SET(cmp, S, fn, K)                                                                                      \
   ROW2("set." cmp ".u32." S " set." cmp ".s32." S, fn, TRUE_32, u32, K, K)                                          \
   ROW2("set." cmp ".f32." S, fn, ONE_F32, f32, K, K)                                                                \
   ROW2("set." cmp ".f16." S, fn, ONE_F16, f16, K, K) ROW2("set." cmp ".bf16." S, fn, ONE_BF16, bf16, K, K)
+/* clang-format on */
+/* clang-format off */
 #define HALF_SET(cmp, S, fn, K)                                                                                     \
   INT_SET(cmp, S, fn, K) ROW2("set." cmp ".u16." S " set." cmp ".s16." S, fn, TRUE_16, u16, K, K)
+/* clang-format on */
 
+/* clang-format off */
 #define COMPARE(SET, cmp, between, S, fn, K, expr)                                                                  \
   TEST2("setp." cmp between "." S, setp_##fn, K, K, expr)                                                           \
   FNB(OPS_SET, set_##fn, K, expr) SET(cmp between, S, set_##fn, K)
+/* clang-format on */
+/* clang-format off */
 #define EQUAL_TEST(SET, between, S, fn, K)                                                                          \
   COMPARE(SET, "eq", between, S, eq_##fn, K, a == b) COMPARE(SET, "ne", between, S, ne_##fn, K, a != b)
+/* clang-format on */
+/* clang-format off */
 #define SIGNED_TEST(S, fn, K)                                                                                       \
   EQUAL_TEST(INT_SET, "", S, fn, K)                                                                                 \
   COMPARE(INT_SET, "lt", "", S, lt_##fn, K, a < b) COMPARE(INT_SET, "le", "", S, le_##fn, K, a <= b)                \
   COMPARE(INT_SET, "gt", "", S, gt_##fn, K, a > b) COMPARE(INT_SET, "ge", "", S, ge_##fn, K, a >= b)
+/* clang-format on */
+/* clang-format off */
 #define UNSIGNED_TEST(S, fn, K)                                                                                     \
   SIGNED_TEST(S, fn, K)                                                                                             \
   ALSO("lo", S, lt_##fn, K) ALSO("ls", S, le_##fn, K) ALSO("hi", S, gt_##fn, K) ALSO("hs", S, ge_##fn, K)
+/* clang-format on */
+/* clang-format off */
 #define ALSO(cmp, S, fn, K)                                                                                         \
   ROW("setp." cmp "." S, setp_##fn, 0, PTX_PRED, PTX_TYPE_NONE, TYPE_##K, TYPE_##K) INT_SET(cmp, S, set_##fn, K)
+/* clang-format on */
 
+/* clang-format off */
 #define FLOAT_COMPARISONS(X, SET, between, S, fn, K)                                                                \
   X(SET, "eq", between, S, eq_##fn, K, a == b) X(SET, "ne", between, S, ne_##fn, K, (a < b) | (a > b))              \
   X(SET, "lt", between, S, lt_##fn, K, a < b) X(SET, "le", between, S, le_##fn, K, a <= b)                          \
@@ -79,6 +94,7 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
   X(SET, "ltu", between, S, ltu_##fn, K, !(a >= b)) X(SET, "leu", between, S, leu_##fn, K, !(a > b))                \
   X(SET, "gtu", between, S, gtu_##fn, K, !(a <= b)) X(SET, "geu", between, S, geu_##fn, K, !(a < b))                \
   X(SET, "num", between, S, num_##fn, K, (a == a) & (b == b)) X(SET, "nan", between, S, nan_##fn, K, (a != a) | (b != b))
+/* clang-format on */
 #define FLOAT_TEST(SET, between, S, fn, K) FLOAT_COMPARISONS(COMPARE, SET, between, S, fn, K)
 
 /* --- Packed: each half compared; setp gives p for the lower and q for the upper one. --- */
@@ -105,11 +121,13 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
     set_store(w, in, (uint32_t)bits, value, (uint32_t)(bits >> 32), value << 16);                                   \
   }                                                                                                                 \
   OPS_BOTH(set_##fn)
+/* clang-format off */
 #define COMPARE_HALVES(SET, cmp, between, S, fn, K, expr)                                                           \
   FNB(OPS_COMPARE_HALVES, fn, K, expr)                                                                              \
   ROW("setp." cmp between "." S, setp_##fn, 0, PTX_PRED, PTX_TYPE_NONE, PTX_B32, PTX_B32)                           \
   ROW("set." cmp between ".u32." S " set." cmp between ".s32." S, set_##fn, TRUE_16, PTX_B32, PTX_TYPE_NONE, PTX_B32, PTX_B32) \
   ROW("set." cmp between "." S "." S, set_##fn, SET, PTX_B32, PTX_TYPE_NONE, PTX_B32, PTX_B32)
+/* clang-format on */
 #define FLOAT_TEST2(between, S, fn, K, D, one) FLOAT_COMPARISONS(COMPARE_HALVES, one, between, S, fn, K)
 
 /* --- Selection. --- */
@@ -122,6 +140,7 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
     OPS_LOOP { OPS_LANE(K, a) OPS_LANE(K, b) OPS_STORE_##form(K, (c & OPS_BIT(bits) ? a : b)); }                    \
   }
 
+/* clang-format off */
 #define SELECT_SIGN(C, ftz, fn, K)                                                                                  \
   FN3(slct_32_##fn, u32, u32, u32, K, c >= 0 ? a : b) FN3(slct_64_##fn, u64, u64, u64, K, c >= 0 ? a : b)           \
   ROW3("slct" ftz ".b32." C " slct" ftz ".u32." C " slct" ftz ".s32." C, slct_32_##fn, 0, u32, u32, u32, K)         \
@@ -129,6 +148,7 @@ static __attribute__((noinline)) void set_store(exec_warp *w, const exec_instr *
   ROW3("slct" ftz ".f32." C, slct_32_##fn, 0, f32, f32, f32, K)                                                     \
   ROW3("slct" ftz ".b64." C " slct" ftz ".u64." C " slct" ftz ".s64." C, slct_64_##fn, 0, u64, u64, u64, K)         \
   ROW3("slct" ftz ".f64." C, slct_64_##fn, 0, f64, f64, f64, K)
+/* clang-format on */
 
 #define OPS_DEF "exec/instructions/ops_compare.def"
 #define OPS_TABLE ops_compare

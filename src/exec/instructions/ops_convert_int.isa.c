@@ -4,6 +4,7 @@
 #include "exec/instructions/ops_convert.h"
 
 /* K the source's kind, S its name, at the name's end for sources in wider registers. */
+/* clang-format off */
 #define CONVERT_EACH(X, K, S, at)                                                                                   \
   X("cvt.u8." S at " cvt.u8." S at "@32", t8u, K) X("cvt.s8." S at, t8s_16, K) X("cvt.s8." S at "@32", t8s_32, K)   \
   X("cvt.u16." S at " cvt.u16." S at "@32 cvt.s16." S at, t16u, K) X("cvt.s16." S at "@32", t16s_32, K)             \
@@ -12,6 +13,7 @@
   X("cvt.u16." S at "@64", t16u_64, K) X("cvt.s16." S at "@64", t16s_64, K)                                         \
   X("cvt.u32." S at "@64", t32u_64, K) X("cvt.s32." S at "@64", t32s_64, K)                                         \
   X("cvt.u64." S at " cvt.s64." S at, t64, K)
+/* clang-format on */
 #define CONVERT_OP(names, D, K) OP1(names, cvt_##D##_##K, D, K, a)
 #define CONVERT_ROW(names, D, K) ROW1(names, cvt_##D##_##K, 0, D, K)
 #define CONVERT_FROM(K, S, at) CONVERT_EACH(CONVERT_OP, K, S, at)
@@ -28,6 +30,7 @@ OPS_INLINE uint64_t ops_clamp_u64(uint64_t x, uint64_t high) { return x > high ?
 #define SATURATED_s32 ops_clamp
 #define SATURATED_s64 ops_clamp
 #define SATURATED_u64(x, low, high) ops_clamp_u64(x, (uint64_t)(high))
+/* clang-format off */
 #define SATURATE_FROM(K, S)                                                                                         \
   OP1("cvt.sat.u8." S " cvt.sat.u8." S "@32", sat_u8_##K, t8u, K, SATURATED_##K(a, 0, 0xff))                        \
   OP1("cvt.sat.s8." S, sat_s8_##K, t8s_16, K, SATURATED_##K(a, -0x80, 0x7f))                                        \
@@ -39,6 +42,7 @@ OPS_INLINE uint64_t ops_clamp_u64(uint64_t x, uint64_t high) { return x > high ?
   OP1("cvt.sat.s32." S, sat_s32_##K, t32, K, SATURATED_##K(a, -0x80000000ll, 0x7fffffff))                           \
   OP1("cvt.sat.u64." S, sat_u64_##K, t64, K, SATURATE_U64_##K(a))                                                   \
   OP1("cvt.sat.s64." S, sat_s64_##K, t64, K, SATURATED_##K(a, INT64_MIN, INT64_MAX))
+/* clang-format on */
 #define SATURATE_U64_u8(x) (x)
 #define SATURATE_U64_m16(x) (x)
 #define SATURATE_U64_u32(x) (x)

@@ -6,10 +6,13 @@
 
 /* The variants of one f32 operation: D the result's kind, S the sources'; the directed modes share one function and
  * take the mode from aux. */
+/* clang-format off */
 #define FLOAT32_VARIANTS(X, op, fn, expr)                                                                           \
   X(op, fn, f32c, f32, "", expr) X(op, fn, f32z, f32z, ".ftz", expr)                                                \
   X(op, fn, f32s, f32, ".sat", expr) X(op, fn, f32zs, f32z, ".ftz.sat", expr)
+/* clang-format on */
 
+/* clang-format off */
 #define FLOAT32_2_VARIANT(op, fn, D, S, text, expr)                                                                 \
   FN2(fn##_rn_##D, D, S, S, expr)                                                                                   \
   ROW2(op ".rn" text ".f32 " op text ".f32", fn##_rn_##D, OPS_RN, D, S, S)                                          \
@@ -17,8 +20,10 @@
   ROW2(op ".rz" text ".f32", fn##_dir_##D, OPS_RZ, D, S, S)                                                         \
   ROW2(op ".rm" text ".f32", fn##_dir_##D, OPS_RM, D, S, S)                                                         \
   ROW2(op ".rp" text ".f32", fn##_dir_##D, OPS_RP, D, S, S)
+/* clang-format on */
 #define FLOAT32_2(op, fn, expr) FLOAT32_VARIANTS(FLOAT32_2_VARIANT, op, fn, expr)
 
+/* clang-format off */
 #define FLOAT32_1_VARIANT(op, fn, D, S, text, expr)                                                                 \
   FN1(fn##_rn_##D, D, S, expr)                                                                                      \
   ROW1(op ".rn" text ".f32", fn##_rn_##D, OPS_RN, D, S)                                                             \
@@ -26,9 +31,13 @@
   ROW1(op ".rz" text ".f32", fn##_dir_##D, OPS_RZ, D, S)                                                            \
   ROW1(op ".rm" text ".f32", fn##_dir_##D, OPS_RM, D, S)                                                            \
   ROW1(op ".rp" text ".f32", fn##_dir_##D, OPS_RP, D, S)
+/* clang-format on */
+/* clang-format off */
 #define FLOAT32_1(op, fn, expr)                                                                                     \
   FLOAT32_1_VARIANT(op, fn, f32c, f32, "", expr) FLOAT32_1_VARIANT(op, fn, f32z, f32z, ".ftz", expr)
+/* clang-format on */
 
+/* clang-format off */
 #define FLOAT64_2(op, fn, expr)                                                                                     \
   FN2(fn##_rn_f64, f64, f64, f64, ops_nan2(expr, a, b))                                                             \
   ROW2(op ".rn.f64 " op ".f64", fn##_rn_f64, OPS_RN, f64, f64, f64)                                                 \
@@ -36,6 +45,8 @@
   ROW2(op ".rz.f64", fn##_dir_f64, OPS_RZ, f64, f64, f64)                                                           \
   ROW2(op ".rm.f64", fn##_dir_f64, OPS_RM, f64, f64, f64)                                                           \
   ROW2(op ".rp.f64", fn##_dir_f64, OPS_RP, f64, f64, f64)
+/* clang-format on */
+/* clang-format off */
 #define FLOAT64_1(op, fn, expr)                                                                                     \
   FN1(fn##_rn_f64, f64, f64, ops_nan1(expr, a))                                                                     \
   ROW1(op ".rn.f64", fn##_rn_f64, OPS_RN, f64, f64)                                                                 \
@@ -43,11 +54,14 @@
   ROW1(op ".rz.f64", fn##_dir_f64, OPS_RZ, f64, f64)                                                                \
   ROW1(op ".rm.f64", fn##_dir_f64, OPS_RM, f64, f64)                                                                \
   ROW1(op ".rp.f64", fn##_dir_f64, OPS_RP, f64, f64)
+/* clang-format on */
 
 /* f64 fma in a directed mode without the instruction asks the C library, which needs the whole environment set. */
 #if defined(__FMA__)
+/* clang-format off */
 #define FMA64_DIRECTED(form, fn, ...) \
   OPS_FORM3(form, fn, OPS_ROUND_ON, OPS_ROUND_OFF, f64, f64, f64, f64, ops_nan3(ops_fma64(a, b, c), a, b, c))
+/* clang-format on */
 #else
 OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   int saved = fegetround();
@@ -60,6 +74,7 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
 #endif
 
 
+/* clang-format off */
 #define FMA32_VARIANT(op, fn, D, S, text, expr)                                                                     \
   FN3(fma_rn_##D, D, S, S, S, ops_fma32(a, b, c))                                                                   \
   ROW3("fma.rn" text ".f32 mad.rn" text ".f32 mad" text ".f32", fma_rn_##D, OPS_RN, D, S, S, S)                     \
@@ -67,7 +82,9 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   ROW3("fma.rz" text ".f32 mad.rz" text ".f32", fma_dir_##D, OPS_RZ, D, S, S, S)                                    \
   ROW3("fma.rm" text ".f32 mad.rm" text ".f32", fma_dir_##D, OPS_RM, D, S, S, S)                                    \
   ROW3("fma.rp" text ".f32 mad.rp" text ".f32", fma_dir_##D, OPS_RP, D, S, S, S)
+/* clang-format on */
 #define FLOAT32_FMA FLOAT32_VARIANTS(FMA32_VARIANT, , , )
+/* clang-format off */
 #define FLOAT64_FMA                                                                                                 \
   FN3(fma_rn_f64, f64, f64, f64, f64, ops_nan3(ops_fma64(a, b, c), a, b, c))                                        \
   ROW3("fma.rn.f64 mad.rn.f64 mad.f64", fma_rn_f64, OPS_RN, f64, f64, f64, f64)                                     \
@@ -75,6 +92,7 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   ROW3("fma.rz.f64 mad.rz.f64", fma_dir_f64, OPS_RZ, f64, f64, f64, f64)                                            \
   ROW3("fma.rm.f64 mad.rm.f64", fma_dir_f64, OPS_RM, f64, f64, f64, f64)                                            \
   ROW3("fma.rp.f64 mad.rp.f64", fma_dir_f64, OPS_RP, f64, f64, f64, f64)
+/* clang-format on */
 
 /* f32x2: a 64-bit slot is 64 floats, two for each lane. */
 #define OPS_F32X2_STORE_all(D, value) d[i] = ENC_##D(value)
@@ -92,6 +110,7 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
     }                                                                                                               \
     after;                                                                                                          \
   }
+/* clang-format off */
 #define F32X2_VARIANT(op, fn, D, S, text, expr)                                                                     \
   FNX(OPS_F32X2, fn##_rn2_##D, D, S, (void)0, (void)0, expr)                                                        \
   ROW2(op ".rn" text ".f32x2 " op text ".f32x2", fn##_rn2_##D, OPS_RN, u64, u64, u64)                               \
@@ -99,12 +118,15 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   ROW2(op ".rz" text ".f32x2", fn##_dir2_##D, OPS_RZ, u64, u64, u64)                                                \
   ROW2(op ".rm" text ".f32x2", fn##_dir2_##D, OPS_RM, u64, u64, u64)                                                \
   ROW2(op ".rp" text ".f32x2", fn##_dir2_##D, OPS_RP, u64, u64, u64)
+/* clang-format on */
 #define F32X2(op, fn, expr) F32X2_VARIANT(op, fn, f32c, f32, "", expr) F32X2_VARIANT(op, fn, f32z, f32z, ".ftz", expr)
 
 /* The directed fma without the instruction as in OPS_FMA32_DIRECTED; with it, one loop. */
 #if defined(__FMA__)
+/* clang-format off */
 #define OPS_F32X2_FMA(form, fn, D, S) \
   OPS_F32X2(form, fn, D, S, OPS_ROUND_ON, OPS_ROUND_OFF, ops_fma32(a, b, DEC_##S(pc[i])))
+/* clang-format on */
 #else
 #define OPS_F32X2_FMA(form, fn, D, S)                                                                               \
   OPS_CHOSEN void fn##_##form(exec_warp *w, const exec_instr *in) {                                                 \
@@ -122,6 +144,7 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
     OPS_ROUND_OFF;                                                                                                  \
   }
 #endif
+/* clang-format off */
 #define F32X2_FMA_VARIANT(D, S, text)                                                                               \
   FNX(OPS_F32X2, fma_rn2_##D, D, S, (void)0, (void)0, ops_fma32(a, b, DEC_##S(pc[i])))                              \
   ROW3("fma.rn" text ".f32x2", fma_rn2_##D, OPS_RN, u64, u64, u64, u64)                                             \
@@ -129,6 +152,7 @@ OPS_CHOSEN int fma_round_enter(uint32_t mode) {
   ROW3("fma.rz" text ".f32x2", fma_dir2_##D, OPS_RZ, u64, u64, u64, u64)                                            \
   ROW3("fma.rm" text ".f32x2", fma_dir2_##D, OPS_RM, u64, u64, u64, u64)                                            \
   ROW3("fma.rp" text ".f32x2", fma_dir2_##D, OPS_RP, u64, u64, u64, u64)
+/* clang-format on */
 #define F32X2_FMA F32X2_FMA_VARIANT(f32c, f32, "") F32X2_FMA_VARIANT(f32z, f32z, ".ftz")
 
 /* f64 keeps a's payload when both are NaN. */
@@ -146,12 +170,17 @@ OPS_INLINE double ops_max64(double a, double b) {
 }
 
 /* f32 min and max with every modifier, and the three-operand forms (their names end in /3). */
+/* clang-format off */
 #define MINMAX_2(op, words, fn, f)                                                                                  \
   OP2(op words ".f32", fn##_f32, f32c, f32, f32, f(a, b))                                                           \
   OP2(op ".ftz" words ".f32", fn##_ftz_f32, f32z, f32z, f32z, f(a, b))
+/* clang-format on */
+/* clang-format off */
 #define MINMAX_3(op, words, fn, f, pre)                                                                             \
   OP3(op words ".f32/3", fn##3_f32, f32c, f32, f32, f32, f(f(pre(a), pre(b)), pre(c)))                              \
   OP3(op ".ftz" words ".f32/3", fn##3_ftz_f32, f32z, f32z, f32z, f32z, f(f(pre(a), pre(b)), pre(c)))
+/* clang-format on */
+/* clang-format off */
 #define MINMAX32(op, fn)                                                                                            \
   MINMAX_2(op, "", fn, ops_##fn##32) MINMAX_2(op, ".NaN", fn##_nan, ops_##fn##_nan32)                               \
   MINMAX_2(op, ".xorsign.abs", fn##_xorsign, ops_##fn##_xorsign32)                                                  \
@@ -159,6 +188,7 @@ OPS_INLINE double ops_max64(double a, double b) {
   MINMAX_3(op, "", fn, ops_##fn##32, ) MINMAX_3(op, ".NaN", fn##_nan, ops_##fn##_nan32, )                           \
   MINMAX_3(op, ".abs", fn##_abs, ops_##fn##32, __builtin_fabsf)                                                     \
   MINMAX_3(op, ".NaN.abs", fn##_nan_abs, ops_##fn##_nan32, __builtin_fabsf)
+/* clang-format on */
 
 #define OPS_DEF "exec/instructions/ops_float.def"
 #define OPS_TABLE ops_float

@@ -36,24 +36,35 @@ OPS_INLINE uint32_t half_abs_ftz(uint32_t h) { return half_abs(half_ftz(h)); }
 
 #define LOW(x) ((x)&0xffffu)
 #define HIGH(x) ((x) >> 16)
+/* clang-format off */
 #define HALF_UNARY(name, name2, fn, K, f)                                                                           \
   OP1(name, fn, K, K, f(a)) OP1(name2, fn##x2, K##x2, K##x2, f(LOW(a)) | f(HIGH(a)) << 16)
+/* clang-format on */
+/* clang-format off */
 #define HALF_2(names, names2, fn, K, pre, f, post)                                                                  \
   OP2(names, fn, K, K, K, post(f(pre(a), pre(b))))                                                                  \
   OP2(names2, fn##x2, K##x2, K##x2, K##x2, post(f(pre(LOW(a)), pre(LOW(b)))) | post(f(pre(HIGH(a)), pre(HIGH(b)))) << 16)
+/* clang-format on */
+/* clang-format off */
 #define HALF_3(names, names2, fn, K, pre, f, post)                                                                  \
   OP3(names, fn, K, K, K, K, post(f(pre(a), pre(b), pre(c))))                                                       \
   OP3(names2, fn##x2, K##x2, K##x2, K##x2, K##x2,                                                                   \
       post(f(pre(LOW(a)), pre(LOW(b)), pre(LOW(c)))) | post(f(pre(HIGH(a)), pre(HIGH(b)), pre(HIGH(c)))) << 16)
+/* clang-format on */
 
+/* clang-format off */
 #define HALF_BINARY(op, fn, words, K, T, pre, f, post)                                                              \
   HALF_2(op words "." T " " op ".rn" words "." T, op words "." T "x2 " op ".rn" words "." T "x2", fn, K, pre, f, post)
+/* clang-format on */
+/* clang-format off */
 #define HALF_ARITHMETIC(op, f)                                                                                      \
   HALF_BINARY(op, f##_h, "", f16, "f16", half_same, f##_f16, half_same)                                             \
   HALF_BINARY(op, f##_h_ftz, ".ftz", f16, "f16", half_ftz, f##_f16, half_ftz)                                       \
   HALF_BINARY(op, f##_h_sat, ".sat", f16, "f16", half_same, f##_f16, ops_f16_sat)                                   \
   HALF_BINARY(op, f##_h_ftz_sat, ".ftz.sat", f16, "f16", half_ftz, f##_f16, half_ftz_sat)                           \
   HALF_BINARY(op, f##_b, "", bf16, "bf16", half_same, f##_bf16, half_same)
+/* clang-format on */
+/* clang-format off */
 #define HALF_FMA                                                                                                    \
   HALF_3("fma.rn.f16", "fma.rn.f16x2", fma_h, f16, half_same, fma_f16, half_same)                                   \
   HALF_3("fma.rn.ftz.f16", "fma.rn.ftz.f16x2", fma_h_ftz, f16, half_ftz, fma_f16, half_ftz)                         \
@@ -63,6 +74,7 @@ OPS_INLINE uint32_t half_abs_ftz(uint32_t h) { return half_abs(half_ftz(h)); }
   HALF_3("fma.rn.ftz.relu.f16", "fma.rn.ftz.relu.f16x2", fma_h_ftz_relu, f16, half_ftz, fma_f16, half_ftz_relu)     \
   HALF_3("fma.rn.bf16", "fma.rn.bf16x2", fma_b, bf16, half_same, fma_bf16, half_same)                               \
   HALF_3("fma.rn.relu.bf16", "fma.rn.relu.bf16x2", fma_b_relu, bf16, half_same, fma_bf16, ops_relu16)
+/* clang-format on */
 
 /* --- min, max: of the patterns, as numbers that are in the order of their values, -0 before 0. .xorsign takes the signs from the
  * patterns: a NaN's sign counts. --- */
@@ -87,15 +99,20 @@ OPS_INLINE uint32_t half_xorsign(uint32_t r, uint32_t a, uint32_t b) { return r 
   OPS_INLINE uint32_t op##_##H##ftz##nan##_xorsign(uint32_t a, uint32_t b) {                                        \
     return half_xorsign(op##_##H##ftz##nan(half_abs(a), half_abs(b)), a, b);                                        \
   }
+/* clang-format off */
 #define HALF_DEFINE_MINMAXES(op)                                                                                    \
   HALF_DEFINE_MINMAX(op, f16, , , half_same) HALF_DEFINE_MINMAX(op, f16, , _nan, half_same)                         \
   HALF_DEFINE_MINMAX(op, f16, _ftz, , half_ftz) HALF_DEFINE_MINMAX(op, f16, _ftz, _nan, half_ftz)                   \
   HALF_DEFINE_MINMAX(op, bf16, , , half_same) HALF_DEFINE_MINMAX(op, bf16, , _nan, half_same)
+/* clang-format on */
 HALF_DEFINE_MINMAXES(min)
 HALF_DEFINE_MINMAXES(max)
 
+/* clang-format off */
 #define HALF_MINMAX_1(op, f, words, H, variant)                                                                     \
   HALF_2(op words "." #H, op words "." #H "x2", f##_##H##_h##variant, H, half_same, f##_##H##variant, half_same)
+/* clang-format on */
+/* clang-format off */
 #define HALF_MINMAX(op, f)                                                                                          \
   HALF_MINMAX_1(op, f, "", f16, ) HALF_MINMAX_1(op, f, ".NaN", f16, _nan)                                           \
   HALF_MINMAX_1(op, f, ".xorsign.abs", f16, _xorsign) HALF_MINMAX_1(op, f, ".NaN.xorsign.abs", f16, _nan_xorsign)   \
@@ -104,9 +121,11 @@ HALF_DEFINE_MINMAXES(max)
   HALF_MINMAX_1(op, f, ".ftz.NaN.xorsign.abs", f16, _ftz_nan_xorsign)                                               \
   HALF_MINMAX_1(op, f, "", bf16, ) HALF_MINMAX_1(op, f, ".NaN", bf16, _nan)                                         \
   HALF_MINMAX_1(op, f, ".xorsign.abs", bf16, _xorsign) HALF_MINMAX_1(op, f, ".NaN.xorsign.abs", bf16, _nan_xorsign)
+/* clang-format on */
 
 /* --- Mixed precision: the 16-bit sources are widened, the rest is f32. --- */
 
+/* clang-format off */
 #define MIXED_2(op, fn, T, H, D, words, expr)                                                                       \
   FN2(fn##_rn_##H##D, D, H, f32, expr)                                                                              \
   ROW2(op ".rn" words ".f32." T " " op words ".f32." T, fn##_rn_##H##D, OPS_RN, D, H, f32)                          \
@@ -114,6 +133,8 @@ HALF_DEFINE_MINMAXES(max)
   ROW2(op ".rz" words ".f32." T, fn##_dir_##H##D, OPS_RZ, D, H, f32)                                                \
   ROW2(op ".rm" words ".f32." T, fn##_dir_##H##D, OPS_RM, D, H, f32)                                                \
   ROW2(op ".rp" words ".f32." T, fn##_dir_##H##D, OPS_RP, D, H, f32)
+/* clang-format on */
+/* clang-format off */
 #define MIXED_FMA(T, H, D, words)                                                                                   \
   FN3(mixed_fma_rn_##H##D, D, H, H, f32, ops_fma32(a, b, c))                                                        \
   ROW3("fma.rn" words ".f32." T, mixed_fma_rn_##H##D, OPS_RN, D, H, H, f32)                                         \
@@ -121,10 +142,13 @@ HALF_DEFINE_MINMAXES(max)
   ROW3("fma.rz" words ".f32." T, mixed_fma_dir_##H##D, OPS_RZ, D, H, H, f32)                                        \
   ROW3("fma.rm" words ".f32." T, mixed_fma_dir_##H##D, OPS_RM, D, H, H, f32)                                        \
   ROW3("fma.rp" words ".f32." T, mixed_fma_dir_##H##D, OPS_RP, D, H, H, f32)
+/* clang-format on */
+/* clang-format off */
 #define MIXED(T, H)                                                                                                 \
   MIXED_2("add", mixed_add, T, H, f32c, "", a + b) MIXED_2("add", mixed_add, T, H, f32s, ".sat", a + b)             \
   MIXED_2("sub", mixed_sub, T, H, f32c, "", a - b) MIXED_2("sub", mixed_sub, T, H, f32s, ".sat", a - b)             \
   MIXED_FMA(T, H, f32c, "") MIXED_FMA(T, H, f32s, ".sat")
+/* clang-format on */
 
 #define OPS_MASKED_AFTER
 #define OPS_DEF "exec/instructions/ops_half.def"

@@ -11,15 +11,19 @@
 #include "exec/instructions/lanes.h"
 
 /* How one element lies in memory and in its register: X(kind, memory type, cell type, value from v). */
+/* clang-format off */
 #define LOAD_KINDS(X)                                                                                                    \
   X(b32, uint32_t, uint32_t, v) X(b64, uint64_t, uint64_t, v) X(u8, uint8_t, uint32_t, v) X(u16, uint16_t, uint32_t, v)  \
   X(s8, int8_t, uint32_t, (uint32_t)(int32_t)v) X(s8h, int8_t, uint32_t, (uint16_t)v)                                    \
   X(s16, int16_t, uint32_t, (uint32_t)(int32_t)v) X(u8w, uint8_t, uint64_t, v) X(u16w, uint16_t, uint64_t, v)            \
   X(u32w, uint32_t, uint64_t, v) X(s8w, int8_t, uint64_t, (uint64_t)(int64_t)v)                                          \
   X(s16w, int16_t, uint64_t, (uint64_t)(int64_t)v) X(s32w, int32_t, uint64_t, (uint64_t)(int64_t)v)
+/* clang-format on */
+/* clang-format off */
 #define STORE_KINDS(X)                                                                                                   \
   X(b32, uint32_t, uint32_t) X(b64, uint64_t, uint64_t) X(b8, uint8_t, uint32_t) X(b16, uint16_t, uint32_t)              \
   X(b8w, uint8_t, uint64_t) X(b16w, uint16_t, uint64_t) X(b32w, uint32_t, uint64_t)
+/* clang-format on */
 
 /* ---- finding a warp's bytes ---- */
 

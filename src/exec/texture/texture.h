@@ -17,10 +17,12 @@
 #define EXEC_TEXTURE_LEVELS 18u /* mipmap levels of the largest image */
 
 /* X(NAME, bytes of a channel, is an integer, is signed, OpenCL's number for it) */
+/* clang-format off */
 #define EXEC_TEXEL_TYPES(X)                                                                                        \
   X(U8, 1, true, false, 0x10DA) X(U16, 2, true, false, 0x10DB) X(U32, 4, true, false, 0x10DC)                      \
   X(S8, 1, true, true, 0x10D7) X(S16, 2, true, true, 0x10D8) X(S32, 4, true, true, 0x10D9)                         \
   X(F16, 2, false, true, 0x10DD) X(F32, 4, false, true, 0x10DE)
+/* clang-format on */
 
 typedef enum exec_texel_type {
 #define X(name, bytes, integer, is_signed, number) EXEC_TEXEL_##name,
@@ -31,10 +33,12 @@ typedef enum exec_texel_type {
 
 /* X(NAME, bytes of a block of 4 by 4 texels, channels that it has, their type as txq has it, may its colours be sRGB's); in the order of
  * cudaResourceViewFormat. */
+/* clang-format off */
 #define EXEC_BLOCK_FORMATS(X)                                                                                      \
   X(BC1, 8, 4, U8, true) X(BC2, 16, 4, U8, true) X(BC3, 16, 4, U8, true) X(BC4, 8, 1, U8, false)                   \
   X(BC4_SIGNED, 8, 1, S8, false) X(BC5, 16, 2, U8, false) X(BC5_SIGNED, 16, 2, S8, false)                          \
   X(BC6H, 16, 4, F16, false) X(BC6H_SIGNED, 16, 4, F16, false) X(BC7, 16, 4, U8, true)
+/* clang-format on */
 
 typedef enum exec_blocks { /* how texels are compressed */
   EXEC_BLOCKS_NONE,

@@ -125,7 +125,9 @@ static void fetch_lanes(const exec_texture *t, bool linear, bool floats, const w
     else point_lanes(t, EXEC_TEXEL_##TYPE, CHANNELS, false, at, mask, out);                            \
     return;                                                                                            \
   }
+/* clang-format off */
   FORMAT(F32, 1) FORMAT(F32, 2) FORMAT(F32, 4) FORMAT(U8, 1) FORMAT(U8, 4) FORMAT(U32, 1) FORMAT(S32, 1)
+/* clang-format on */
 #undef FORMAT
   if (linear) linear_lanes(t, t->type, t->channels, at, mask, out);
   else point_lanes(t, t->type, t->channels, floats, at, mask, out);

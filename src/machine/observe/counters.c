@@ -38,12 +38,14 @@ uint32_t counters_of_allocation(observer *o, const trace_op *op) {
 /* Counted per kernel only; everything else in the run's counters is counted there directly. */
 static void add_kernel(sim_counters *total, const sim_counters *k) {
 #define ADD(name) total->name += k->name;
+/* clang-format off */
   ADD(launches) ADD(blocks) ADD(warp_instructions) ADD(accesses) ADD(load_accesses) ADD(store_accesses)
   ADD(atomic_accesses) ADD(lines) ADD(sectors) ADD(l1_hits) ADD(l1_misses) ADD(l2_hits) ADD(l2_misses)
   ADD(dram_read_bytes) ADD(dram_write_bytes) ADD(dram_row_hits) ADD(dram_row_misses) ADD(tlb_lookups) ADD(tlb_misses) ADD(tlb_merged)
   ADD(tlb_l2_hits) ADD(tlb_evictions)
   ADD(walks) ADD(walk_cache_hits) ADD(faults) ADD(faults_merged) ADD(faults_throttled) ADD(fault_wait_ps)
   ADD(refaults) ADD(undeclared_faults) ADD(prefetched_bytes) ADD(remote_bytes) ADD(warp_stall_ps)
+/* clang-format on */
 #undef ADD
 }
 

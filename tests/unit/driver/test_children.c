@@ -26,6 +26,7 @@
   "st.u64 [%rd7], %rd1; sub.u32 %r3, %r1, 1; st.u32 [%rd7+8], %r3; mad.lo.u32 %r3, %r2, 10, " digit "; st.u32 [%rd7+12], %r3;\n" \
   "ld.param.u64 %rd5, [first]; st.u64 [%rd7+16], %rd5;\n" LAUNCH(stream)
 
+/* clang-format off */
 static const char module_text[] = PTX_HEAD RUNTIME
     ".visible .entry tree(.param .u64 out, .param .u32 depth, .param .u32 tag, .param .u64 first)\n{\n"
     ".reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
@@ -49,6 +50,7 @@ static const char module_text[] = PTX_HEAD RUNTIME
     /* More dynamic shared memory than there is. */
     ".visible .entry greedy(.param .u64 out)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
     "mov.u64 %rd6, tree;\n" BUFFER("1", "1", "10000000") LAUNCH("0") "ret;\n}\n";
+/* clang-format on */
 
 STUB(tree);
 STUB(refused);

@@ -215,9 +215,11 @@ static void check_sums(const sim_result *result, const sim_history *h) {
   const sim_counters *c = &result->counters;
 #define SAME(name) \
   if (sum_of(h, HISTORY_##name) != c->name) fail_msg("%s: the bins of " #name " make %llu, not %llu", result->memory, (unsigned long long)sum_of(h, HISTORY_##name), (unsigned long long)c->name);
+/* clang-format off */
   SAME(h2d_bytes) SAME(d2h_bytes) SAME(h2d_busy_ps) SAME(d2h_busy_ps) SAME(remote_bytes) SAME(accesses) SAME(faults) SAME(faults_merged)
   SAME(faults_throttled) SAME(refaults) SAME(host_faults) SAME(prefetched_bytes) SAME(prefetched_unused_bytes) SAME(evicted_bytes) SAME(written_back_bytes)
   SAME(kernel_ps)
+/* clang-format on */
 #undef SAME
   uint64_t carried[2] = {0};
   for (size_t i = 0; i < h->transfers.count; i++)

@@ -413,10 +413,12 @@ static void test_totals_are_the_sum_of_their_parts(void **state) {
 #define SAME(name)                                               \
   assert_int_equal(r.counters.name, kernels.name);               \
   assert_int_equal(r.counters.name, allocations.name);
+/* clang-format off */
     SAME(accesses) SAME(load_accesses) SAME(store_accesses) SAME(atomic_accesses) SAME(lines) SAME(sectors) SAME(l1_hits) SAME(l1_misses)
     SAME(l2_hits) SAME(l2_misses) SAME(dram_read_bytes) SAME(dram_write_bytes) SAME(dram_row_hits) SAME(dram_row_misses)
     SAME(tlb_lookups) SAME(tlb_misses) SAME(walks) SAME(walk_cache_hits) SAME(faults) SAME(faults_merged) SAME(faults_throttled)
     SAME(fault_wait_ps) SAME(remote_bytes)
+/* clang-format on */
 #undef SAME
     assert_int_equal(r.counters.h2d_bytes, allocations.h2d_bytes);
     assert_int_equal(r.counters.d2h_bytes, allocations.d2h_bytes);

@@ -146,10 +146,12 @@ CALL int cuDriverGetVersion(int *version) { return *version = 12040, leave(enter
 static const char *error_name(int error) {
   switch (error) {
 #define E(number, name) case number: return name;
+/* clang-format off */
     E(0, "CUDA_SUCCESS") E(1, "CUDA_ERROR_INVALID_VALUE") E(2, "CUDA_ERROR_OUT_OF_MEMORY") E(101, "CUDA_ERROR_INVALID_DEVICE")
     E(200, "CUDA_ERROR_INVALID_IMAGE") E(201, "CUDA_ERROR_INVALID_CONTEXT") E(400, "CUDA_ERROR_INVALID_HANDLE") E(500, "CUDA_ERROR_NOT_FOUND")
     E(600, "CUDA_ERROR_NOT_READY") E(700, "CUDA_ERROR_ILLEGAL_ADDRESS") E(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
     E(719, "CUDA_ERROR_LAUNCH_FAILED") E(801, "CUDA_ERROR_NOT_SUPPORTED") E(999, "CUDA_ERROR_UNKNOWN")
+/* clang-format on */
 #undef E
     default: return NULL;
   }
